@@ -1,0 +1,49 @@
+"""Graph-based semi-supervised classification by Gershgorin disc perfect alignment.
+
+features -> graph -> problem -> solver -> solution -> classifier / report
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .problem import BinaryQuadratic, GraphProblem
+from .solution import Solution
+from .solvers.registry import list_methods, solve
+
+if TYPE_CHECKING:
+    from . import datasets, gershgorin, graph
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BinaryQuadratic",
+    "GraphProblem",
+    "Solution",
+    "__version__",
+    "datasets",
+    "gershgorin",
+    "graph",
+    "list_methods",
+    "solve",
+]
+
+# Loaded on first use, so that `import gdpa` stays cheap: name -> (module, attribute or None).
+_LAZY: dict[str, tuple[str, str | None]] = {
+    "datasets": ("gdpa.datasets", None),
+    "gershgorin": ("gdpa.gershgorin", None),
+    "graph": ("gdpa.graph", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'gdpa' has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    loaded = importlib.import_module(module)
+    return loaded if attribute is None else getattr(loaded, attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_LAZY))

@@ -1,0 +1,157 @@
+"""What an adjacency matrix must be, checked once at the door.
+
+Every function of the package that takes a graph passes it through :func:`check_adjacency`: from
+there on it is a CSR array of float64, symmetric, finite, without explicit zeros, with sorted
+indices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["check_adjacency", "component_labels", "degrees"]
+
+SYMMETRY_TOLERANCE = 1e-10
+
+
+def check_adjacency(
+    W: Any, *, name: str = "W", signed: bool = False, keep_diagonal: bool = False
+) -> sp.csr_array:
+    """Validate an adjacency matrix and bring it to canonical form.
+
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_nodes, n_nodes)
+        Symmetric weights.
+    name : str, default="W"
+        How the argument is called in error messages.
+    signed : bool, default=False
+        Whether negative weights are accepted.
+    keep_diagonal : bool, default=False
+        Whether self-loops are kept; otherwise the diagonal is dropped.
+
+    Returns
+    -------
+    csr_array of float64
+        Canonical copy: exactly symmetric, no explicit zeros, sorted indices. The input is never
+        changed.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, not finite, not symmetric, empty or has a negative weight
+        where none is accepted.
+    """
+    A = _to_csr(W, name)
+    if A.shape[0] == 0:
+        raise ValueError(f"{name} has no nodes (shape {A.shape}); at least one is needed")
+    bad = np.flatnonzero(~np.isfinite(A.data))
+    if bad.size:
+        i, j = _position(A, int(bad[0]))
+        raise ValueError(
+            f"{name}[{i}, {j}] is {A.data[bad[0]]}; all weights must be finite numbers"
+        )
+    if not signed and A.nnz and A.data.min() < 0:
+        k = int(np.argmin(A.data))
+        i, j = _position(A, k)
+        raise ValueError(
+            f"{name}[{i}, {j}] is {A.data[k]:g}; negative weights are not accepted here "
+            "(state a signed problem as gdpa.BinaryQuadratic)"
+        )
+    if not keep_diagonal and A.diagonal().any():
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        A.data[rows == A.indices] = 0.0
+    A.eliminate_zeros()
+    return _symmetrised(A, name)
+
+
+def _to_csr(W: Any, name: str) -> sp.csr_array:
+    if sp.issparse(W):
+        if np.issubdtype(W.dtype, np.complexfloating):
+            raise ValueError(f"{name} is complex; real weights are needed")
+        A = sp.csr_array(W, dtype=np.float64, copy=True)
+        A.sum_duplicates()
+    else:
+        try:
+            dense = np.asarray(W)
+            if np.iscomplexobj(dense):
+                raise ValueError("complex")
+            dense = dense.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must be a real matrix (NumPy array or SciPy sparse), "
+                f"got {type(W).__name__}"
+            ) from error
+        if dense.ndim != 2:
+            raise ValueError(f"{name} must be a square matrix, got an array of shape {dense.shape}")
+        A = sp.csr_array(dense)
+    if A.shape[0] != A.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {A.shape}")
+    return A
+
+
+def _position(A: sp.csr_array, k: int) -> tuple[int, int]:
+    """Row and column of the k-th stored entry."""
+    return int(np.searchsorted(A.indptr, k, side="right") - 1), int(A.indices[k])
+
+
+def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
+    """Return `A` exactly symmetric, or say where it is not."""
+    T = A.T.tocsr()
+    same_pattern = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
+    if same_pattern and np.array_equal(A.data, T.data):
+        return A
+    with np.errstate(over="ignore"):
+        difference = abs(A - T).tocoo()
+    limit = SYMMETRY_TOLERANCE * np.abs(A.data).max(initial=0.0)
+    if difference.nnz and difference.data.max() > limit:
+        k = int(np.argmax(difference.data))
+        i, j = int(difference.coords[0][k]), int(difference.coords[1][k])
+        raise ValueError(
+            f"{name} must be symmetric, but {name}[{i}, {j}] = {A[i, j]:g} and "
+            f"{name}[{j}, {i}] = {A[j, i]:g}; use (W + W.T) / 2 or W.maximum(W.T)"
+        )
+    mean = (A * 0.5 + T * 0.5).tocsr()
+    mean.sort_indices()
+    return mean
+
+
+def degrees(W: sp.csr_array) -> NDArray[np.float64]:
+    """Row sums of an adjacency matrix.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_nodes, n_nodes)
+        Adjacency.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        The degrees.
+    """
+    return np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+
+
+def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
+    """Connected components of a graph.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_nodes, n_nodes)
+        Symmetric adjacency.
+
+    Returns
+    -------
+    n_components : int
+        How many components there are.
+    component : ndarray of shape (n_nodes,)
+        The component of each node.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    count, component = connected_components(W, directed=False)
+    return int(count), component

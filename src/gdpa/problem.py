@@ -1,0 +1,384 @@
+"""What is to be solved: a graph with labels, or a binary quadratic form.
+
+:class:`GraphProblem` is the paper's problem
+
+    (P)   min  x' L x - 2 h' x    subject to  x_i in {-1, +1},  x_i = label_i where it is known,
+
+with L a graph Laplacian and h an optional evidence (bias) per node. :class:`BinaryQuadratic` is
+``max x' P x`` over ``{-1, +1}^n``, signed or not. Both have one *reduced form*: labelled nodes are
+merged into one apex, whose value is +1, and the objective is ``constant - x' P x``. To make every
+bound a lower bound, objectives are always stated as minimisation; for :class:`BinaryQuadratic` the
+objective is ``-x' P x``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .graph.adjacency import check_adjacency, component_labels
+from .graph.laplacian import laplacian_parts
+
+__all__ = ["BinaryQuadratic", "GraphProblem", "Problem", "ReducedForm"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class ReducedForm:
+    """The problem with its labelled nodes merged into one apex.
+
+    For binary x with ``x[apex] = +1`` the objective of the problem is ``constant - x' P x``.
+
+    Parameters
+    ----------
+    P : csr_array of shape (n, n)
+        Symmetric, zero diagonal. For a graph problem it is ``[A_uu c; c' 0]``, where c is the
+        vote of labels and evidence at each unlabelled node.
+    constant : float
+        What the merged nodes contribute.
+    apex : int
+        Index of the node whose value is fixed to +1.
+    nodes : ndarray
+        Indices, in the problem, of the nodes other than the apex, in the order of the rows of P.
+    """
+
+    P: sp.csr_array
+    constant: float
+    apex: int
+    nodes: NDArray[np.intp]
+
+    def objective(self, x: FloatArray | IntArray) -> float:
+        """Objective of the problem at a reduced sign vector (apex included)."""
+        x = np.asarray(x, dtype=np.float64)
+        return float(self.constant - x @ (self.P @ x))
+
+
+class GraphProblem:
+    """Binary classification of the nodes of a graph with a few known labels.
+
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_nodes, n_nodes)
+        Symmetric, non-negative weights. A diagonal is dropped: with ``x_i^2 = 1`` it is a constant.
+    labels : array-like of shape (n_nodes,)
+        +1, -1, or 0 where the label is unknown; at any positions.
+    bias : array-like of shape (n_nodes,), optional
+        Evidence h per node: positive speaks for +1, negative for -1, in units of edge weight. A
+        bias of h acts as an edge of weight |h| to a node with label sign(h). On a labelled node it
+        only shifts the objective.
+    laplacian : {"combinatorial", "normalized"}, default="combinatorial"
+        Which Laplacian measures smoothness.
+
+    Attributes
+    ----------
+    W : csr_array
+        The weights, in canonical form.
+    labels : ndarray of int8
+        The labels.
+    bias : ndarray of float64
+        The evidence; zeros where none was given.
+    adjacency : csr_array
+        A in ``L = diag(diagonal) - A``.
+    diagonal : ndarray
+        The diagonal of L.
+
+    Raises
+    ------
+    ValueError
+        If `W` is not a valid adjacency, `labels` has other values than -1, 0, 1 or another length,
+        or neither a label nor evidence is given.
+
+    Examples
+    --------
+    >>> import gdpa
+    >>> problem = gdpa.GraphProblem([[0, 1, 0], [1, 0, 2], [0, 2, 0]], [1, 0, -1])
+    >>> problem.n_nodes, problem.n_labeled
+    (3, 2)
+    >>> problem.objective([1, -1, -1])
+    4.0
+    """
+
+    def __init__(
+        self, W: Any, labels: Any, *, bias: Any = None, laplacian: str = "combinatorial"
+    ) -> None:
+        self.W = check_adjacency(W)
+        n = self.W.shape[0]
+        self.labels = _check_labels(labels, n)
+        self.bias = _check_bias(bias, n)
+        if not self.labels.any() and not self.bias.any():
+            raise ValueError(
+                "labels has no known label (all entries are 0) and there is no bias; at least one "
+                "+1 or -1 is needed"
+            )
+        self.laplacian = laplacian
+        self.adjacency, self.diagonal = laplacian_parts(self.W, laplacian)
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphProblem(n_nodes={self.n_nodes}, n_edges={self.n_edges}, "
+            f"n_labeled={self.n_labeled}, laplacian={self.laplacian!r})"
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return int(self.W.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges."""
+        return int(self.W.nnz // 2)
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labelled nodes M."""
+        return int(self.labeled.size)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a weight is negative: never, here."""
+        return False
+
+    @cached_property
+    def labeled(self) -> NDArray[np.intp]:
+        """Indices of the labelled nodes, ascending."""
+        return np.flatnonzero(self.labels)
+
+    @cached_property
+    def unlabeled(self) -> NDArray[np.intp]:
+        """Indices of the unlabelled nodes, ascending."""
+        return np.flatnonzero(self.labels == 0)
+
+    @cached_property
+    def L(self) -> sp.csr_array:
+        """The Laplacian."""
+        return (sp.diags_array(self.diagonal) - self.adjacency).tocsr()
+
+    @cached_property
+    def vote(self) -> FloatArray:
+        """Vote c of labelled neighbours and evidence at each *unlabelled* node."""
+        c = self.adjacency @ self.labels.astype(np.float64)
+        return np.asarray((c + self.bias)[self.unlabeled])
+
+    @cached_property
+    def majority(self) -> int:
+        """The more frequent label (evidence decides where there is none); +1 on a tie."""
+        total = int(self.labels.sum(dtype=np.int64))
+        if self.labeled.size == 0:
+            return 1 if float(self.bias.sum()) >= 0 else -1
+        return 1 if total >= 0 else -1
+
+    @property
+    def only_class(self) -> int | None:
+        """The one class that labels and evidence speak for, or None if there are two."""
+        up = bool((self.labels > 0).any() or (self.bias > 0).any())
+        down = bool((self.labels < 0).any() or (self.bias < 0).any())
+        return None if up and down else (1 if up else -1)
+
+    @cached_property
+    def reached(self) -> NDArray[np.bool_]:
+        """Which nodes are connected to a label or to evidence."""
+        count, component = component_labels(self.W)
+        anchored = np.zeros(count, dtype=bool)
+        anchored[component[(self.labels != 0) | (self.bias != 0)]] = True
+        return anchored[component]
+
+    def objective(self, x: Any) -> float:
+        """Objective ``x' L x - 2 h' x`` at a labelling (or any real vector).
+
+        Parameters
+        ----------
+        x : array-like of shape (n_nodes,)
+            Signs, or real values.
+
+        Returns
+        -------
+        float
+            The objective.
+        """
+        x = np.asarray(x, dtype=np.float64)
+        if x.shape != (self.n_nodes,):
+            raise ValueError(f"x must have shape ({self.n_nodes},), got {x.shape}")
+        return float(self.diagonal @ (x * x) - x @ (self.adjacency @ x) - 2.0 * (self.bias @ x))
+
+    def reduced(self) -> ReducedForm:
+        """Merge the labelled nodes into one apex (the last node of the reduced form).
+
+        Returns
+        -------
+        ReducedForm
+            ``P = [A_uu c; c' 0]`` and the constant, with equal optimum.
+        """
+        u = self.unlabeled
+        x = self.labels.astype(np.float64)
+        A = self.adjacency
+        constant = float(self.diagonal.sum() - x @ (A @ x) - 2.0 * (self.bias @ x))
+        c = sp.csr_array(self.vote[:, None])
+        A_uu = A if u.size == self.n_nodes else A[u][:, u]
+        P = sp.block_array([[A_uu, c], [c.T, None]], format="csr")
+        P.sort_indices()
+        return ReducedForm(P=P, constant=constant, apex=int(u.size), nodes=u)
+
+    def restricted(self, nodes: NDArray[np.bool_]) -> GraphProblem:
+        """Return the same problem on a union of components.
+
+        Parameters
+        ----------
+        nodes : ndarray of bool of shape (n_nodes,)
+            Which nodes to keep; no edge may lead out of them.
+
+        Returns
+        -------
+        GraphProblem
+            The smaller problem, weights of the Laplacian unchanged.
+        """
+        keep = np.flatnonzero(nodes)
+        return self._like(self.W[keep][:, keep], self.labels[keep], self.bias[keep])
+
+    def with_labels(self, labels: Any) -> GraphProblem:
+        """Return the same graph and evidence with other labels; the graph is not checked again."""
+        return self._like(self.W, _check_labels(labels, self.n_nodes), self.bias)
+
+    def _like(self, W: sp.csr_array, labels: IntArray, bias: FloatArray) -> GraphProblem:
+        other = object.__new__(GraphProblem)
+        other.W, other.labels, other.bias = W, labels, bias
+        other.laplacian = self.laplacian
+        if W is self.W:
+            other.adjacency, other.diagonal = self.adjacency, self.diagonal
+        else:
+            other.adjacency, other.diagonal = laplacian_parts(W, self.laplacian)
+        return other
+
+
+class BinaryQuadratic:
+    """Maximise ``x' P x`` over ``{-1, +1}^n``.
+
+    Parameters
+    ----------
+    P : array-like or sparse matrix of shape (n, n)
+        Symmetric, of any sign. The diagonal adds its trace to the value.
+    anchor : int, default=0
+        The variable that is reported as +1: x and -x have the same value.
+
+    Attributes
+    ----------
+    P : csr_array
+        The matrix, diagonal included.
+    anchor : int
+        Index of the variable that is reported as +1.
+
+    Examples
+    --------
+    >>> import gdpa
+    >>> form = gdpa.BinaryQuadratic([[0, 1], [1, 0]])
+    >>> form.value([1, 1]), form.objective([1, 1])
+    (2.0, -2.0)
+    """
+
+    def __init__(self, P: Any, *, anchor: int = 0) -> None:
+        self.P = check_adjacency(P, name="P", signed=True, keep_diagonal=True)
+        n = self.P.shape[0]
+        if not 0 <= int(anchor) < n:
+            raise ValueError(f"anchor={anchor} is not a variable; accepted: 0 to {n - 1}")
+        self.anchor = int(anchor)
+
+    def __repr__(self) -> str:
+        return f"BinaryQuadratic(n_nodes={self.n_nodes}, n_edges={self.n_edges})"
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of variables."""
+        return int(self.P.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of non-zero couplings."""
+        return int((self.P.nnz - np.count_nonzero(self.P.diagonal())) // 2)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a coupling between two variables other than the anchor is negative."""
+        off = self.reduced().P
+        rows = np.repeat(np.arange(self.n_nodes), np.diff(off.indptr))
+        inner = (rows != self.anchor) & (off.indices != self.anchor)
+        return bool((off.data[inner] < 0).any())
+
+    def value(self, x: Any) -> float:
+        """Value ``x' P x`` that is maximised."""
+        x = np.asarray(x, dtype=np.float64)
+        if x.shape != (self.n_nodes,):
+            raise ValueError(f"x must have shape ({self.n_nodes},), got {x.shape}")
+        return float(x @ (self.P @ x))
+
+    def objective(self, x: Any) -> float:
+        """Objective ``-x' P x`` that is minimised."""
+        return -self.value(x)
+
+    def reduced(self) -> ReducedForm:
+        """Reduced form: the same matrix without its diagonal, the anchor as apex."""
+        diagonal = self.P.diagonal()
+        P = (self.P - sp.diags_array(diagonal)).tocsr() if diagonal.any() else self.P
+        P.eliminate_zeros()
+        nodes = np.delete(np.arange(self.n_nodes), self.anchor)
+        return ReducedForm(P=P, constant=-float(diagonal.sum()), apex=self.anchor, nodes=nodes)
+
+    def graph_problem(self) -> tuple[GraphProblem, float]:
+        """Fix the anchor at +1: the couplings to it become evidence.
+
+        Returns
+        -------
+        problem : GraphProblem
+            Problem on the other variables, with bias ``P[anchor, others]``.
+        shift : float
+            ``self.objective(x) = problem.objective(x_others) + shift``.
+
+        Raises
+        ------
+        ValueError
+            If a coupling between two of the others is negative, or the anchor has no coupling.
+        """
+        form = self.reduced()
+        others = form.nodes
+        bias = form.P[[self.anchor]].toarray().ravel()[others]
+        inner = form.P[others][:, others]
+        problem = GraphProblem(inner, np.zeros(others.size, dtype=np.int8), bias=bias)
+        return problem, form.constant - float(problem.diagonal.sum())
+
+
+Problem = GraphProblem | BinaryQuadratic
+
+
+def _check_labels(labels: Any, n: int) -> IntArray:
+    try:
+        values = np.asarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("labels must be numbers: +1, -1, or 0 for unknown") from error
+    if values.shape != (n,):
+        raise ValueError(f"labels must have shape ({n},), one per node, got {values.shape}")
+    wrong = np.flatnonzero(~np.isin(values, (-1.0, 0.0, 1.0)))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(
+            f"labels[{i}] is {values[i]:g}; accepted: +1, -1, or 0 for unknown "
+            "(gdpa.GDPAClassifier takes labels of any kind)"
+        )
+    return values.astype(np.int8)
+
+
+def _check_bias(bias: Any, n: int) -> FloatArray:
+    if bias is None:
+        return np.zeros(n)
+    values = np.array(bias, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"bias must have shape ({n},), one per node, got {values.shape}")
+    if not np.isfinite(values).all():
+        i = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"bias[{i}] is {values[i]}; evidence must be finite")
+    return values

@@ -1,0 +1,109 @@
+"""What a solver returns: one frozen record for all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BoundStatus", "DualVariables", "Solution"]
+
+BoundStatus = Literal["certified", "estimated", "none"]
+
+
+@dataclass(frozen=True)
+class DualVariables:
+    """A point of the SDR dual.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_nodes + 1,)
+        Multipliers of ``X_ii = 1``; the last belongs to the apex.
+    z : ndarray of shape (n_labeled,)
+        Multipliers of the labels, in the order of ``problem.labeled``; ``z_i = -label_i * a_i``.
+    """
+
+    y: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Labels, scores, and how good they are.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    labels : ndarray of int8 of shape (n_nodes,)
+        +1 or -1 for every node; known labels are kept.
+    scores : ndarray of shape (n_nodes,)
+        Real-valued evidence behind the labels; 0 on unreached nodes. Never NaN.
+    objective : float
+        Objective of the problem at `labels` (to be minimised).
+    lower_bound : float
+        No labelling can have a smaller objective, if `bound_status` says so; -inf if there is none.
+    bound_status : {"certified", "estimated", "none"}
+        "certified": proved, up to rounding that is accounted for. "estimated": from a computation
+        that converged but is not a proof. "none": the method gives no bound.
+    iterations : int
+        Iterations of the outermost loop.
+    converged : bool
+        Whether the stopping rule of the method was met.
+    message : str
+        Why it stopped, in words.
+    dual : DualVariables or mapping of arrays or None
+        Dual variables, where the method has some.
+    history : tuple of dict
+        One entry per iteration: what the method reports.
+    seconds : mapping of str to float
+        Time per stage.
+    unreached : ndarray of int
+        Nodes in components without label or evidence. They get the majority label and score 0.
+    info : mapping
+        What only this method has to say.
+    """
+
+    method: str
+    labels: NDArray[np.int8]
+    scores: NDArray[np.float64]
+    objective: float
+    lower_bound: float = -np.inf
+    bound_status: BoundStatus = "none"
+    iterations: int = 0
+    converged: bool = True
+    message: str = ""
+    dual: DualVariables | Mapping[str, NDArray[np.float64]] | None = None
+    history: tuple[Mapping[str, Any], ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    unreached: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    info: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def gap(self) -> float:
+        """Objective minus lower bound; infinite if there is no bound."""
+        return float(max(self.objective - self.lower_bound, 0.0))
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap as a fraction of the larger of |objective| and |lower bound|; 0 where both are 0."""
+        gap = self.gap
+        if gap == 0.0 or not np.isfinite(gap):
+            return gap
+        return gap / max(abs(self.objective), abs(self.lower_bound))
+
+    def __str__(self) -> str:
+        bound = (
+            "no bound"
+            if self.bound_status == "none"
+            else f"lower bound {self.lower_bound:.6g} ({self.bound_status}, gap {self.gap:.3g})"
+        )
+        state = "converged" if self.converged else "NOT converged"
+        return (
+            f"{self.method}: objective {self.objective:.6g}, {bound}, {state} in "
+            f"{self.iterations} iterations, {sum(self.seconds.values()):.3g} s"
+        )

@@ -1,0 +1,351 @@
+"""The one signature of all solvers, and what is done once for all of them.
+
+:meth:`Solver.solve` checks the problem, removes unreached nodes, answers trivial problems, calls
+the method's :meth:`Solver._solve` on what is left, and assembles the :class:`~gdpa.Solution`. A
+method therefore sees only problems in which every node is connected to a label or to evidence, both
+classes occur, and at least one node is unlabelled.
+
+How to add a solver: write a file with one frozen keyword-only dataclass that derives from
+:class:`Solver`, declare the class attributes, implement ``_solve(problem, run) -> Outcome``, and
+add one line to ``registry.py``.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    ConvergenceWarning,
+    DegenerateProblemWarning,
+    UnreachedWarning,
+    UnsupportedProblemError,
+    require,
+)
+from ..problem import BinaryQuadratic, GraphProblem, Problem
+from ..solution import BoundStatus, DualVariables, Solution
+
+__all__ = ["Callback", "Outcome", "Run", "Solver", "StopSolver"]
+
+Callback = Callable[[Mapping[str, Any]], Any]
+
+
+class StopSolver(Exception):
+    """Raised by :meth:`Run.report` when the callback asks to stop; the best point is returned."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method returns to :meth:`Solver.solve`.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_nodes,)
+        Real values whose signs are the labels.
+    labels : ndarray, optional
+        Signs, where they are more than the signs of the scores (an exact optimum, say).
+    lower_bound, bound_status, iterations, converged, message, dual, info
+        As in :class:`~gdpa.Solution`.
+    """
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.int8] | None = None
+    lower_bound: float = -np.inf
+    bound_status: BoundStatus = "none"
+    iterations: int = 0
+    converged: bool = True
+    message: str = "done"
+    dual: DualVariables | Mapping[str, NDArray[np.float64]] | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Run:
+    """Book-keeping of one solve: history, stage times, the user's callback."""
+
+    callback: Callback | None = None
+    history: list[Mapping[str, Any]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to stage `name`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def report(self, **values: Any) -> None:
+        """Record one iteration and show it to the callback.
+
+        Raises
+        ------
+        StopSolver
+            If the callback returns True.
+        """
+        entry = MappingProxyType(dict(values))
+        self.history.append(entry)
+        if self.callback is not None and self.callback(entry) is True:
+            raise StopSolver
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solver(ABC):
+    """Base of all methods.
+
+    Parameters
+    ----------
+    tol : float, default=1e-6
+        Relative tolerance of the method's own stopping rule.
+    max_iter : int, default=1000
+        Most iterations of the outermost loop.
+    x0 : array-like of shape (n_nodes,), optional
+        Scores to start from, where the method can use them.
+    callback : callable, optional
+        Called once per iteration with a mapping of what the method reports; returning True stops
+        the method, which then returns its best point, marked as not converged.
+    random_state : int, default=0
+        Seed of whatever is random in the method.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    kind: ClassVar[str]  # "exact", "relaxation", "heuristic" or "limit"
+    binary_quadratic: ClassVar[bool] = False  # takes BinaryQuadratic too
+    signed: ClassVar[bool] = False  # takes negative couplings
+    extras: ClassVar[tuple[tuple[str, str], ...]] = ()  # (module, extra) that must be installed
+
+    tol: float = 1e-6
+    max_iter: int = 1000
+    x0: Any = None
+    callback: Callback | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the options that all methods have."""
+        if not (isinstance(self.tol, int | float) and 0 < self.tol < np.inf):
+            raise ValueError(f"tol={self.tol!r} must be a positive number")
+        if (
+            isinstance(self.max_iter, bool)
+            or int(self.max_iter) != self.max_iter
+            or (self.max_iter < 1)
+        ):
+            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number of at least 1")
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError("callback must be callable or None")
+
+    @abstractmethod
+    def _solve(self, problem: Any, run: Run) -> Outcome:
+        """Solve a problem that :meth:`solve` has checked."""
+
+    def solve(self, problem: Problem) -> Solution:
+        """Solve `problem`.
+
+        Parameters
+        ----------
+        problem : GraphProblem or BinaryQuadratic
+            What to solve.
+
+        Returns
+        -------
+        Solution
+            Labels, scores, bounds and history.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If the method cannot take this problem.
+        MissingExtraError
+            If the method needs an extra that is not installed.
+        """
+        self._check_problem(problem)
+        for module, extra in self.extras:
+            require(module, extra)
+        x0 = _check_x0(self.x0, problem.n_nodes)
+        run = Run(callback=self.callback)
+        if isinstance(problem, GraphProblem):
+            return self._solve_graph(problem, x0, run)
+        return self._solve_quadratic(problem, x0, run)
+
+    def _check_problem(self, problem: Problem) -> None:
+        from .registry import methods_that_take
+
+        if not isinstance(problem, GraphProblem | BinaryQuadratic):
+            raise TypeError(
+                "problem must be a gdpa.GraphProblem or a gdpa.BinaryQuadratic, "
+                f"got {type(problem).__name__}"
+            )
+        if isinstance(problem, BinaryQuadratic) and not self.binary_quadratic:
+            raise UnsupportedProblemError(
+                f"method {self.name!r} takes a GraphProblem only; for a BinaryQuadratic use: "
+                f"{', '.join(methods_that_take(problem))}"
+            )
+        if problem.signed and not self.signed:
+            raise UnsupportedProblemError(
+                f"method {self.name!r} needs non-negative couplings and the problem has a negative "
+                f"one; methods that take it: {', '.join(methods_that_take(problem))}"
+            )
+
+    def _solve_graph(
+        self, problem: GraphProblem, x0: NDArray[np.float64] | None, run: Run
+    ) -> Solution:
+        n = problem.n_nodes
+        if problem.unlabeled.size == 0:
+            value = problem.objective(problem.labels)
+            outcome = Outcome(
+                scores=problem.labels.astype(np.float64),
+                lower_bound=value,
+                bound_status="certified",
+                message="all nodes are labelled",
+            )
+            return self._assemble(problem, outcome, run)
+        with run.stage("reach"):
+            reached = problem.reached
+        unreached = np.flatnonzero(~reached)
+        if unreached.size:
+            warnings.warn(
+                f"{unreached.size} of {n} nodes are in components without a label or evidence; "
+                f"they get the majority label ({problem.majority:+d}) and score 0 (see "
+                "Solution.unreached)",
+                UnreachedWarning,
+                stacklevel=4,
+            )
+        only = problem.only_class
+        if only is not None:
+            warnings.warn(
+                f"only class {only:+d} occurs among labels and evidence; every node gets it",
+                DegenerateProblemWarning,
+                stacklevel=4,
+            )
+            scores = np.where(reached, float(only), 0.0)
+            labels = np.full(n, only, dtype=np.int8)
+            value = problem.objective(labels)
+            outcome = Outcome(
+                scores=scores,
+                labels=labels,
+                lower_bound=value,
+                bound_status="certified",
+                message="one class only",
+            )
+            return self._assemble(problem, outcome, run, unreached)
+        if not unreached.size:
+            return self._assemble(problem, self._run(problem, x0, run), run)
+        part = problem.restricted(reached)
+        if part.unlabeled.size:
+            outcome = self._run(part, None if x0 is None else x0[reached], run)
+        else:
+            value = part.objective(part.labels)
+            outcome = Outcome(
+                part.labels.astype(np.float64), lower_bound=value, bound_status="certified"
+            )
+        # A constant labelling is optimal on a component without labels: it costs this much.
+        rest = np.where(reached, 0.0, 1.0)
+        rest_value = float(problem.diagonal @ rest - rest @ (problem.adjacency @ rest))
+        scores = np.zeros(n)
+        scores[reached] = outcome.scores
+        labels = np.full(n, problem.majority, dtype=np.int8)
+        labels[reached] = _signs(outcome, part)
+        whole = Outcome(
+            scores=scores,
+            labels=labels,
+            lower_bound=outcome.lower_bound + rest_value,
+            bound_status=outcome.bound_status,
+            iterations=outcome.iterations,
+            converged=outcome.converged,
+            message=outcome.message,
+            dual=outcome.dual,
+            info={**outcome.info, "solved_nodes": np.flatnonzero(reached)},
+        )
+        return self._assemble(problem, whole, run, unreached)
+
+    def _solve_quadratic(
+        self, problem: BinaryQuadratic, x0: NDArray[np.float64] | None, run: Run
+    ) -> Solution:
+        if problem.n_nodes == 1 or problem.n_edges == 0:
+            value = problem.objective(np.ones(problem.n_nodes))
+            outcome = Outcome(
+                scores=np.ones(problem.n_nodes), lower_bound=value, bound_status="certified"
+            )
+        else:
+            outcome = self._run(problem, x0, run)
+        return self._assemble(problem, outcome, run)
+
+    def _run(self, problem: Problem, x0: NDArray[np.float64] | None, run: Run) -> Outcome:
+        from dataclasses import replace
+
+        solver = replace(self, x0=x0) if self.x0 is not None else self
+        outcome = solver._solve(problem, run)
+        if not outcome.converged:
+            warnings.warn(
+                f"{self.name} did not converge: {outcome.message}", ConvergenceWarning, stacklevel=5
+            )
+        return outcome
+
+    def _assemble(
+        self,
+        problem: Problem,
+        outcome: Outcome,
+        run: Run,
+        unreached: NDArray[np.intp] | None = None,
+    ) -> Solution:
+        scores = np.asarray(outcome.scores, dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise FloatingPointError(
+                f"{self.name} produced a score that is not finite; please report this problem"
+            )
+        labels = _signs(outcome, problem)
+        objective = problem.objective(labels)
+        return Solution(
+            method=self.name,
+            labels=labels,
+            scores=scores,
+            objective=objective,
+            lower_bound=float(outcome.lower_bound),
+            bound_status=outcome.bound_status,
+            iterations=outcome.iterations,
+            converged=outcome.converged,
+            message=outcome.message,
+            dual=outcome.dual,
+            history=tuple(run.history),
+            seconds=MappingProxyType(dict(run.seconds)),
+            unreached=np.empty(0, dtype=np.intp) if unreached is None else unreached,
+            info=MappingProxyType(dict(outcome.info)),
+        )
+
+
+def _signs(outcome: Outcome, problem: Problem) -> NDArray[np.int8]:
+    """Labels of an outcome: known ones kept, ties to the majority, the anchor at +1."""
+    if outcome.labels is not None:
+        labels = np.array(outcome.labels, dtype=np.int8)
+    elif isinstance(problem, GraphProblem):
+        tie = problem.majority
+        labels = np.where(outcome.scores == 0, tie, np.sign(outcome.scores)).astype(np.int8)
+    else:
+        labels = np.where(outcome.scores < 0, -1, 1).astype(np.int8)
+    if isinstance(problem, GraphProblem):
+        known = problem.labeled
+        labels[known] = problem.labels[known]
+    elif labels[problem.anchor] < 0:
+        labels = -labels
+    return labels
+
+
+def _check_x0(x0: Any, n: int) -> NDArray[np.float64] | None:
+    if x0 is None:
+        return None
+    values = np.asarray(x0, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"x0 must have shape ({n},), one score per node, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError("x0 must be finite")
+    return values

@@ -1,0 +1,160 @@
+"""All methods by name, and :func:`solve`, which runs one of them.
+
+A solver's module is imported when the method is asked for, so that importing the package stays
+cheap and a missing extra matters only to the methods that need it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..errors import nearest_name
+from ..problem import Problem
+from ..solution import Solution
+from .base import Solver
+
+__all__ = ["MethodInfo", "get_solver", "list_methods", "methods_that_take", "solve"]
+
+# name -> "module:Class", in the order in which they are listed.
+METHODS: dict[str, str] = {
+    "gdpa": "gdpa:GDPA",
+    "vote": "vote:Vote",
+}
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """One row of the list of methods.
+
+    Parameters
+    ----------
+    name : str
+        What to pass as ``method=``.
+    summary : str
+        What it is.
+    kind : str
+        "exact", "relaxation", "heuristic" or "limit".
+    binary_quadratic : bool
+        Whether it takes a :class:`~gdpa.BinaryQuadratic`.
+    signed : bool
+        Whether it takes negative couplings.
+    extras : tuple of str
+        Extras it needs (empty: the core is enough).
+    options : tuple of str
+        Names of its options.
+    """
+
+    name: str
+    summary: str
+    kind: str
+    binary_quadratic: bool
+    signed: bool
+    extras: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+def get_solver(name: str) -> type[Solver]:
+    """Look up the solver class of a method.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+
+    Returns
+    -------
+    type
+        The solver class.
+    """
+    if name not in METHODS:
+        raise ValueError(f"method={name!r} is not known; {nearest_name(name, list(METHODS))}")
+    module, attribute = METHODS[name].split(":")
+    solver: type[Solver] = getattr(
+        importlib.import_module(f".{module}", package=__package__), attribute
+    )
+    return solver
+
+
+def list_methods() -> tuple[MethodInfo, ...]:
+    """List all methods with what each needs and solves.
+
+    Returns
+    -------
+    tuple of MethodInfo
+        One per method.
+    """
+    rows = []
+    for name in METHODS:
+        solver = get_solver(name)
+        rows.append(
+            MethodInfo(
+                name=name,
+                summary=solver.summary,
+                kind=solver.kind,
+                binary_quadratic=solver.binary_quadratic,
+                signed=solver.signed,
+                extras=tuple(dict.fromkeys(extra for _, extra in solver.extras)),
+                options=tuple(f.name for f in fields(solver)),
+            )
+        )
+    return tuple(rows)
+
+
+def methods_that_take(problem: Problem) -> list[str]:
+    """Names of the methods that take a problem of this kind.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+
+    Returns
+    -------
+    list of str
+        The names.
+    """
+    from ..problem import BinaryQuadratic
+
+    quadratic = isinstance(problem, BinaryQuadratic)
+    return [
+        m.name
+        for m in list_methods()
+        if (m.binary_quadratic or not quadratic) and (m.signed or not problem.signed)
+    ]
+
+
+def solve(problem: Problem, method: str = "gdpa", **options: Any) -> Solution:
+    """Solve a problem by a method of the registry.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        What to solve.
+    method : str, default="gdpa"
+        Name of the method; :func:`list_methods` lists them.
+    **options
+        Options of the method. All methods have `tol`, `max_iter`, `x0`, `callback` and
+        `random_state`.
+
+    Returns
+    -------
+    Solution
+        Labels, scores, bounds and history.
+
+    Examples
+    --------
+    >>> import gdpa
+    >>> W = [[0, 1, 0, 0], [1, 0, 0.1, 0], [0, 0.1, 0, 1], [0, 0, 1, 0]]
+    >>> gdpa.solve(gdpa.GraphProblem(W, [1, 0, 0, -1])).labels.tolist()
+    [1, 1, -1, -1]
+    """
+    solver = get_solver(method)
+    accepted = [f.name for f in fields(solver)]
+    for option in options:
+        if option not in accepted:
+            raise ValueError(
+                f"method {method!r} has no option {option!r}; {nearest_name(option, accepted)}"
+            )
+    return solver(**options).solve(problem)

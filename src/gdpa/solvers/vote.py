@@ -1,0 +1,32 @@
+"""The one-step vote: each node takes the sign of ``W_ul label + bias``.
+
+It is the limit of linear recovery for an infinitely heavy self-loop (gamma -> inf) and what the
+published GDPA and SDcut results amount to. A node without a labelled neighbour has no vote; it gets
+score 0 and the majority label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..problem import GraphProblem
+from .base import Outcome, Run, Solver
+
+__all__ = ["Vote"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote(Solver):
+    """One-step weighted vote of the labelled neighbours."""
+
+    name = "vote"
+    summary = "one-step weighted vote of labelled neighbours (limit of an infinite self-loop)"
+    kind = "limit"
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        with run.stage("vote"):
+            scores = problem.labels.astype(np.float64)
+            scores[problem.unlabeled] = problem.vote
+        return Outcome(scores=scores, iterations=1)
