@@ -1,0 +1,57 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run and every machine: a red test can be rerun.
+settings.register_profile(
+    "gdpa",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("gdpa")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _shared(variable: str, folder: str, witness: str) -> Path:
+    for path in (os.environ.get(variable), ROOT.parent / "shared" / folder):
+        if path and (Path(path) / witness).exists():
+            return Path(path)
+    pytest.skip(f"needs {folder} files: set {variable} to a folder with {witness}")
+
+
+@pytest.fixture(scope="session")
+def shared_datasets() -> Path:
+    """Folder with the paper's data sets as CSV."""
+    return _shared("GDPA_DATA_HOME", "datasets", "WDBC.csv")
+
+
+@pytest.fixture(scope="session")
+def shared_reference() -> Path:
+    """Folder with the authors' results per data set."""
+    return _shared("GDPA_REFERENCE_HOME", "reference", "table2-min-max-error-percent.csv")
+
+
+@pytest.fixture
+def random_graph():
+    """Factory of random connected weighted graphs."""
+
+    def make(n: int, seed: int, *, density: float = 0.3, low: float = 0.1) -> sp.csr_array:
+        rng = np.random.default_rng(seed)
+        upper = np.triu(rng.random((n, n)) < density, 1) * rng.uniform(low, 1.0, (n, n))
+        order = rng.permutation(n)  # a spanning path keeps it connected
+        for a, b in zip(order[:-1], order[1:], strict=True):
+            i, j = min(a, b), max(a, b)
+            upper[i, j] = upper[i, j] or rng.uniform(low, 1.0)
+        return sp.csr_array(upper + upper.T)
+
+    return make
