@@ -1,0 +1,326 @@
+"""Eigenvector of the smallest eigenvalue of a symmetric matrix: preconditioned LOBPCG.
+
+GDPA needs the first eigenvector of the dual's matrix once per iteration, of a matrix that has
+changed little since the last one: hence the warm start, and a stop that is decided on the residual
+``|A v - lambda v|`` as computed, not as updated. Reference: A. Knyazev, "Toward the optimal
+preconditioned eigensolver", SIAM J. Sci. Comput. 23 (2001).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from ..errors import ConvergenceWarning
+from .operand import Operand, positive_int, positive_number
+from .preconditioners import Preconditioner, make_preconditioner
+
+__all__ = ["EigenResult", "first_eigenvector"]
+
+
+@dataclass(frozen=True)
+class EigenResult:
+    """First eigenpair of a symmetric matrix.
+
+    Parameters
+    ----------
+    value : float
+        Rayleigh quotient of `vector`: the smallest eigenvalue, from above.
+    vector : ndarray of shape (n,)
+        Unit vector. Its sign is fixed: the first entry that is not small is positive.
+    residual : float
+        ``|A v - value v|``, computed from `vector`.
+    iterations : int
+        Iterations of LOBPCG.
+    matvecs : int
+        Products of the matrix with one vector.
+    converged : bool
+        Whether ``residual <= tol * |A|``, with the largest absolute row sum as the norm (for an
+        operator: an estimate by the power method).
+    method : str
+        What gave the vector: "dense", "start" (the given one was good enough), "lobpcg", "eigsh" or
+        "shift-invert".
+    message : str
+        Why it stopped, in words.
+    """
+
+    value: float
+    vector: NDArray[np.float64]
+    residual: float
+    iterations: int
+    matvecs: int
+    converged: bool
+    method: str
+    message: str
+
+
+@dataclass
+class _Pair:
+    """An eigenpair candidate with its residual as computed."""
+
+    value: float
+    vector: NDArray[np.float64]
+    residual: float
+    method: str
+
+
+def first_eigenvector(
+    A: Any,
+    *,
+    v0: Any = None,
+    tol: float = 1e-8,
+    max_iter: int = 500,
+    preconditioner: Any = "jacobi",
+    dense_below: int = 300,
+    block_size: int = 1,
+    diagonal: Any = None,
+    n_jobs: int = 1,
+    random_state: int = 0,
+    callback: Callable[[Mapping[str, Any]], Any] | None = None,
+) -> EigenResult:
+    """Compute the eigenvector of the smallest (most negative) eigenvalue.
+
+    Parameters
+    ----------
+    A : sparse array, ndarray or LinearOperator of shape (n, n)
+        Symmetric matrix; need not be definite.
+    v0 : array-like of shape (n,), optional
+        Start, usually the first eigenvector of a matrix nearby. If it already meets the tolerance
+        it is returned after one product; no vector can then tell that it is not a higher one.
+    tol : float, default=1e-8
+        Accept when ``|A v - lambda v| <= tol * |A|``.
+    max_iter : int, default=500
+        Most iterations of LOBPCG before the fall-back (Lanczos, or shift-and-invert where a sparse
+        factorisation is cheap).
+    preconditioner : None, str, callable or LinearOperator, default="jacobi"
+        Approximate inverse: "jacobi", "amg" (extra ``amg``), or one's own.
+    dense_below : int, default=300
+        Smaller matrices are handed to LAPACK.
+    block_size : int, default=1
+        Vectors iterated together. More help where the smallest eigenvalues are close together.
+    diagonal : array-like of shape (n,), optional
+        Diagonal of a ``LinearOperator``.
+    n_jobs : int, default=1
+        Threads for large sparse products. The result does not depend on it.
+    random_state : int, default=0
+        Seed of the start, where none is given.
+    callback : callable, optional
+        Called once per iteration with a mapping (iteration, value, residual); returning True stops.
+
+    Returns
+    -------
+    EigenResult
+        Eigenpair, residual and how it was found.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the tolerance was not met by LOBPCG nor by the fall-back.
+    """
+    tol = positive_number(tol, "tol")
+    max_iter = positive_int(max_iter, "max_iter")
+    block_size = positive_int(block_size, "block_size")
+    dense_below = positive_int(dense_below, "dense_below", least=0)
+    operand = Operand(A, diagonal=diagonal, n_jobs=positive_int(n_jobs, "n_jobs"))
+    start = _check_start(v0, operand.n)
+    # Residuals below rounding cannot be reached.
+    threshold = max(tol, 4 * np.finfo(float).eps) * operand.norm()
+    iterations, note = 0, "tolerance met"
+    if operand.n < max(dense_below, 3 * block_size + 2):
+        _, V = linalg.eigh(operand.toarray(), subset_by_index=[0, 0])
+        best = _measured(operand, V[:, 0], "dense")
+    else:
+        best = _measured(operand, _first_guess(operand.n, start, random_state), "start")
+        if start is None or best.residual > threshold:
+            M = make_preconditioner(preconditioner, operand)
+            best, iterations, note = _lobpcg(
+                operand, best.vector, M, threshold, max_iter, block_size, random_state, callback
+            )
+            if best.residual > threshold and note != "stopped by the callback":
+                best, note = _fall_back(operand, best, threshold, note)
+    converged = best.residual <= threshold
+    message = f"{note}, residual {best.residual:.2e} (threshold {threshold:.2e})"
+    if not converged:
+        warnings.warn(
+            f"first_eigenvector did not converge: {message}", ConvergenceWarning, stacklevel=2
+        )
+    return EigenResult(
+        value=float(np.ldexp(best.value, operand.exponent)),
+        vector=_fix_sign(best.vector),
+        residual=float(np.ldexp(best.residual, operand.exponent)),
+        iterations=iterations,
+        matvecs=operand.matvecs,
+        converged=converged,
+        method=best.method,
+        message=message,
+    )
+
+
+def _check_start(v0: Any, n: int) -> NDArray[np.float64] | None:
+    if v0 is None:
+        return None
+    v = np.asarray(v0, dtype=np.float64)
+    if v.shape != (n,):
+        raise ValueError(f"v0 must have shape ({n},), got {v.shape}")
+    if not np.isfinite(v).all() or not v.any():
+        raise ValueError("v0 must be finite and not zero")
+    return np.asarray(v / np.abs(v).max())
+
+
+def _first_guess(
+    n: int, start: NDArray[np.float64] | None, random_state: int
+) -> NDArray[np.float64]:
+    if start is not None:
+        return start
+    # Near the constant vector (the answer for a plain Laplacian), but not exactly any eigenvector.
+    return 1.0 + 0.5 * np.random.default_rng(random_state).standard_normal(n)
+
+
+def _measured(operand: Operand, v: NDArray[np.float64], method: str) -> _Pair:
+    v = v / np.linalg.norm(v)
+    w = operand.dot(v)
+    value = float(v @ w)
+    return _Pair(value, v, float(np.linalg.norm(w - value * v)), method)
+
+
+def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    # The odd threshold keeps ties of round ratios (entries 1 and 1/2, say) away from the decision.
+    size = np.abs(v)
+    lead = int(np.argmax(size >= 0.618034 * size.max()))
+    return v if v[lead] > 0 else -v
+
+
+def _ritz(
+    S: NDArray[np.float64], AS: NDArray[np.float64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Lowest Ritz values and coefficients in the span of `S`, dependent directions left out."""
+    G = S.T @ S
+    scale = np.sqrt(np.diagonal(G))
+    if not np.isfinite(scale).all():
+        return None
+    scale = np.where(scale > 0, scale, 1.0)
+    weights, U = linalg.eigh(G / np.outer(scale, scale))
+    keep = weights > 1e-12
+    basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
+    T = basis.T @ (S.T @ AS) @ basis
+    values, Q = linalg.eigh((T + T.T) / 2)
+    return values[:count], basis @ Q[:, :count]
+
+
+def _lobpcg(
+    operand: Operand,
+    start: NDArray[np.float64],
+    M: Preconditioner | None,
+    threshold: float,
+    max_iter: int,
+    block_size: int,
+    random_state: int,
+    callback: Callable[[Mapping[str, Any]], Any] | None,
+) -> tuple[_Pair, int, str]:
+    """Locally optimal block preconditioned conjugate gradients; only the first pair must converge.
+
+    The basis is [X, W, P]: current vectors, preconditioned residuals, last steps. ``A X`` and
+    ``A P`` follow the same linear combinations, so an iteration costs one product per column; they
+    are computed afresh before convergence is believed.
+    """
+    rng = np.random.default_rng(random_state + 1)
+    X = np.column_stack([start, rng.standard_normal((operand.n, block_size - 1))])
+    if M is not None and block_size > 1:
+        X[:, 1:] = M(X[:, 1:])
+    X = np.linalg.qr(X)[0]
+    AX = operand.dot(X)
+    P = AP = np.empty((operand.n, 0))
+    best = _Pair(np.inf, X[:, 0], np.inf, "lobpcg")
+    values, C = np.linalg.eigh(X.T @ AX)
+    X, AX = X @ C, AX @ C
+    failed_checks = 0
+    iteration = 0
+    while True:
+        R = AX - X * values
+        norms = np.linalg.norm(R, axis=0)
+        if norms[0] <= threshold:
+            pair = _measured(operand, X[:, 0], "lobpcg")
+            if pair.residual <= threshold:
+                return pair, iteration, "tolerance met"
+            # The updated products have drifted: compute them again and forget the direction.
+            failed_checks += 1
+            if failed_checks > 3:
+                return pair, iteration, "stalled at rounding"
+            X = np.linalg.qr(X)[0]
+            AX = operand.dot(X)
+            P = AP = np.empty((operand.n, 0))
+            values, C = np.linalg.eigh(X.T @ AX)
+            X, AX = X @ C, AX @ C
+            R = AX - X * values
+            norms = np.linalg.norm(R, axis=0)
+        if norms[0] < best.residual:
+            best = _Pair(float(values[0]), X[:, 0].copy(), float(norms[0]), "lobpcg")
+        if callback is not None and iteration:
+            report = {"iteration": iteration, "value": values[0], "residual": norms[0]}
+            if callback(report) is True:
+                return _measured(operand, X[:, 0], "lobpcg"), iteration, "stopped by the callback"
+        if iteration >= max_iter:
+            return _measured(operand, best.vector, "lobpcg"), iteration, "max_iter reached"
+        W = R if M is None else M(R)
+        W = W - X @ (X.T @ W)
+        W /= np.maximum(np.linalg.norm(W, axis=0), np.finfo(float).tiny)
+        AW = operand.dot(W)
+        S = np.concatenate([X, W, P], axis=1)
+        AS = np.concatenate([AX, AW, AP], axis=1)
+        found = _ritz(S, AS, block_size)
+        if found is None or found[0].size < block_size:
+            return _measured(operand, best.vector, "lobpcg"), iteration, "basis broke down"
+        values, C = found
+        b = X.shape[1]
+        P, AP = S[:, b:] @ C[b:], AS[:, b:] @ C[b:]
+        X, AX = X @ C[:b] + P, AX @ C[:b] + AP
+        iteration += 1
+
+
+def _fall_back(operand: Operand, best: _Pair, threshold: float, note: str) -> tuple[_Pair, str]:
+    """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
+    cheap = operand.kind != "operator" and (operand.n <= 5000 or operand.nnz <= 5 * operand.n)
+    tries: list[str] = (["shift-invert"] if cheap else []) + ["eigsh"]
+    candidates = [best]
+    for method in tries:
+        try:
+            v = (
+                _shift_invert(operand, best)
+                if method == "shift-invert"
+                else _lanczos(operand, best, threshold)
+            )
+        except (ArpackError, RuntimeError, linalg.LinAlgError):
+            continue
+        if v is None or not np.isfinite(v).all() or not v.any():
+            continue
+        candidates.append(_measured(operand, v, method))
+        if candidates[-1].residual <= threshold and candidates[-1].value <= best.value + threshold:
+            return candidates[-1], f"LOBPCG: {note}; {method} took over"
+    return min(
+        candidates, key=lambda pair: pair.residual
+    ), f"{note}; fall-back did not converge either"
+
+
+def _shift_invert(operand: Operand, best: _Pair) -> NDArray[np.float64]:
+    # Gershgorin's bound lies below the whole spectrum, so the nearest eigenvalue is the first; a
+    # shift just below the Ritz value is far better when it is below the spectrum, too.
+    matrix = sp.csc_array(operand.matrix)
+    shift = best.value - max(best.residual, 1e-10 * max(operand.largest, abs(best.value)))
+    _, V = eigsh(matrix, k=1, sigma=shift, which="LM", v0=best.vector, tol=0)
+    return np.asarray(V[:, 0])
+
+
+def _lanczos(operand: Operand, best: _Pair, threshold: float) -> NDArray[np.float64]:
+    operator = LinearOperator((operand.n, operand.n), matvec=operand.dot, dtype=np.float64)
+    ncv = min(operand.n - 1, 64)
+    relative = threshold / max(abs(best.value), operand.largest) / 4
+    _, V = eigsh(operator, k=1, which="SA", v0=best.vector, tol=relative, ncv=ncv, maxiter=300)
+    return np.asarray(V[:, 0])

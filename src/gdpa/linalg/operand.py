@@ -1,0 +1,208 @@
+"""The matrix behind an iteration: one product, one counter, whatever the storage.
+
+The solvers of this package need of a symmetric matrix only its products, its diagonal and a norm.
+:class:`Operand` gives these for a sparse array, a dense array and a ``LinearOperator``, counts the
+products, and splits large sparse products by rows over threads (rows are summed by the same code
+in the same order, so the result is the same to the last bit).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+
+__all__ = ["Operand", "positive_int", "positive_number"]
+
+# Below this many stored entries starting threads costs more than it saves.
+THREAD_NNZ = 1_000_000
+# Entries outside are brought to about 1 first, so that no square overflows or vanishes.
+SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
+
+
+def positive_number(value: Any, name: str) -> float:
+    """Check that `value` is a positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name}={value!r} must be a positive number")
+    return float(value)
+
+
+def positive_int(value: Any, name: str, *, least: int = 1) -> int:
+    """Check that `value` is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+    return int(value)
+
+
+class Operand:
+    """A symmetric matrix as the iterations see it.
+
+    Parameters
+    ----------
+    A : sparse array, ndarray or LinearOperator of shape (n, n)
+        The matrix. Symmetry is checked by one product with a fixed vector from either side.
+    diagonal : array-like of shape (n,), optional
+        Diagonal of a ``LinearOperator``, which cannot be asked for it.
+    n_jobs : int, default=1
+        Threads for sparse products with at least a million stored entries.
+    rescale : bool, default=True
+        Bring extreme entries to about one. Not wanted where rows are scaled one by one later.
+
+    Attributes
+    ----------
+    exponent : int
+        The operand stands for ``A * 2**-exponent``. Zero unless the entries are extreme.
+    matvecs : int
+        Products with one vector made so far.
+    """
+
+    def __init__(
+        self, A: Any, *, diagonal: Any = None, n_jobs: int = 1, rescale: bool = True
+    ) -> None:
+        self.matvecs = 0
+        self.exponent = 0
+        self.matrix: Any
+        if isinstance(A, LinearOperator):
+            self.matrix = A
+        elif sp.issparse(A):
+            self.matrix = sp.csr_array(A, dtype=np.float64)
+        else:
+            self.matrix = np.asarray(A, dtype=np.float64)
+        shape = self.matrix.shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"A must be square, got shape {shape}")
+        if shape[0] == 0:
+            raise ValueError("A must have at least one row, got shape (0, 0)")
+        self.n = int(shape[0])
+        self._diagonal = self._check_diagonal(diagonal)
+        self.largest = self._scale(rescale)
+        self._check_symmetric()
+        self.n_jobs = n_jobs if self.nnz >= THREAD_NNZ else 1
+        self._blocks: list[sp.csr_array] = []
+
+    @property
+    def kind(self) -> str:
+        """Storage: "sparse", "dense" or "operator"."""
+        if isinstance(self.matrix, LinearOperator):
+            return "operator"
+        return "sparse" if sp.issparse(self.matrix) else "dense"
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries (0 for an operator)."""
+        if self.kind == "sparse":
+            return int(self.matrix.nnz)
+        return self.n * self.n if self.kind == "dense" else 0
+
+    def _check_diagonal(self, diagonal: Any) -> NDArray[np.float64] | None:
+        if self.kind != "operator":
+            if diagonal is not None:
+                raise ValueError("diagonal is for a LinearOperator only; A has its own")
+            return np.asarray(self.matrix.diagonal(), dtype=np.float64)
+        if diagonal is None:
+            return None
+        d = np.asarray(diagonal, dtype=np.float64)
+        if d.shape != (self.n,) or not np.isfinite(d).all():
+            raise ValueError(f"diagonal must be {self.n} finite numbers, got shape {d.shape}")
+        return d
+
+    def _scale(self, rescale: bool) -> float:
+        """Largest absolute entry, after extreme entries were brought to about one."""
+        if self.kind == "operator":
+            return 1.0
+        data = self.matrix.data if self.kind == "sparse" else self.matrix
+        largest = float(max(np.max(data), -np.min(data))) if data.size else 0.0
+        if not np.isfinite(largest):
+            raise ValueError("A must be finite; it contains NaN or infinity")
+        if not rescale or largest == 0.0 or SAFE_LOW <= largest <= SAFE_HIGH:
+            return largest
+        self.exponent = int(np.frexp(largest)[1])
+        scaled = np.ldexp(data, -self.exponent)
+        if self.kind == "sparse":
+            self.matrix = sp.csr_array(
+                (scaled, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
+            )
+        else:
+            self.matrix = scaled
+        assert self._diagonal is not None
+        self._diagonal = np.ldexp(self._diagonal, -self.exponent)
+        return float(np.ldexp(largest, -self.exponent))
+
+    def _check_symmetric(self) -> None:
+        if self.kind == "operator":
+            return
+        probe = np.cos(np.arange(self.n, dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = self.matrix @ probe - self.matrix.T @ probe
+        worst = float(np.abs(difference).max())
+        if worst > 1e-9 * self.largest * np.sqrt(self.n):
+            raise ValueError("A must be symmetric; A x and A' x differ")
+
+    def diagonal(self) -> NDArray[np.float64] | None:
+        """Diagonal, or None for an operator that came without."""
+        return self._diagonal
+
+    def dot(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``A X`` for one vector or a block of columns, counted per column."""
+        columns = 1 if X.ndim == 1 else X.shape[1]
+        self.matvecs += columns
+        if columns == 1 and X.ndim == 2:
+            return self._product(X[:, 0])[:, None]
+        return self._product(X)
+
+    def _product(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.n_jobs == 1 or self.kind != "sparse":
+            return np.asarray(self.matrix @ X, dtype=np.float64)
+        if not self._blocks:
+            self._blocks = _row_blocks(self.matrix, self.n_jobs)
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            return np.concatenate(list(pool.map(lambda block: block @ X, self._blocks)))
+
+    def norm(self) -> float:
+        """Upper bound of the spectral norm: the largest absolute row sum.
+
+        For an operator, an estimate from below by five steps of the power method.
+        """
+        if self.kind == "operator":
+            x = np.random.default_rng(0).standard_normal(self.n)
+            estimate = 0.0
+            for _ in range(5):
+                x /= np.linalg.norm(x)
+                x = self.dot(x)
+                estimate = max(estimate, float(np.linalg.norm(x)))
+                if not np.isfinite(estimate):
+                    raise ValueError("A must be finite; a product with it is not")
+                if estimate == 0.0:
+                    break
+            return estimate
+        return float(np.asarray(abs(self.matrix).sum(axis=1)).max())
+
+    def toarray(self) -> NDArray[np.float64]:
+        """The matrix as a dense array."""
+        if self.kind == "dense":
+            return np.asarray(self.matrix, dtype=np.float64)
+        if self.kind == "sparse":
+            return np.asarray(self.matrix.toarray(), dtype=np.float64)
+        return np.asarray(self.dot(np.eye(self.n)), dtype=np.float64)
+
+
+def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
+    """Split into row blocks of about equal numbers of entries, without copying the entries."""
+    targets = np.linspace(0, A.nnz, count + 1)[1:-1]
+    cuts = [0, *np.searchsorted(A.indptr, targets).tolist(), A.shape[0]]
+    blocks = []
+    for a, b in pairwise(cuts):
+        first, last = A.indptr[a], A.indptr[b]
+        blocks.append(
+            sp.csr_array(
+                (A.data[first:last], A.indices[first:last], A.indptr[a : b + 1] - first),
+                shape=(b - a, A.shape[1]),
+            )
+        )
+    return blocks

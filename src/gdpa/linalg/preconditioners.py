@@ -1,0 +1,108 @@
+"""Approximate inverses for the iterations: Jacobi, algebraic multigrid, or the caller's own.
+
+All are built for a matrix that may be indefinite or have zeros on the diagonal (the H of the dual
+is such a matrix on the way): the approximate inverse itself is always positive definite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import nearest_name, require
+from .operand import Operand
+
+__all__ = ["PRECONDITIONERS", "Preconditioner", "jacobi", "make_preconditioner"]
+
+Preconditioner = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+PRECONDITIONERS = ("jacobi", "amg")
+
+
+def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
+    """Division by the diagonal, shifted where it is not safely positive.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        Diagonal of the matrix.
+
+    Returns
+    -------
+    callable
+        Maps a vector or a block of columns to its scaled copy.
+    """
+    top = float(np.abs(diagonal).max(initial=0.0))
+    if top == 0.0:
+        return lambda R: R.copy()
+    # A zero or negative entry says nothing about the inverse: treat it as one of ordinary size.
+    safe = diagonal > 1e-12 * top
+    ordinary = float(np.median(diagonal[safe])) if safe.any() else top
+    inverse = 1.0 / np.where(safe, diagonal, ordinary)
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        return R * (inverse if R.ndim == 1 else inverse[:, None])
+
+    return apply
+
+
+def dominant_part(A: sp.csr_array) -> sp.csr_array:
+    """`A` with its diagonal raised to diagonal dominance, which makes it positive semi-definite."""
+    diagonal = A.diagonal()
+    off = np.asarray(abs(A).sum(axis=1)).ravel() - np.abs(diagonal)
+    raised = np.maximum(diagonal, off)
+    floor = 1e-8 * max(float(raised.max(initial=0.0)), np.finfo(float).tiny)
+    return (A + sp.diags_array(np.maximum(raised, floor) - diagonal)).tocsr()
+
+
+def _amg(A: sp.csr_array) -> Preconditioner:
+    pyamg = require("pyamg", "amg")
+    M = sp.csr_matrix(dominant_part(A))
+    hierarchy = pyamg.smoothed_aggregation_solver(M)
+    cycle = hierarchy.aspreconditioner(cycle="V")
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        if R.ndim == 1:
+            return np.asarray(cycle @ R)
+        return np.column_stack([cycle @ R[:, j] for j in range(R.shape[1])])
+
+    return apply
+
+
+def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
+    """Build what the argument `preconditioner` of the solvers asks for.
+
+    Parameters
+    ----------
+    spec : None, str, callable or LinearOperator
+        None; a name of :data:`PRECONDITIONERS`; or something that maps residuals to corrections.
+    operand : Operand
+        The matrix.
+
+    Returns
+    -------
+    callable or None
+    """
+    if spec is None:
+        return None
+    if isinstance(spec, str):
+        if spec not in PRECONDITIONERS:
+            hint = nearest_name(spec, list(PRECONDITIONERS))
+            raise ValueError(f"preconditioner={spec!r} is not known. {hint}")
+        if spec == "jacobi":
+            diagonal = operand.diagonal()
+            return None if diagonal is None else jacobi(diagonal)
+        if operand.kind == "operator":
+            raise ValueError(f"preconditioner={spec!r} needs a matrix, not a LinearOperator")
+        return _amg(sp.csr_array(operand.matrix))
+    if hasattr(spec, "matmat"):
+        return lambda R: np.asarray(spec @ R, dtype=np.float64)
+    if callable(spec):
+        return lambda R: np.asarray(spec(R), dtype=np.float64).reshape(R.shape)
+    raise ValueError(
+        f"preconditioner={spec!r} must be None, one of {PRECONDITIONERS}, a callable or a "
+        "LinearOperator"
+    )

@@ -1,0 +1,364 @@
+"""Symmetric positive definite systems with many right-hand sides.
+
+Linear recovery, ``(L + diag(y)) x = a * xh``, is one such system. All right-hand sides share each
+product with the matrix; every column has its own step sizes (conjugate gradients, column-wise) and
+leaves the block when it has converged. Small systems are factorised (dense Cholesky).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ..errors import ConvergenceWarning
+from .operand import Operand, positive_int, positive_number
+from .preconditioners import Preconditioner, make_preconditioner
+
+__all__ = ["SPDResult", "solve_spd"]
+
+
+@dataclass(frozen=True)
+class SPDResult:
+    """Solution of a symmetric positive definite system.
+
+    Parameters
+    ----------
+    x : ndarray
+        Solution, of the shape of the right-hand side. Never NaN.
+    residual : float
+        Largest relative residual over the columns, computed from `x` at the end, in the norm in
+        which the matrix has unit diagonal: ``|S (b - A x)| / |S b|``, ``S = diag(A)^-1/2``.
+    iterations : int
+        Iterations of conjugate gradients (0 for a factorisation).
+    matvecs : int
+        Products of the matrix with one vector.
+    converged : bool
+        Whether the tolerance was met, or the labels were stable where that was asked for.
+    method : str
+        "dense-cholesky", "dense-eigh" (singular) or "cg".
+    message : str
+        Why it stopped, in words.
+    """
+
+    x: NDArray[np.float64]
+    residual: float
+    iterations: int
+    matvecs: int
+    converged: bool
+    method: str
+    message: str
+
+
+def solve_spd(
+    A: Any,
+    B: Any,
+    *,
+    x0: Any = None,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    preconditioner: Any = "jacobi",
+    dense_below: int = 500,
+    stable_after: int | None = None,
+    stable_tol: float = 1e-2,
+    diagonal: Any = None,
+    n_jobs: int = 1,
+    callback: Callable[[Mapping[str, Any]], Any] | None = None,
+) -> SPDResult:
+    """Solve ``A X = B`` for a symmetric positive (semi-)definite matrix.
+
+    The system is first scaled to unit diagonal and right-hand sides of unit length, so that weights
+    from 1e-300 to 1e300 are handled. A singular system gets a solution if there is one (the dense
+    path: that of least length in the scaled variables), and is reported as not converged otherwise.
+
+    Parameters
+    ----------
+    A : sparse array, ndarray or LinearOperator of shape (n, n)
+        Symmetric positive semi-definite matrix.
+    B : array-like of shape (n,) or (n, k)
+        Right-hand sides.
+    x0 : array-like of the shape of B, optional
+        Start of the iteration.
+    tol : float, default=1e-6
+        Relative residual to be reached by every column (see :class:`SPDResult`).
+    max_iter : int, optional
+        Most iterations. Ten times the number of unknowns, at most 10,000, by default.
+    preconditioner : None, str, callable or LinearOperator, default="jacobi"
+        "jacobi", "amg" (extra ``amg``) or an approximate inverse of `A` of one's own, symmetric
+        positive definite. None is the same as "jacobi", because of the scaling.
+    dense_below : int, default=500
+        Systems with fewer unknowns are factorised.
+    stable_after : int, optional
+        Stop too when the labels (signs for one column, the largest column otherwise) have not
+        changed for so many iterations in a row and the residual is below `stable_tol`.
+    stable_tol : float, default=1e-2
+        See `stable_after`.
+    diagonal : array-like of shape (n,), optional
+        Diagonal of a ``LinearOperator``.
+    n_jobs : int, default=1
+        Threads for large sparse products. The result does not depend on it.
+    callback : callable, optional
+        Called once per iteration with a mapping (iteration, residual); returning True stops.
+
+    Returns
+    -------
+    SPDResult
+        Solution, residual and how it was found.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the tolerance was not met.
+    """
+    tol = positive_number(tol, "tol")
+    stable_tol = positive_number(stable_tol, "stable_tol")
+    n_jobs = positive_int(n_jobs, "n_jobs")
+    dense_below = positive_int(dense_below, "dense_below", least=0)
+    if stable_after is not None:
+        stable_after = positive_int(stable_after, "stable_after")
+    operand = Operand(A, diagonal=diagonal, n_jobs=n_jobs, rescale=False)
+    n = operand.n
+    limit = min(10 * n, 10_000) if max_iter is None else positive_int(max_iter, "max_iter")
+    rhs = _check_block(B, "B", n)
+    start = None if x0 is None else _check_block(x0, "x0", n)
+    if start is not None and start.shape != rhs.shape:
+        raise ValueError(f"x0 has shape {np.shape(x0)}, B has shape {np.shape(B)}")
+    system = _Scaled(operand, rhs)
+    if n < dense_below:
+        y, method = _dense(system)
+        iterations, why = 0, "factorised"
+    else:
+        M = _scaled_preconditioner(preconditioner, operand, system)
+        rule = _Stop(tol, limit, stable_after, stable_tol, callback)
+        y, iterations, why = _conjugate_gradients(system, system.scaled(start), M, rule)
+        method = "cg"
+    y, residual = system.checked(y)
+    converged = residual <= tol or why == "labels stable"
+    message = f"{why}, relative residual {residual:.2e} (tol {tol:.1e})"
+    if not converged:
+        warnings.warn(f"solve_spd did not converge: {message}", ConvergenceWarning, stacklevel=2)
+    x = system.unscaled(y).reshape(np.shape(B))
+    return SPDResult(x, residual, iterations, operand.matvecs, converged, method, message)
+
+
+def _check_block(B: Any, name: str, n: int) -> NDArray[np.float64]:
+    block = np.asarray(B, dtype=np.float64)
+    if block.ndim not in (1, 2) or block.shape[0] != n:
+        raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {block.shape}")
+    if not np.isfinite(block).all():
+        raise ValueError(f"{name} must be finite; it contains NaN or infinity")
+    return block.reshape(n, -1)
+
+
+class _Scaled:
+    """``S A S y = S b / 2**e`` with S = diag(A)^-1/2 and e chosen per column; ``x = 2**e S y``."""
+
+    def __init__(self, operand: Operand, rhs: NDArray[np.float64]) -> None:
+        diagonal = operand.diagonal()
+        if diagonal is None:
+            diagonal = np.ones(operand.n)
+        if (diagonal < 0).any():
+            worst = int(np.argmin(diagonal))
+            raise ValueError(
+                f"A must be positive semi-definite; diagonal entry {worst} is {diagonal[worst]!r}"
+            )
+        # A zero on the diagonal of a semi-definite matrix means a zero row: no unknown there.
+        self.dead = diagonal == 0
+        with np.errstate(divide="ignore"):
+            self.s = np.where(self.dead, 0.0, 1.0 / np.sqrt(diagonal))
+        self.operand = operand
+        self.inconsistent = rhs[self.dead].any(axis=0)
+        # In two steps, because the right-hand side times s may overflow where their parts do not.
+        first = np.frexp(np.abs(rhs).max(axis=0, initial=0.0))[1].astype(np.int64)
+        b = self.s[:, None] * np.ldexp(rhs, -first)
+        second = np.frexp(np.abs(b).max(axis=0, initial=0.0))[1].astype(np.int64)
+        self.b = np.ldexp(b, -second)
+        self.exponent = first + second
+        self.b_norm = np.linalg.norm(self.b, axis=0)
+
+    def dot(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``S A S Y``."""
+        s = self.s[:, None]
+        out = self.operand.dot(s * Y)
+        out *= s
+        return out
+
+    def scaled(self, X: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """Given unknowns in scaled variables."""
+        if X is None:
+            return None
+        with np.errstate(divide="ignore", over="ignore"):
+            inverse = np.where(self.dead, 0.0, 1.0 / self.s)
+            Y = inverse[:, None] * np.ldexp(X, -self.exponent)
+        return np.where(np.isfinite(Y), Y, 0.0)
+
+    def unscaled(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Solution in the caller's variables (overflow to the largest number)."""
+        with np.errstate(over="ignore"):
+            X = np.ldexp(self.s[:, None] * Y, self.exponent)
+        return np.asarray(np.nan_to_num(X))
+
+    def checked(self, Y: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """`Y`, with columns that are worse than zero replaced by zero, and the largest residual."""
+        Y = np.where(np.isfinite(Y), Y, 0.0)
+        norms = np.linalg.norm(self.b - self.dot(Y), axis=0)
+        bad = ~(norms <= self.b_norm)
+        if bad.any():
+            Y = np.where(bad, 0.0, Y)
+            norms = np.where(bad, self.b_norm, norms)
+        relative = np.divide(norms, self.b_norm, out=np.zeros_like(norms), where=self.b_norm > 0)
+        relative = np.where(self.inconsistent, np.maximum(relative, 1.0), relative)
+        return Y, float(relative.max(initial=0.0))
+
+
+def _scaled_preconditioner(spec: Any, operand: Operand, system: _Scaled) -> Preconditioner | None:
+    if spec is None or (isinstance(spec, str) and spec == "jacobi"):
+        return None  # unit diagonal: Jacobi is built in
+    M = make_preconditioner(spec, operand)
+    if M is None:
+        return None
+    with np.errstate(divide="ignore"):
+        inverse = np.where(system.dead, 0.0, 1.0 / system.s)[:, None]
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        return inverse * M(inverse * R)
+
+    return apply
+
+
+def _dense(system: _Scaled) -> tuple[NDArray[np.float64], str]:
+    """Cholesky; the pseudo-inverse where the matrix is numerically singular."""
+    s = system.s
+    C = (s[:, None] * system.operand.toarray()) * s
+    n = C.shape[0]
+    C[system.dead, system.dead] = 1.0
+    try:
+        factor = linalg.cholesky(C, lower=True, check_finite=False)
+        pivots = np.diagonal(factor)
+        if pivots.min() ** 2 > 10 * n * np.finfo(float).eps:
+            y = linalg.cho_solve((factor, True), system.b, check_finite=False)
+            y += linalg.cho_solve((factor, True), system.b - C @ y, check_finite=False)
+            return y, "dense-cholesky"
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(C)
+    keep = values > n * np.finfo(float).eps * max(abs(values[0]), values[-1])
+    V = vectors[:, keep]
+    return V @ ((V.T @ system.b) / values[keep][:, None]), "dense-eigh"
+
+
+@dataclass(frozen=True)
+class _Stop:
+    tol: float
+    limit: int
+    stable_after: int | None
+    stable_tol: float
+    callback: Callable[[Mapping[str, Any]], Any] | None
+
+
+def _labels(Y: NDArray[np.float64], exponent: NDArray[np.int64]) -> NDArray[Any]:
+    if Y.shape[1] == 1:
+        return Y[:, 0] > 0
+    shift = np.clip(exponent - exponent.max(), -1000, 0)
+    return np.asarray(np.argmax(np.ldexp(Y, shift), axis=1))
+
+
+def _column_dot(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    if X.shape[1] == 1:
+        return np.array([X[:, 0] @ Y[:, 0]])
+    return np.asarray(np.einsum("ij,ij->j", X, Y))
+
+
+def _conjugate_gradients(
+    system: _Scaled, start: NDArray[np.float64] | None, M: Preconditioner | None, rule: _Stop
+) -> tuple[NDArray[np.float64], int, str]:
+    """Column-wise conjugate gradients, restarted where the true residual was left behind."""
+    Y = np.zeros_like(system.b) if start is None else start.copy()
+    R = system.b - system.dot(Y) if start is not None else system.b.copy()
+    if start is not None:
+        worse = ~(np.linalg.norm(R, axis=0) <= system.b_norm)
+        Y[:, worse] = 0.0
+        R[:, worse] = system.b[:, worse]
+    iterations = 0
+    previous = np.full(Y.shape[1], np.inf)
+    while True:
+        norms = np.linalg.norm(R, axis=0)
+        open_columns = np.flatnonzero(norms > rule.tol * system.b_norm)
+        if open_columns.size == 0:
+            return Y, iterations, "residual reached"
+        if (norms[open_columns] > 0.5 * previous[open_columns]).all():
+            return Y, iterations, "stagnated"
+        previous = norms
+        iterations, why = _cg_round(system, Y, R, open_columns, M, rule, iterations)
+        if why != "residual reached":
+            return Y, iterations, why
+        R = system.b - system.dot(Y)
+
+
+def _cg_round(
+    system: _Scaled,
+    Y: NDArray[np.float64],
+    R_all: NDArray[np.float64],
+    active: NDArray[np.intp],
+    M: Preconditioner | None,
+    rule: _Stop,
+    iterations: int,
+) -> tuple[int, str]:
+    """Iterate on the `active` columns of `Y` in place until their recursive residual is small."""
+    R = np.ascontiguousarray(R_all[:, active])
+    target = 0.9 * rule.tol * system.b_norm[active]
+    P = R if M is None else M(R)
+    P = P.copy()
+    rho = _column_dot(R, P)
+    labels, stable, broke = None, 0, False
+    while active.size:
+        if iterations >= rule.limit:
+            return iterations, "max_iter reached"
+        Q = system.dot(P)
+        iterations += 1
+        curvature = _column_dot(P, Q)
+        good = (curvature > 0) & (rho > 0) & np.isfinite(curvature)
+        alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=good)
+        broke = broke or not good.all()
+        if active.size == Y.shape[1]:
+            Y += alpha * P
+        else:
+            Y[:, active] += alpha * P
+        Q *= alpha
+        R -= Q
+        norms = np.sqrt(_column_dot(R, R))
+        worst = float((norms / system.b_norm[active]).max())
+        if rule.callback is not None:
+            report = {"iteration": iterations, "residual": worst}
+            if rule.callback(report) is True:
+                return iterations, "stopped by the callback"
+        if rule.stable_after is not None:
+            now = _labels(Y, system.exponent)
+            same = labels is not None and bool((now == labels).all())
+            stable, labels = (stable + 1 if same else 0), now
+            if stable >= rule.stable_after and worst <= rule.stable_tol:
+                return iterations, "labels stable"
+        stay = (norms > target) & good
+        if not stay.any():
+            break
+        if not stay.all():
+            active, target = active[stay], target[stay]
+            R, P, rho = (
+                np.ascontiguousarray(R[:, stay]),
+                np.ascontiguousarray(P[:, stay]),
+                rho[stay],
+            )
+        Z = R if M is None else M(R)
+        new = _column_dot(R, Z)
+        P *= new / rho
+        P += Z
+        rho = new
+    return (
+        iterations,
+        "matrix is singular or not positive definite" if broke else "residual reached",
+    )
