@@ -20,6 +20,7 @@ __all__ = ["MethodInfo", "get_solver", "list_methods", "methods_that_take", "sol
 # name -> "module:Class", in the order in which they are listed.
 METHODS: dict[str, str] = {
     "gdpa": "gdpa:GDPA",
+    "harmonic": "harmonic:Harmonic",
     "vote": "vote:Vote",
 }
 

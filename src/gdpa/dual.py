@@ -1,0 +1,347 @@
+"""The SDR dual: H, H_bar and H_tilde, and the bounds between them.
+
+For a problem with labels ``xh`` on M nodes and evidence ``h`` on the unlabelled ones, a dual point
+is ``y`` in R^(N+1) and ``z`` in R^M with ``z_i = -xh_i a_i``, ``a_i >= 0``. The dual objective is
+
+    F(y, z) = 1'y + b'z,   b = 2 xh,
+
+and -F is a lower bound of the relaxation, hence of the problem, wherever
+
+    H = [ L + diag(y_1..N)  g ; g'  y_(N+1) ]   is positive semi-definite,
+
+where ``g_i = z_i`` on labelled nodes and ``-h_i`` on the others. H_bar splits node N+1 in two, one
+with the positive and one with the negative edges (Lemma 1: lmin(H_bar) <= lmin(H)); H_tilde adds
+phi to the weight of every edge of node N+1 (Lemma 2: lmin(H) <= lmin(H_tilde)).
+
+The constraint on H_bar does not see the labels. With ``w = (1_N, 1, -1)``
+
+    w' H_bar w = F + 1'L1 - 2 sum_u |h|,
+
+so F >= 2 sum_u |h| - 1'L1 at every feasible point, with equality exactly where ``H_bar w = 0``:
+``y_i = a_i - (L1)_i`` on labelled nodes, ``y_i = |h_i| - (L1)_i`` on the others, ``y_(N+1)`` the
+sum of all edge weights of the apex, and ``a >= 0`` free. :func:`optimal_point` gives these points.
+Evidence on a labelled node shifts the objective by a constant and is left out of all matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .problem import GraphProblem
+from .solution import DualVariables
+
+__all__ = [
+    "ErrorBound",
+    "apex_weights",
+    "build_H",
+    "build_H_bar",
+    "build_H_tilde",
+    "dual_objective",
+    "error_bound",
+    "lemma1_gap",
+    "lemma2_gap",
+    "optimal_point",
+    "optimal_value",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+def _check(problem: GraphProblem, dual: DualVariables) -> None:
+    if dual.y.shape != (problem.n_nodes + 1,):
+        raise ValueError(
+            f"dual.y must have shape ({problem.n_nodes + 1},), one per node and one for the apex, "
+            f"got {dual.y.shape}"
+        )
+    if dual.z.shape != (problem.n_labeled,):
+        raise ValueError(
+            f"dual.z must have shape ({problem.n_labeled},), one per label, got {dual.z.shape}"
+        )
+
+
+def apex_weights(problem: GraphProblem, z: FloatArray) -> FloatArray:
+    """Signed weight of the edge between each node and the apex: ``-g``.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    z : ndarray of shape (n_labeled,)
+        Multipliers of the labels.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        ``-z_i`` on labelled nodes, ``h_i`` on the others.
+    """
+    weights = problem.bias.copy()
+    weights[problem.labeled] = -z
+    return weights
+
+
+def build_H(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
+    """Build H, the (N+1) x (N+1) matrix of the dual.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+
+    Returns
+    -------
+    csr_array of shape (n_nodes + 1, n_nodes + 1)
+        H.
+    """
+    _check(problem, dual)
+    g = sp.csr_array(-apex_weights(problem, dual.z)[:, None])
+    top = problem.L + sp.diags_array(dual.y[:-1])
+    return sp.block_array([[top, g], [g.T, sp.csr_array([[dual.y[-1]]])]], format="csr")
+
+
+def build_H_bar(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
+    """Build H_bar, whose apex is split into one node per sign of its edges.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+
+    Returns
+    -------
+    csr_array of shape (n_nodes + 2, n_nodes + 2)
+        The generalised Laplacian of a balanced signed graph.
+    """
+    _check(problem, dual)
+    q = apex_weights(problem, dual.z)
+    known = problem.labels.astype(np.float64)
+    side = np.where(problem.labels != 0, known, np.sign(problem.bias))
+    positive = np.where(side > 0, q, 0.0)
+    negative = np.where(side < 0, q, 0.0)
+    g = sp.csr_array(-np.column_stack([positive, negative]))
+    kappa = float(positive.sum())
+    corner = sp.diags_array(np.array([kappa, dual.y[-1] - kappa]))
+    top = problem.L + sp.diags_array(dual.y[:-1])
+    return sp.block_array([[top, g], [g.T, corner]], format="csr")
+
+
+def build_H_tilde(problem: GraphProblem, dual: DualVariables, phi: float) -> sp.csr_array:
+    """Build H_tilde: H with `phi` added to the weight of every edge of the apex.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+    phi : float
+        Non-negative weight. From the largest negative edge weight on, the graph is positive.
+
+    Returns
+    -------
+    csr_array of shape (n_nodes + 1, n_nodes + 1)
+        H plus phi times the Laplacian of the star around the apex.
+    """
+    if not (np.isfinite(phi) and phi >= 0):
+        raise ValueError(f"phi={phi!r} must be a finite number of at least 0")
+    leaf = ((problem.labels != 0) | (problem.bias != 0)).astype(np.float64) * phi
+    edge = sp.csr_array(-leaf[:, None])
+    star = sp.block_array(
+        [[sp.diags_array(leaf), edge], [edge.T, sp.csr_array([[leaf.sum()]])]], format="csr"
+    )
+    return (build_H(problem, dual) + star).tocsr()
+
+
+def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:
+    """Objective ``F = 1'y + b'z`` of the dual (to be minimised).
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+
+    Returns
+    -------
+    float
+        F. If H is positive semi-definite, ``-F - 2 sum_l h_i xh_i`` bounds the problem from below.
+    """
+    _check(problem, dual)
+    signs = problem.labels[problem.labeled]
+    return float(dual.y.sum() + 2.0 * (signs @ dual.z))
+
+
+def _row_sums(problem: GraphProblem) -> FloatArray:
+    """L 1: zero for the combinatorial Laplacian."""
+    if problem.laplacian == "combinatorial":
+        return np.zeros(problem.n_nodes)
+    return np.asarray(problem.diagonal - problem.adjacency @ np.ones(problem.n_nodes))
+
+
+def optimal_point(problem: GraphProblem, label_weight: float | FloatArray = 1.0) -> DualVariables:
+    """Find the optimal point of the split dual with given label weights.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    label_weight : float or ndarray of shape (n_labeled,), default=1.0
+        The free a >= 0. With 1 and the combinatorial Laplacian it is the start of the paper.
+
+    Returns
+    -------
+    DualVariables
+        ``y = (a or |h|) - L1``, ``y_(N+1)`` their sum, ``z = -xh a``.
+    """
+    a = np.broadcast_to(np.asarray(label_weight, dtype=np.float64), (problem.n_labeled,))
+    if not np.isfinite(a).all() or (a < 0).any():
+        raise ValueError("label_weight must be finite and not negative")
+    q = np.abs(problem.bias)
+    q[problem.labeled] = a
+    y = np.append(q - _row_sums(problem), q.sum())
+    return DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
+
+
+def optimal_value(problem: GraphProblem) -> float:
+    """Optimal value F(H_bar) of the split dual, in closed form.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+
+    Returns
+    -------
+    float
+        ``2 sum_u |h_i| - 1'L1``.
+    """
+    return float(2.0 * np.abs(problem.bias[problem.unlabeled]).sum() - _row_sums(problem).sum())
+
+
+def lemma1_gap(problem: GraphProblem, dual: DualVariables, *, tol: float = 1e-10) -> float:
+    """Difference ``lmin(H) - lmin(H_bar)``, which Lemma 1 says is not negative.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+    tol : float, default=1e-10
+        Relative residual of the two eigenvectors.
+
+    Returns
+    -------
+    float
+        The difference.
+    """
+    return _lambda_min(build_H(problem, dual), tol) - _lambda_min(build_H_bar(problem, dual), tol)
+
+
+def lemma2_gap(
+    problem: GraphProblem, dual: DualVariables, phi: float, *, tol: float = 1e-10
+) -> float:
+    """Difference ``lmin(H_tilde) - lmin(H)``, which Lemma 2 says is not negative.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+    phi : float
+        Weight added to the edges of the apex.
+    tol : float, default=1e-10
+        Relative residual of the two eigenvectors.
+
+    Returns
+    -------
+    float
+        The difference.
+    """
+    tilde = build_H_tilde(problem, dual, phi)
+    return _lambda_min(tilde, tol) - _lambda_min(build_H(problem, dual), tol)
+
+
+def _lambda_min(A: sp.csr_array, tol: float) -> float:
+    from .linalg import first_eigenvector
+
+    return float(first_eigenvector(A, tol=tol).value)
+
+
+@dataclass(frozen=True)
+class ErrorBound:
+    """The paper's bound on what splitting the apex costs: F(H_bar) - F(H) <= `bound`.
+
+    Parameters
+    ----------
+    F_bar : float
+        Optimal value of the split dual.
+    F_tilde : float
+        Optimal value of the dual with H_tilde, over points whose graph is positive.
+    phi : float
+        Weight that was added.
+    bound : float
+        ``F_bar - F_tilde``.
+    """
+
+    F_bar: float
+    F_tilde: float
+    phi: float
+    bound: float
+
+
+def error_bound(problem: GraphProblem, phi: float | None = None) -> ErrorBound:
+    """Bound the difference between the split dual and the SDR dual.
+
+    Both optima have closed forms. That of H_tilde over positive graphs (``z_i <= phi`` on negative
+    labels) is ``2 sum_u h - 1'L1 - 4 phi M_-``, reached where the edges of negative labels vanish.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    phi : float, optional
+        Weight added to the edges of the apex. The SDR dual is not attained at finite z in general,
+        so no z* says how large phi must be; by default it is the smallest value for which
+        F_tilde lies below minus the objective of a labelling at hand, the vote, and therefore
+        provably below F(H).
+
+    Returns
+    -------
+    ErrorBound
+        The two optima and their difference.
+
+    Raises
+    ------
+    ValueError
+        If `phi` leaves a negative edge of fixed weight (evidence) negative.
+    """
+    u = problem.unlabeled
+    h = problem.bias[u]
+    needed = float(np.maximum(-h, 0.0).max(initial=0.0))
+    n_negative = int((problem.labels < 0).sum())
+    row_sum = float(_row_sums(problem).sum())
+    if phi is None:
+        x = problem.labels.astype(np.float64)
+        x[u] = np.where(problem.vote < 0, -1.0, 1.0)
+        x[u[problem.vote == 0]] = problem.majority
+        labelled_part = 2.0 * float(problem.bias[problem.labeled] @ x[problem.labeled])
+        reachable = problem.objective(x) + labelled_part
+        excess = reachable - row_sum + 2.0 * float(h.sum())
+        phi = max(needed, excess / (4.0 * n_negative) if n_negative else 0.0)
+    elif not phi >= needed:
+        raise ValueError(
+            f"phi={phi:g} leaves an edge of the apex negative; it must be at least {needed:g}"
+        )
+    F_bar = optimal_value(problem)
+    F_tilde = 2.0 * float(h.sum()) - row_sum - 4.0 * phi * n_negative
+    return ErrorBound(F_bar=F_bar, F_tilde=F_tilde, phi=float(phi), bound=F_bar - F_tilde)

@@ -1,0 +1,359 @@
+"""GDPA: the paper's algorithm, a sequence of linear programs aligned by first eigenvectors.
+
+One iteration on the split dual (see :mod:`gdpa.dual`): the first eigenvector v of H_bar, then the
+LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are then recovered from the
+dual point, by default through the linear system of :mod:`gdpa.solvers.recovery`.
+
+What decides the design:
+
+* The split dual does not see the labels: its optimal face contains every label weight a >= 0, and
+  the start of the paper lies on it. The loop therefore starts on the face, with the exact first
+  eigenvector ``(1, .., 1, 1, -1)``, and ends after one iteration that proves optimality.
+* A simplex solver returns the vertex a = 0, which erases the labels. The closed form keeps the
+  incumbent where it is optimal.
+* The first eigenvector of H is dominated by the constant mode. Linear recovery is not.
+
+The certified lower bound is Gershgorin's, on the reduced form: ``s_i = sum_j |P_ij|`` makes
+``diag(s) - P`` diagonally dominant, so no labelling is below ``constant - sum |P|``. By the
+inequality of the means no scaling of the discs improves it: it is the optimum of the aligned LP.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dual import (
+    apex_weights,
+    build_H,
+    build_H_bar,
+    dual_objective,
+    optimal_point,
+)
+from ..errors import DegenerateProblemWarning, nearest_name
+from ..linalg import first_eigenvector
+from ..problem import BinaryQuadratic, GraphProblem
+from ..solution import DualVariables
+from . import gdpa_lp
+from .base import Outcome, Run, Solver, StopSolver
+from .recovery import linear_recovery
+
+__all__ = ["GDPA", "gershgorin_bound"]
+
+FloatArray = NDArray[np.float64]
+
+
+def gershgorin_bound(problem: GraphProblem) -> float:
+    """Certified lower bound of the problem from the discs of its reduced form.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+
+    Returns
+    -------
+    float
+        ``constant - sum |P|``, lowered by a bound on the rounding errors of the sums.
+    """
+    x = problem.labels.astype(np.float64)
+    free = (problem.labels == 0).astype(np.float64)
+    A = problem.adjacency
+    edges = float(free @ (A @ free) + x @ (A @ x))
+    votes = 2.0 * float(np.abs(problem.vote).sum())
+    evidence = 2.0 * float(problem.bias @ x)
+    total = float(problem.diagonal.sum())
+    magnitude = total + abs(edges) + votes + abs(evidence) + 2.0 * float(A.data.sum())
+    margin = 4.0 * np.finfo(float).eps * np.sqrt(A.nnz + problem.n_nodes) * magnitude
+    return total - edges - votes - evidence - margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class GDPA(Solver):
+    """Gershgorin disc perfect alignment.
+
+    Parameters
+    ----------
+    lp : {"closed-form", "highs", "interior-point"}, default="closed-form"
+        Engine of the LP. "closed-form" is exact, O(nnz), and keeps the incumbent where it is
+        optimal. "highs" is a simplex solver: it returns a = 0, and the labels are lost.
+        "interior-point" (extra ``sdp``) stops inside the optimal face.
+    recovery : {"linear", "eigenvector"}, default="linear"
+        How labels are read off the dual point: the linear system, or the first eigenvector of H.
+    label_weight : float, default=inf
+        Weight a of the labels: the point of the optimal face that the loop starts from and, with
+        linear recovery, how strongly labels are held. Infinite: they are kept exactly (the dual
+        point is then reported for a = 1).
+    self_loop : float, array-like of shape (n_nodes,) or "dual", default=0
+        Self-loop gamma in linear recovery, a pull towards 0 that localises the labels' influence.
+        "dual": whatever the loop's y says.
+    preconditioner : str, default="auto"
+        Of the linear solve and of the eigenvector; see :mod:`gdpa.linalg`.
+    preset : {None, "paper", "published"}, default=None
+        "paper": the text to the letter (start, simplex, labels from the first eigenvector of H).
+        "published": what the authors ran: normalised Laplacian times 1e-15, the split rows merged
+        into one, an interior-point LP at 1e-5, labels from the first eigenvector; in effect a
+        one-step vote.
+    tol, max_iter, x0, callback, random_state
+        As in :class:`~gdpa.solvers.Solver`. `tol` is the relative residual of the recovery and the
+        relative change of the objective that ends the loop; `x0` warm-starts the recovery.
+    """
+
+    name: ClassVar[str] = "gdpa"
+    summary: ClassVar[str] = "Gershgorin disc perfect alignment: a sequence of closed-form LPs"
+    kind: ClassVar[str] = "relaxation"
+    binary_quadratic: ClassVar[bool] = True
+
+    lp: str = "closed-form"
+    recovery: str = "linear"
+    label_weight: float = np.inf
+    self_loop: Any = 0.0
+    preconditioner: Any = "auto"
+    preset: str | None = None
+    max_iter: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        for option, choices in (
+            ("lp", gdpa_lp.ENGINES),
+            ("recovery", ("linear", "eigenvector")),
+        ):
+            value = getattr(self, option)
+            if value not in choices:
+                raise ValueError(f"{option}={value!r}; {nearest_name(value, list(choices))}")
+        if not (isinstance(self.label_weight, int | float) and self.label_weight > 0):
+            raise ValueError(
+                f"label_weight={self.label_weight!r} must be a positive number; inf keeps labels"
+            )
+        if isinstance(self.self_loop, str):
+            if self.self_loop != "dual":
+                raise ValueError(
+                    f"self_loop={self.self_loop!r}; accepted: a number, one per node, or 'dual'"
+                )
+        elif not np.isfinite(np.asarray(self.self_loop, dtype=np.float64)).all():
+            raise ValueError("self_loop must be finite")
+        if self.preset is None:
+            return
+        if self.preset not in ("paper", "published"):
+            raise ValueError(
+                f"preset={self.preset!r}; {nearest_name(self.preset, ['paper', 'published'])}"
+            )
+        for option in ("lp", "recovery", "label_weight", "self_loop"):
+            if getattr(self, option) is not type(self).__dataclass_fields__[option].default:
+                raise ValueError(f"preset={self.preset!r} decides {option}; give one of the two")
+        if self.preset == "paper":
+            object.__setattr__(self, "lp", "highs")
+            object.__setattr__(self, "recovery", "eigenvector")
+            object.__setattr__(self, "label_weight", 1.0)
+            object.__setattr__(self, "self_loop", "dual")
+
+    def _solve(self, problem: GraphProblem | BinaryQuadratic, run: Run) -> Outcome:
+        if isinstance(problem, BinaryQuadratic):
+            return self._solve_anchored(problem, run)
+        if self.preset == "published":
+            from .gdpa_published import published
+
+            return published(problem, run)
+        with run.stage("bound"):
+            bound = gershgorin_bound(problem)
+        dual, iterations, converged, message = self._loop(problem, run)
+        info = {"dual_objective": dual_objective(problem, dual)}
+        if self.recovery == "eigenvector":
+            with run.stage("recovery"):
+                scores, good, text = self._eigenvector(problem, dual)
+        else:
+            with run.stage("recovery"):
+                scores, good, text, extra = self._linear(problem, dual)
+            info.update(extra)
+        if not good:
+            converged, message = False, text
+        return Outcome(
+            scores=scores,
+            lower_bound=bound,
+            bound_status="certified",
+            iterations=iterations,
+            converged=converged,
+            message=message,
+            dual=dual,
+            info=info,
+        )
+
+    def _solve_anchored(self, problem: BinaryQuadratic, run: Run) -> Outcome:
+        """Fix the anchor: its couplings are evidence, and the rest is a graph problem."""
+        from dataclasses import replace
+
+        n, anchor = problem.n_nodes, problem.anchor
+        form = problem.reduced()
+        if form.P[[anchor]].nnz == 0:  # no coupling to the anchor: a constant is optimal
+            value = problem.objective(np.ones(n))
+            return Outcome(np.ones(n), lower_bound=value, bound_status="certified")
+        inner, shift = problem.graph_problem()
+        x0 = None if self.x0 is None else np.delete(np.asarray(self.x0), anchor)
+        with warnings.catch_warnings():
+            # "One class" and "unreached" are ordinary here: couplings of one sign, loose parts.
+            warnings.simplefilter("ignore")
+            solution = replace(self, x0=x0).solve(inner)
+        run.history.extend(solution.history)
+        run.seconds.update(solution.seconds)
+        scores = np.insert(solution.scores, anchor, 1.0)
+        labels = np.insert(solution.labels, anchor, np.int8(1))
+        return Outcome(
+            scores=scores,
+            labels=labels,
+            lower_bound=solution.lower_bound + shift,
+            bound_status=solution.bound_status,
+            iterations=solution.iterations,
+            converged=solution.converged,
+            message=solution.message,
+            dual=solution.dual,
+            info=solution.info,
+        )
+
+    def _loop(self, problem: GraphProblem, run: Run) -> tuple[DualVariables, int, bool, str]:
+        n = problem.n_nodes
+        a = self.label_weight if np.isfinite(self.label_weight) else 1.0
+        dual = optimal_point(problem, a)
+        if self.preset == "paper":
+            y = np.zeros(n + 1)
+            y[problem.labeled] = 1.0
+            y[-1] = problem.n_labeled + np.abs(problem.bias).sum()
+            y[:-1] += np.abs(problem.bias) * (problem.labels == 0)
+            dual = DualVariables(y=y, z=dual.z)
+        point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
+        v = np.ones(n + 2)
+        v[n + 1] = -1.0
+        try:
+            for iteration in range(1, self.max_iter + 1):
+                with run.stage("eigenvector"):
+                    v, lmin, steps = self._align(problem, point.dual(problem), v)
+                with run.stage("lp"):
+                    new = self._lp(problem, v, point)
+                change = point.objective - new.objective
+                scale = 1.0 + np.abs(point.y).sum()
+                # The engine's word is final: even where the objective stands still, its point on
+                # the face is the one that recovery reads (and a simplex solver's has no labels).
+                point = new
+                run.report(
+                    iteration=iteration,
+                    objective=point.objective,
+                    change=change,
+                    lambda_min=lmin,
+                    eigenvector_iterations=steps,
+                    kept=point.kept,
+                )
+                if abs(change) <= self.tol * scale:
+                    return point.dual(problem), iteration, True, "the objective stopped moving"
+        except StopSolver:
+            return point.dual(problem), len(run.history), False, "stopped by the callback"
+        message = f"the objective still moves after max_iter={self.max_iter} iterations"
+        return point.dual(problem), self.max_iter, False, message
+
+    def _align(
+        self, problem: GraphProblem, dual: DualVariables, v0: FloatArray
+    ) -> tuple[FloatArray, float, int]:
+        """First eigenvector of H_bar; `v0` itself if its discs are aligned already."""
+        unit = v0 / np.linalg.norm(v0)
+        image = _apply_H_bar(problem, dual, unit)
+        value = float(unit @ image)
+        size = float(np.abs(problem.diagonal + dual.y[:-1]).max()) + abs(float(dual.y[-1]))
+        if np.linalg.norm(image - value * unit) <= 1e-12 * max(size, 1e-300) and (unit != 0).all():
+            return unit, value, 0
+        preconditioner = "jacobi" if self.preconditioner == "auto" else self.preconditioner
+        result = first_eigenvector(
+            build_H_bar(problem, dual),
+            v0=unit,
+            tol=1e-8,
+            preconditioner=preconditioner,
+            random_state=self.random_state,
+        )
+        # Any v > 0 keeps H_bar psd; a component on which v vanishes still needs one.
+        v = np.maximum(np.abs(result.vector), 1e-10 * np.abs(result.vector).max())
+        return v, float(result.value), int(result.iterations)
+
+    def _lp(
+        self, problem: GraphProblem, v: FloatArray, incumbent: gdpa_lp.LPPoint
+    ) -> gdpa_lp.LPPoint:
+        if self.lp == "closed-form":
+            return gdpa_lp.closed_form(problem, v, incumbent)
+        if self.lp == "highs":
+            return gdpa_lp.highs(problem, v)
+        return gdpa_lp.interior_point(problem, v)
+
+    def _linear(
+        self, problem: GraphProblem, dual: DualVariables
+    ) -> tuple[FloatArray, bool, str, dict[str, Any]]:
+        labeled = problem.labeled
+        bias = problem.bias
+        a: Any = self.label_weight
+        if self.lp != "closed-form" or isinstance(self.self_loop, str):
+            a = np.abs(dual.z)
+        gamma = self.self_loop
+        if isinstance(gamma, str):
+            bias = np.where(problem.labels == 0, bias, 0.0)
+            gamma = dual.y[:-1] - np.abs(bias)
+            gamma[labeled] -= a
+        elif np.ndim(gamma) and np.shape(gamma) != (problem.n_nodes,):
+            raise ValueError(
+                f"self_loop must be a number or have one entry per node ({problem.n_nodes}), "
+                f"got shape {np.shape(gamma)}"
+            )
+        if not np.any(a) and not bias.any():
+            warnings.warn(
+                "the LP returned a = 0 for every label: the dual point no longer knows the labels, "
+                "and all scores are 0 (use lp='closed-form')",
+                DegenerateProblemWarning,
+                stacklevel=6,
+            )
+            return np.zeros(problem.n_nodes), True, "", {"erased": True}
+        result = linear_recovery(
+            problem.adjacency,
+            problem.diagonal,
+            labeled,
+            problem.labels[labeled].astype(np.float64),
+            label_weight=a,
+            self_loop=gamma,
+            bias=bias if bias.any() else None,
+            x0=self.x0,
+            tol=self.tol,
+            preconditioner=self.preconditioner,
+        )
+        info = {
+            "residual": result.residual,
+            "matvecs": result.matvecs,
+            "linear_iterations": result.iterations,
+            "linear_solver": result.method,
+        }
+        return result.scores, result.converged, result.message, info
+
+    def _eigenvector(
+        self, problem: GraphProblem, dual: DualVariables
+    ) -> tuple[FloatArray, bool, str]:
+        preconditioner = "jacobi" if self.preconditioner == "auto" else self.preconditioner
+        result = first_eigenvector(
+            build_H(problem, dual),
+            tol=1e-9,
+            preconditioner=preconditioner,
+            random_state=self.random_state,
+        )
+        v = result.vector
+        first = problem.labeled[:1]
+        sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
+        scores = (1.0 if sign >= 0 else -1.0) * v[:-1] * np.sqrt(v.size)
+        return scores, bool(result.converged), str(result.message)
+
+
+def _apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> FloatArray:
+    """H_bar times a vector, in O(nnz), without building the matrix."""
+    n = problem.n_nodes
+    x, plus, minus = v[:n], v[n], v[n + 1]
+    q = apex_weights(problem, dual.z)
+    side = np.where(problem.labels != 0, problem.labels, np.sign(problem.bias))
+    up, down = np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
+    kappa = up.sum()
+    top = (problem.diagonal + dual.y[:n]) * x - problem.adjacency @ x - up * plus - down * minus
+    return np.concatenate([top, [kappa * plus - up @ x, (dual.y[-1] - kappa) * minus - down @ x]])

@@ -1,0 +1,263 @@
+"""The linear program of one GDPA iteration, by three engines.
+
+With v > 0 the first eigenvector of H_bar after switching signs, each row of ``S H_bar S^-1`` gives
+one linear constraint. In the variables y_1..y_(N+1) and a_1..a_M:
+
+    node i:  y_i - a_i v_apex/v_i  >=  sum_j A_ij v_j/v_i - L_ii  (+ |h_i| v_apex/v_i)
+    apex +:  sum_+ a_i (1 - v_i/v_+)  >=  -sum_+ |h_i| (1 - v_i/v_+)
+    apex -:  y_(N+1) - sum_+ a_i - sum_- a_i v_i/v_-  >=  sum_+ |h_i| + sum_- |h_i| v_i/v_-
+
+and the objective is ``1'y - 2 1'a``. Each y occurs in one row with coefficient 1, so it is explicit
+given a. What is left costs ``r_i + 1/r_i - 2 >= 0`` per unit of a negative label's a_i
+(``r_i = v_apex/v_i``) and ``r_i - 1`` per unit of a positive one's, with the one coupling row; its
+optimum is read off the ratios in O(nnz) (:func:`closed_form`). Without evidence it is a = 0, which
+is why a simplex solver erases the labels, and why the closed form keeps the incumbent wherever that
+is optimal too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import require
+from ..problem import GraphProblem
+from ..solution import DualVariables
+
+__all__ = ["ENGINES", "LPPoint", "closed_form", "constraints", "highs", "interior_point"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LPPoint:
+    """A solution of the LP.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_nodes + 1,)
+        Diagonal variables.
+    a : ndarray of shape (n_labeled,)
+        Label weights.
+    objective : float
+        ``1'y - 2 1'a``.
+    kept : bool
+        Whether it is the incumbent, which was optimal already.
+    """
+
+    y: FloatArray
+    a: FloatArray
+    objective: float
+    kept: bool = False
+
+    def dual(self, problem: GraphProblem) -> DualVariables:
+        """Return the point as dual variables."""
+        return DualVariables(y=self.y, z=-problem.labels[problem.labeled] * self.a)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What all engines need of v: ratios and fixed right-hand sides."""
+
+    base: FloatArray  # right-hand side of each node's row
+    ratio: FloatArray  # v_apex / v_i on labelled nodes
+    positive: NDArray[np.bool_]  # which labels are +1
+    coupling: float  # sum_+ |h_i| (1 - v_i / v_+)
+    last: float  # right-hand side of the negative apex's row
+
+
+def _rows(problem: GraphProblem, v: FloatArray) -> _Rows:
+    n = problem.n_nodes
+    w = np.abs(v)
+    nodes, plus, minus = w[:n], float(w[n]), float(w[n + 1])
+    base = (problem.adjacency @ nodes) / nodes - problem.diagonal
+    labeled = problem.labeled
+    positive = problem.labels[labeled] > 0
+    ratio = np.where(positive, plus, minus) / nodes[labeled]
+    coupling = last = 0.0
+    h = problem.bias.copy()
+    h[labeled] = 0.0
+    if h.any():
+        up, down = np.maximum(h, 0.0), np.maximum(-h, 0.0)
+        base = base + (up * plus + down * minus) / nodes
+        coupling = float(up @ (1.0 - nodes / plus))
+        last = float(up.sum() + down @ (nodes / minus))
+    return _Rows(base=base, ratio=ratio, positive=positive, coupling=coupling, last=last)
+
+
+def _complete(problem: GraphProblem, rows: _Rows, a: FloatArray) -> LPPoint:
+    """Fill in the y that is optimal for given a."""
+    y = np.append(rows.base, rows.last)
+    y[problem.labeled] += a * rows.ratio
+    y[-1] += float(a @ np.where(rows.positive, 1.0, 1.0 / rows.ratio))
+    return LPPoint(y=y, a=a, objective=float(y.sum() - 2.0 * a.sum()))
+
+
+def closed_form(
+    problem: GraphProblem, v: FloatArray, incumbent: LPPoint | None = None, *, tol: float = 1e-9
+) -> LPPoint:
+    """Solve the LP in closed form, in O(nnz).
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    v : ndarray of shape (n_nodes + 2,)
+        First eigenvector of H_bar (its signs do not matter).
+    incumbent : LPPoint, optional
+        Point to keep if it is as good as the optimum and feasible for this v.
+    tol : float, default=1e-9
+        Relative difference up to which the incumbent counts as optimal.
+
+    Returns
+    -------
+    LPPoint
+        An optimal point.
+    """
+    rows = _rows(problem, v)
+    a = np.zeros(problem.n_labeled)
+    if rows.coupling != 0.0:
+        # Evidence gives (or takes) slack in the coupling row. Slack is worth r per unit at a label
+        # with ratio r < 1; a lack of it costs r per unit at a label with r > 1.
+        r = rows.ratio
+        spare = rows.coupling > 0
+        usable = rows.positive & ((r < 1.0) if spare else (r > 1.0))
+        if usable.any():
+            candidates = np.flatnonzero(usable)
+            pick = candidates[np.argmax(r[candidates]) if spare else np.argmin(r[candidates])]
+            a[pick] = abs(rows.coupling) * r[pick] / abs(r[pick] - 1.0)
+    point = _complete(problem, rows, a)
+    if incumbent is not None:
+        scale = 1.0 + np.abs(incumbent.y).sum() + 2.0 * incumbent.a.sum()
+        if incumbent.objective <= point.objective + tol * scale:
+            return LPPoint(incumbent.y, incumbent.a, incumbent.objective, kept=True)
+    return point
+
+
+def constraints(
+    problem: GraphProblem, v: FloatArray
+) -> tuple[FloatArray, sp.csr_array, FloatArray]:
+    """Build the LP ``min cost' t  s.t.  G t >= g, a >= 0`` in ``t = (y, a)``.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    v : ndarray of shape (n_nodes + 2,)
+        First eigenvector of H_bar (its signs do not matter).
+
+    Returns
+    -------
+    cost : ndarray of shape (n_nodes + 1 + n_labeled,)
+        The objective.
+    G : csr_array of shape (n_nodes + 2, n_nodes + 1 + n_labeled)
+        The rows.
+    g : ndarray of shape (n_nodes + 2,)
+        The right-hand sides.
+    """
+    rows = _rows(problem, v)
+    n, m = problem.n_nodes, problem.n_labeled
+    columns = np.arange(m)
+    y_node = sp.eye_array(n, n + 1)
+    a_node = sp.csr_array((-rows.ratio, (problem.labeled, columns)), shape=(n, m))
+    inverse = 1.0 / rows.ratio
+    a_plus = np.where(rows.positive, 1.0 - inverse, 0.0)
+    a_minus = np.where(rows.positive, -1.0, -inverse)
+    y_apex = sp.csr_array(([1.0], ([1], [n])), shape=(2, n + 1))
+    G = sp.block_array(
+        [[y_node, a_node], [y_apex, sp.csr_array(np.vstack([a_plus, a_minus]))]], format="csr"
+    )
+    cost = np.append(np.ones(n + 1), np.full(m, -2.0))
+    return cost, G, np.concatenate([rows.base, [-rows.coupling, rows.last]])
+
+
+def highs(problem: GraphProblem, v: FloatArray) -> LPPoint:
+    """Solve the LP by HiGHS' dual simplex.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    v : ndarray of shape (n_nodes + 2,)
+        First eigenvector of H_bar.
+
+    Returns
+    -------
+    LPPoint
+        A vertex of the optimal face: without evidence, a = 0.
+    """
+    from scipy.optimize import linprog
+
+    cost, G, g = constraints(problem, v)
+    free = problem.n_nodes + 1
+    bounds = np.column_stack([np.full(cost.size, -np.inf), np.full(cost.size, np.inf)])
+    bounds[free:, 0] = 0.0
+    result = linprog(cost, A_ub=-G, b_ub=-g, bounds=bounds, method="highs-ds")
+    if result.x is None:
+        raise ArithmeticError(f"HiGHS did not solve the LP: {result.message}")
+    return LPPoint(y=result.x[:free], a=np.maximum(result.x[free:], 0.0), objective=result.fun)
+
+
+def interior_point(problem: GraphProblem, v: FloatArray, *, tol: float = 1e-5) -> LPPoint:
+    """Solve the LP by Clarabel, stopped at `tol`, without crossover.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    v : ndarray of shape (n_nodes + 2,)
+        First eigenvector of H_bar.
+    tol : float, default=1e-5
+        Tolerance on gap and feasibility.
+
+    Returns
+    -------
+    LPPoint
+        A point inside the optimal face: a > 0.
+    """
+    cost, G, g = constraints(problem, v)
+    free = problem.n_nodes + 1
+    t = clarabel_lp(cost, G, g, free, tol)
+    return LPPoint(y=t[:free], a=np.maximum(t[free:], 0.0), objective=float(cost @ t))
+
+
+def clarabel_lp(
+    cost: FloatArray, G: sp.csr_array, g: FloatArray, free: int, tol: float
+) -> FloatArray:
+    """Minimise ``cost' t`` over ``G t >= g``, ``t[free:] >= 0`` by Clarabel.
+
+    Parameters
+    ----------
+    cost, G, g
+        The LP.
+    free : int
+        Number of leading variables without a sign.
+    tol : float
+        Tolerance on gap and feasibility.
+
+    Returns
+    -------
+    ndarray
+        The point at which it stopped.
+    """
+    clarabel = require("clarabel", "sdp")
+    size = cost.size
+    signs = sp.eye_array(size, format="csr")[free:]
+    A = sp.csc_matrix(sp.vstack([-G, -signs]))
+    b = np.concatenate([-g, np.zeros(size - free)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+    solver = clarabel.DefaultSolver(
+        sp.csc_matrix((size, size)), cost, A, b, [clarabel.NonnegativeConeT(b.size)], settings
+    )
+    solution = solver.solve()
+    if "Solved" not in str(solution.status):
+        raise ArithmeticError(f"Clarabel did not solve the LP: {solution.status}")
+    return np.asarray(solution.x, dtype=np.float64)
+
+
+ENGINES = ("closed-form", "highs", "interior-point")
