@@ -173,12 +173,15 @@ class _Scaled:
             self.s = np.where(self.dead, 0.0, 1.0 / np.sqrt(diagonal))
         self.operand = operand
         self.inconsistent = rhs[self.dead].any(axis=0)
-        # In two steps, because the right-hand side times s may overflow where their parts do not.
-        first = np.frexp(np.abs(rhs).max(axis=0, initial=0.0))[1].astype(np.int64)
-        b = self.s[:, None] * np.ldexp(rhs, -first)
-        second = np.frexp(np.abs(b).max(axis=0, initial=0.0))[1].astype(np.int64)
-        self.b = np.ldexp(b, -second)
-        self.exponent = first + second
+        # Mantissas and exponents apart: s times the right-hand side may leave the range of floats
+        # on the way to values that do not.
+        mantissa, power = np.frexp(rhs)
+        s_mantissa, s_power = np.frexp(self.s[:, None])
+        mantissa = mantissa * s_mantissa
+        power = np.where(mantissa == 0, np.iinfo(np.int32).min // 2, power + s_power)
+        top = power.max(axis=0, initial=np.iinfo(np.int32).min // 2)
+        self.exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
+        self.b = np.ldexp(mantissa, np.maximum(power - self.exponent, -1100))
         self.b_norm = np.linalg.norm(self.b, axis=0)
 
     def dot(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """GDPA: the paper's algorithm, a sequence of linear programs aligned by first eigenvectors.
 
 One iteration on the split dual (see :mod:`gdpa.dual`): the first eigenvector v of H_bar, then the
-LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are then recovered from the
-dual point, by default through the linear system of :mod:`gdpa.solvers.recovery`.
+LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are then recovered from
+the dual point, by default through the linear system of :mod:`gdpa.solvers.recovery`.
 
 What decides the design:
 
@@ -69,7 +69,7 @@ def gershgorin_bound(problem: GraphProblem) -> float:
     total = float(problem.diagonal.sum())
     magnitude = total + abs(edges) + votes + abs(evidence) + 2.0 * float(A.data.sum())
     margin = 4.0 * np.finfo(float).eps * np.sqrt(A.nnz + problem.n_nodes) * magnitude
-    return total - edges - votes - evidence - margin
+    return float(total - edges - votes - evidence - margin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,11 +258,11 @@ class GDPA(Solver):
     ) -> tuple[FloatArray, float, int]:
         """First eigenvector of H_bar; `v0` itself if its discs are aligned already."""
         unit = v0 / np.linalg.norm(v0)
-        image = _apply_H_bar(problem, dual, unit)
-        value = float(unit @ image)
         size = float(np.abs(problem.diagonal + dual.y[:-1]).max()) + abs(float(dual.y[-1]))
-        if np.linalg.norm(image - value * unit) <= 1e-12 * max(size, 1e-300) and (unit != 0).all():
-            return unit, value, 0
+        image = _apply_H_bar(problem, dual, unit) / size  # relative: weights may be near overflow
+        value = float(unit @ image)
+        if np.linalg.norm(image - value * unit) <= 1e-12 and (unit != 0).all():
+            return unit, value * size, 0
         preconditioner = "jacobi" if self.preconditioner == "auto" else self.preconditioner
         result = first_eigenvector(
             build_H_bar(problem, dual),

@@ -3,8 +3,8 @@
     L_uu x_u = W_ul xh (+ h)
 
 It is linear recovery with an infinite label weight and no self-loop (Laplace learning). Evidence
-enters as an edge of weight |h| to a node with label sign(h). The objective is convex, so its tangent
-at the solution bounds every labelling from below (:func:`convexity_bound`).
+enters as an edge of weight |h| to a node with label sign(h). The objective is convex, so its
+tangent at the solution bounds every labelling from below (:func:`convexity_bound`).
 """
 
 from __future__ import annotations
@@ -94,4 +94,4 @@ def convexity_bound(problem: GraphProblem, x: NDArray[np.float64]) -> float:
     magnitude += size * float(np.abs(problem.bias).sum())
     terms = np.sqrt(problem.adjacency.nnz + problem.n_nodes)
     margin = 8.0 * np.finfo(float).eps * terms * magnitude
-    return value - 2.0 * float(tangent.sum()) - margin
+    return float(value - 2.0 * float(tangent.sum()) - margin)

@@ -7,7 +7,8 @@ Complementary slackness of the SDP, ``H M = 0``, gives the last column of M dire
 with label weight ``a`` on labelled nodes, self-loop ``gamma`` on all nodes, and evidence ``h`` that
 weighs ``e`` (|h| unless said otherwise). Limits: ``a = inf, gamma = 0`` is the harmonic function;
 ``gamma -> inf`` the one-step vote; ``a -> 0`` with the constant removed Poisson learning. All
-classes are right-hand sides of one block solve. An infinite label weight eliminates the labelled nodes.
+classes are right-hand sides of one block solve. An infinite label weight eliminates the labelled
+nodes.
 
 :func:`leave_one_out` gives, for the same system, what each labelled node would be told by the
 others: with ``S = K^-1 diag(a)``, ``x_i without label i = (x_i - S_ii xh_i) / (1 - S_ii)``.
