@@ -21,7 +21,16 @@ __all__ = ["MethodInfo", "get_solver", "list_methods", "methods_that_take", "sol
 METHODS: dict[str, str] = {
     "gdpa": "gdpa:GDPA",
     "harmonic": "harmonic:Harmonic",
+    "sdr-interior-point": "sdr_interior_point:SDRInteriorPoint",
+    "sdr-admm": "sdr_admm:SDRADMM",
+    "modified-dual-interior-point": "modified_dual_interior_point:ModifiedDualInteriorPoint",
+    "modified-dual-admm": "modified_dual_admm:ModifiedDualADMM",
     "vote": "vote:Vote",
+    "sdcut": "sdcut:SDcut",
+    "bcr": "bcr:BCR",
+    "sns": "sns:SNS",
+    "glr-box": "glr_box:GLRBox",
+    "spectral": "spectral:Spectral",
 }
 
 

@@ -1,0 +1,225 @@
+"""SNS: stochastic neighbourhood search for binary quadratic problems (Lam and Liew 2022).
+
+Maximises ``x' Q x + 2 h' x`` over signs, some of them fixed, by two steps in turn.
+
+*Deterministic search.* The KKT conditions of the binary problem make a maximiser a fixed point of
+``x = sign(g)`` with the gradient ``g = Q x + h`` (Q without its diagonal). From x, the mixtures
+``(1 - t) u + t x`` for t = 0, 0.2, .., 0.8, with u the gradient scaled to the length of x, are
+rounded to signs, the fixed ones are put back, and the best is taken while it improves.
+
+*Stochastic neighbourhood.* The objective is resampled: node i counts w_i times, w a bootstrap
+sample. A random mixture of the resampled gradient and point, cut at the value of a random node,
+is where the next deterministic search starts. The method ends when 50 such neighbours bring
+nothing; they are searched together as one block, so that the products with Q are matrix products.
+
+Two variants for a graph problem: ``"stated"`` minimises ``x' L x - 2 h' x`` (Q = -L), ``"authors"``
+is what the published comparison ran, Q = +L although the method maximises. There the labels of
+unlabelled nodes come out reversed where the graph is informative, and the published numbers take
+the better of x and -x on the test labels; no such choice is made here. A
+:class:`~gdpa.BinaryQuadratic` is maximised as it is in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import nearest_name
+from ..problem import GraphProblem, Problem
+from .base import Outcome, Run, Solver, StopSolver
+
+__all__ = ["SNS"]
+
+FloatArray = NDArray[np.float64]
+
+DENSE_SHARE = 0.1  # share of non-zeros from which on products with Q are dense
+DENSE_NODES = 4000  # and number of nodes up to which they may be
+
+
+@dataclass(frozen=True, kw_only=True)
+class SNS(Solver):
+    """Stochastic neighbourhood search.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Most blocks of neighbours.
+    variant : {"stated", "authors"}, default="stated"
+        Minimise the problem's objective, or maximise it as the published comparison did.
+    neighbors : int, default=50
+        How many stochastic neighbours have to bring nothing before the method ends.
+    mixtures : int, default=5
+        How many mixtures of gradient and point each deterministic step tries.
+    """
+
+    name = "sns"
+    summary = "stochastic neighbourhood search (Lam and Liew 2022)"
+    kind = "heuristic"
+    binary_quadratic = True
+    signed = True
+    variants: ClassVar[tuple[str, ...]] = ("stated", "authors")
+
+    variant: str = "stated"
+    neighbors: int = 50
+    mixtures: int = 5
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if self.variant not in self.variants:
+            raise ValueError(
+                f"variant={self.variant!r} is not known; "
+                f"{nearest_name(self.variant, list(self.variants))}"
+            )
+        for option in ("neighbors", "mixtures"):
+            value = getattr(self, option)
+            if int(value) != value or value < 1:
+                raise ValueError(f"{option}={value!r} must be a whole number of at least 1")
+
+    def _solve(self, problem: Problem, run: Run) -> Outcome:
+        with run.stage("setup"):
+            search = _search(problem, self.variant, self.mixtures)
+            rng = np.random.default_rng(self.random_state)
+        best: FloatArray | None = None
+        blocks, converged = 0, False
+        try:
+            with run.stage("search"):
+                points, values = search.climb(_starts(problem, search, self.x0))
+                best, value = points[:, np.argmax(values)], float(values.max())
+                for _ in range(self.max_iter):
+                    blocks += 1
+                    points, values = search.climb(search.neighbors(best, self.neighbors, rng))
+                    found = int(np.argmax(values))
+                    converged = not values[found] > value + search.noise
+                    run.report(
+                        value=max(value, float(values[found])), improved=int((values > value).sum())
+                    )
+                    if converged:
+                        break
+                    best, value = points[:, found], float(values[found])
+            message = (
+                f"{self.neighbors} neighbours in a row brought nothing"
+                if converged
+                else f"neighbours still brought better points after {blocks} blocks"
+            )
+        except StopSolver:
+            message = f"stopped by the callback after {blocks} blocks"
+        return Outcome(
+            scores=np.asarray(best),
+            iterations=blocks,
+            converged=converged,
+            message=message,
+            info={"products": search.products},
+        )
+
+
+@dataclass
+class _Search:
+    """Maximise ``x' Q x + 2 h' x`` over signs with some of them fixed, many points at a time."""
+
+    Q: sp.csr_array | FloatArray
+    h: FloatArray
+    fixed: NDArray[np.intp]
+    signs: FloatArray
+    mixtures: int
+    products: int = 0
+
+    def __post_init__(self) -> None:
+        size = abs(self.Q).sum() + 2.0 * np.abs(self.h).sum()
+        # Two points whose values differ by rounding only are equally good.
+        self.noise = 1e-13 * float(size)
+
+    def gradient(self, X: FloatArray) -> FloatArray:
+        """``Q X + h`` for the columns of X."""
+        self.products += X.shape[1]
+        return np.asarray(self.Q @ X) + self.h[:, None]
+
+    def project(self, X: FloatArray, fallback: FloatArray) -> FloatArray:
+        """Signs of the columns, `fallback` where 0, the fixed nodes put back."""
+        signs = np.where(X > 0, 1.0, np.where(X < 0, -1.0, fallback))
+        signs[self.fixed] = self.signs[:, None]
+        return signs
+
+    def climb(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Deterministic search from each column, to points where no mixture improves."""
+        X = X.copy()
+        G = self.gradient(X)
+        # The start need not be feasible; its first step always is, and is always taken.
+        values = np.full(X.shape[1], -np.inf)
+        active = np.arange(X.shape[1])
+        while active.size:
+            x, g = X[:, active], G[:, active]
+            u = g * _ratio(np.linalg.norm(x, axis=0), np.linalg.norm(g, axis=0))
+            improved = np.zeros(active.size, dtype=bool)
+            previous: FloatArray | None = None
+            for k in range(self.mixtures):
+                t = k / self.mixtures
+                candidate = self.project((1.0 - t) * u + t * x, np.where(x < 0, -1.0, 1.0))
+                changed = (
+                    np.ones(active.size, dtype=bool)
+                    if previous is None
+                    else (candidate != previous).any(axis=0)
+                )
+                previous = candidate
+                if not changed.any():
+                    continue
+                tried, where = candidate[:, changed], active[changed]
+                gradient = self.gradient(tried)
+                new = np.einsum("ij,ij->j", tried, gradient + self.h[:, None])
+                better = new > values[where] + self.noise
+                X[:, where[better]] = tried[:, better]
+                G[:, where[better]] = gradient[:, better]
+                values[where[better]] = new[better]
+                improved[np.flatnonzero(changed)[better]] = True
+            active = active[improved]
+        return X, values
+
+    def neighbors(self, x: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+        """Stochastic neighbours of x, one a column, by bootstrapping the nodes."""
+        n = x.size
+        w = rng.multinomial(n, np.full(n, 1.0 / n), size=count).T.astype(np.float64)
+        u = w * (self.gradient(w * x[:, None]))
+        v = np.where(u == 0, 0.0, w * x[:, None])
+        u *= _ratio(np.linalg.norm(v, axis=0), np.linalg.norm(u, axis=0))
+        t = rng.random(count)
+        mixed = (1.0 - t) * u + t * v
+        cut = np.take_along_axis(mixed, rng.integers(n, size=count)[None, :], axis=0)
+        return np.asarray(np.where(u == 0, 0.0, np.sign(mixed - cut)))
+
+
+def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.divide(a, b, out=np.ones_like(a), where=b > 0)
+
+
+def _search(problem: Problem, variant: str, mixtures: int) -> _Search:
+    """Q, h and the fixed signs of a problem, scaled so that nothing overflows."""
+    if isinstance(problem, GraphProblem):
+        Q, h = problem.adjacency, problem.bias
+        if variant == "authors":
+            Q, h = -Q, -h
+        fixed = problem.labeled
+        signs = problem.labels[fixed].astype(np.float64)
+    else:
+        Q, h = problem.reduced().P, np.zeros(problem.n_nodes)
+        fixed = np.array([problem.anchor])
+        signs = np.ones(1)
+    scale = max(float(np.abs(Q.data).max(initial=0.0)), float(np.abs(h).max()))
+    Q, h = Q / scale, h / scale
+    n = problem.n_nodes
+    dense = n <= DENSE_NODES and Q.nnz > DENSE_SHARE * n * n
+    return _Search(Q.toarray() if dense else Q.tocsr(), h, fixed, signs, mixtures)
+
+
+def _starts(problem: Problem, search: _Search, x0: FloatArray | None) -> FloatArray:
+    """What is known, and nothing else: the first gradient is then the vote of the labels."""
+    if x0 is not None:
+        return np.asarray(x0, dtype=np.float64)[:, None]
+    x = np.zeros(problem.n_nodes)
+    x[search.fixed] = search.signs
+    if not search.fixed.size:
+        x[:] = np.where(search.h < 0, -1.0, 1.0)
+    return x[:, None]
