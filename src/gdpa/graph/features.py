@@ -1,0 +1,131 @@
+"""What a feature matrix must be, checked once at the door, and walked through in blocks.
+
+Features may be a NumPy array of any real type and layout, memory-mapped or not, or a SciPy sparse
+matrix. Nothing here copies a floating-point array as a whole: large files stay on disk and are read
+block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["check_features", "row_blocks"]
+
+# A dense array or a CSR array; told apart by isinstance(X, np.ndarray).
+Features: TypeAlias = Any
+
+BLOCK_BYTES = 32 * 2**20
+
+
+def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> Iterator[slice]:
+    """Slices of rows, each of about `block_bytes` bytes.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows there are.
+    row_bytes : int
+        Bytes that the work needs per row.
+    block_bytes : int, optional
+        Bytes that the work may need per block; 32 MB if not given.
+
+    Yields
+    ------
+    slice
+        Consecutive, non-empty, together all rows.
+    """
+    step = max(1, (block_bytes or BLOCK_BYTES) // max(1, row_bytes))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def check_features(X: Any, *, name: str = "X", n_features: int | None = None) -> Features:
+    """Validate a feature matrix.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Real, finite features.
+    name : str, default="X"
+        How the argument is called in error messages.
+    n_features : int, optional
+        How many columns there must be.
+
+    Returns
+    -------
+    ndarray or csr_array
+        float32 and float64 arrays as they are (no copy, also when memory-mapped); other real types
+        as float64; sparse input as a CSR array of float64. The input is never changed.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not two-dimensional, empty, not real or not finite; the message names the
+        first bad row and column.
+    """
+    if sp.issparse(X):
+        A = _check_sparse(X, name)
+    else:
+        A = _check_dense(X, name)
+    if A.shape[0] == 0 or A.shape[1] == 0:
+        raise ValueError(f"{name} has shape {A.shape}; at least one sample and one feature needed")
+    if n_features is not None and A.shape[1] != n_features:
+        raise ValueError(f"{name} has {A.shape[1]} features, {n_features} are expected")
+    _check_finite(A, name)
+    return A
+
+
+def _check_sparse(X: Any, name: str) -> sp.csr_array:
+    if X.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (samples, features), got {X.shape}")
+    if np.issubdtype(X.dtype, np.complexfloating):
+        raise ValueError(f"{name} is complex; real features are needed")
+    A = sp.csr_array(X, dtype=np.float64)
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    return A
+
+
+def _check_dense(X: Any, name: str) -> NDArray[Any]:
+    try:
+        A: NDArray[Any] = np.asarray(X)
+        if np.iscomplexobj(A):
+            raise ValueError("complex")
+        if A.dtype not in (np.float32, np.float64):
+            A = A.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a real matrix (NumPy array or SciPy sparse), got {type(X).__name__}"
+        ) from error
+    if A.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions (samples, features), got an array of shape {A.shape}"
+        )
+    return A
+
+
+def _check_finite(A: Features, name: str) -> None:
+    if isinstance(A, np.ndarray):
+        for rows in row_blocks(A.shape[0], A.shape[1]):
+            good = np.isfinite(A[rows])
+            if not good.all():
+                i, j = (int(p[0]) for p in np.nonzero(~good))
+                _refuse(name, rows.start + i, j, A[rows.start + i, j])
+    else:
+        bad = np.flatnonzero(~np.isfinite(A.data))
+        if bad.size:
+            row = int(np.searchsorted(A.indptr, bad[0], side="right") - 1)
+            _refuse(name, row, int(A.indices[bad[0]]), A.data[bad[0]])
+
+
+def _refuse(name: str, row: int, column: int, value: Any) -> None:
+    raise ValueError(
+        f"{name} has {value} in row {row}, column {column}; all features must be finite (impute or "
+        "drop missing values first)"
+    )

@@ -1,0 +1,335 @@
+"""Sparse k-nearest-neighbour graphs with the exponential kernel.
+
+    w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
+
+:func:`neighbor_graph` gives the weights; :func:`build_neighbor_graph` also keeps what is needed to
+attach new points to the graph later (inductive prediction).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import nearest_name
+from . import neighbors as _neighbors
+from .bandwidth import (
+    SCALE_NEIGHBOR,
+    check_bandwidth,
+    kernel_weights,
+    local_scales,
+    median_scale,
+    smallest_weight,
+)
+from .features import row_blocks
+from .memory import check_memory
+from .neighbors import NeighborIndex, NeighborResult, check_n_neighbors
+
+__all__ = ["NeighborGraph", "build_neighbor_graph", "graph_from_neighbors", "neighbor_graph"]
+
+SYMMETRIZATIONS = ("max", "mean")
+
+
+@dataclass(frozen=True)
+class NeighborGraph:
+    """A neighbour graph and what attaches new points to it.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_samples, n_samples)
+        Symmetric weights in (0, 1], zero diagonal.
+    index : NeighborIndex
+        The fitted points.
+    scales : ndarray of shape (n_samples,)
+        sigma_i of each node (all equal for a fixed or median bandwidth).
+    n_neighbors : int
+        Neighbours per node.
+    bandwidth : str or float
+        The rule, or sigma.
+    algorithm : str
+        What found the neighbours.
+    recall : float
+        Share of true neighbours found: 1 if exact, else measured on a sample.
+    """
+
+    W: sp.csr_array
+    index: NeighborIndex
+    scales: NDArray[np.float64]
+    n_neighbors: int
+    bandwidth: str | float
+    algorithm: str
+    recall: float
+
+    def attach(self, X: Any) -> sp.csr_array:
+        """Weights between new points and the nodes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_queries, n_features)
+            New points.
+
+        Returns
+        -------
+        csr_array of shape (n_queries, n_samples)
+            `n_neighbors` weights in (0, 1] per row. The scale of a new point is, self-tuning, its
+            distance to its own 7th neighbour; otherwise the graph's.
+        """
+        n = self.index.X.shape[0]
+        k = min(self.n_neighbors, n)
+        asked = min(n, max(k, SCALE_NEIGHBOR)) if self.bandwidth == "self-tuning" else k
+        found = self.index.query(X, asked)
+        if self.bandwidth == "self-tuning":
+            own = local_scales(found.distances, fallback=float(np.median(self.scales)))
+        else:
+            own = np.full(found.indices.shape[0], self.scales[0])
+        indices = found.indices[:, :k]
+        w = kernel_weights(
+            found.distances[:, :k], own[:, None], self.scales[indices], dtype=self.W.dtype
+        )
+        return _rows_to_csr(indices, w, n)
+
+
+def neighbor_graph(
+    X: Any,
+    n_neighbors: int = 10,
+    *,
+    bandwidth: str | float = "self-tuning",
+    algorithm: str = "auto",
+    symmetrize: str = "max",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    dtype: Any = np.float64,
+) -> sp.csr_array:
+    """Symmetric sparse graph of nearest neighbours.
+
+    Parameters
+    ----------
+    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
+        Features, finite.
+    n_neighbors : int, default=10
+        Neighbours per node, the node itself not counted; cut to n_samples - 1 with a warning.
+    bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
+        sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
+        of all neighbour distances, or a number.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are searched; see :func:`gdpa.graph.choose_algorithm`.
+    symmetrize : {"max", "mean"}, default="max"
+        "max" joins i and j where either is a neighbour of the other; "mean" gives half the weight
+        to pairs where only one is.
+    n_jobs : int, optional
+        Threads; the graph does not depend on it.
+    random_state : int, default=0
+        Seed of approximate search.
+    dtype : {float64, float32}, default=float64
+        Type of the weights.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Weights in (0, 1], zero diagonal. Weights that would underflow are kept at 1e-300 (1e-37
+        in float32), so that no edge is lost.
+
+    Examples
+    --------
+    >>> from gdpa.graph import neighbor_graph
+    >>> W = neighbor_graph([[0.0], [1.0], [3.0]], 1, bandwidth=1.0)
+    >>> W.toarray().round(4)
+    array([[0.    , 0.3679, 0.    ],
+           [0.3679, 0.    , 0.0183],
+           [0.    , 0.0183, 0.    ]])
+    """
+    return build_neighbor_graph(
+        X,
+        n_neighbors,
+        bandwidth=bandwidth,
+        algorithm=algorithm,
+        symmetrize=symmetrize,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        dtype=dtype,
+    ).W
+
+
+def build_neighbor_graph(
+    X: Any,
+    n_neighbors: int = 10,
+    *,
+    bandwidth: str | float = "self-tuning",
+    algorithm: str = "auto",
+    symmetrize: str = "max",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    dtype: Any = np.float64,
+) -> NeighborGraph:
+    """Neighbour graph together with its search index and scales.
+
+    Parameters
+    ----------
+    X, n_neighbors, bandwidth, algorithm, symmetrize, n_jobs, random_state, dtype
+        As in :func:`neighbor_graph`.
+
+    Returns
+    -------
+    NeighborGraph
+        The graph; :meth:`NeighborGraph.attach` links new points to it.
+    """
+    bandwidth = check_bandwidth(bandwidth)
+    _check_options(symmetrize, dtype)
+    index = NeighborIndex(X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state)
+    n = index.X.shape[0]
+    k = check_n_neighbors(n_neighbors, max(n - 1, 0), "other points") if n > 1 else 0
+    check_memory(
+        graph_bytes(n, k, dtype),
+        f"a graph of {n} nodes with {k} neighbours each",
+        "use fewer neighbours, dtype=float32 or fewer points",
+    )
+    if n == 1:
+        W = sp.csr_array((1, 1), dtype=dtype)
+        return NeighborGraph(W, index, np.ones(1), n_neighbors, bandwidth, index.algorithm, 1.0)
+    asked = min(n - 1, max(k, SCALE_NEIGHBOR)) if bandwidth == "self-tuning" else k
+    found = index.neighbors(asked)
+    scales = _scales(found.distances, bandwidth)
+    algorithm_used, recall = found.algorithm, found.recall
+    if asked > k:
+        found = NeighborResult(
+            found.indices[:, :k].copy(), found.distances[:, :k].copy(), algorithm_used, recall
+        )
+    parts = [found.indices, found.distances]
+    del found  # the lists are consumed: the graph is assembled in their place
+    W = _assemble(parts, scales, symmetrize, dtype)
+    return NeighborGraph(W, index, scales, k, bandwidth, algorithm_used, recall)
+
+
+def graph_from_neighbors(
+    neighbors: NeighborResult,
+    *,
+    bandwidth: str | float = "self-tuning",
+    symmetrize: str = "max",
+    dtype: Any = np.float64,
+) -> sp.csr_array:
+    """Weights from neighbours found before.
+
+    Parameters
+    ----------
+    neighbors : NeighborResult
+        Neighbours of the points among themselves. A self-tuning scale is taken from these lists:
+        with fewer than 7 neighbours it is the distance to the last one.
+    bandwidth, symmetrize, dtype
+        As in :func:`neighbor_graph`.
+
+    Returns
+    -------
+    csr_array
+        Symmetric weights.
+    """
+    bandwidth = check_bandwidth(bandwidth)
+    _check_options(symmetrize, dtype)
+    scales = _scales(neighbors.distances, bandwidth)
+    return _assemble(
+        [neighbors.indices.copy(), neighbors.distances.copy()], scales, symmetrize, dtype
+    )
+
+
+def graph_bytes(n_nodes: int, n_neighbors: int, dtype: Any = np.float64) -> float:
+    """Peak bytes of assembling a neighbour graph: lists, their transpose and the union."""
+    entry = np.dtype(dtype).itemsize + np.dtype(_neighbors.index_dtype(n_nodes)).itemsize
+    return float(4 * n_nodes * n_neighbors * entry)
+
+
+def _check_options(symmetrize: str, dtype: Any) -> None:
+    if symmetrize not in SYMMETRIZATIONS:
+        raise ValueError(
+            f"symmetrize={symmetrize!r} is not known; "
+            f"{nearest_name(symmetrize, list(SYMMETRIZATIONS))}"
+        )
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+
+
+def _scales(distances: NDArray[np.float64], bandwidth: str | float) -> NDArray[np.float64]:
+    if bandwidth == "self-tuning":
+        return local_scales(distances)
+    sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
+    return np.full(distances.shape[0], sigma)
+
+
+def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -> sp.csr_array:
+    """CSR array with the same number of entries in each row; indices get sorted in place."""
+    m, k = indices.shape
+    for rows in row_blocks(m, 32 * max(1, k)):
+        order = np.argsort(indices[rows], axis=1)
+        indices[rows] = np.take_along_axis(indices[rows], order, 1)
+        weights[rows] = np.take_along_axis(weights[rows], order, 1)
+    wide = _neighbors.index_dtype(max(n_columns, m * k))
+    return _csr(
+        weights.reshape(-1),
+        indices.reshape(-1).astype(wide, copy=False),
+        np.arange(0, m * k + 1, max(k, 1), dtype=wide) if k else np.zeros(m + 1, dtype=wide),
+        (m, n_columns),
+    )
+
+
+def _csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> sp.csr_array:
+    """CSR array that keeps the index type it is given (the constructor would narrow it)."""
+    A = sp.csr_array(shape, dtype=data.dtype)
+    A.data, A.indices, A.indptr = data, indices, indptr
+    A.has_sorted_indices = True
+    A.has_canonical_format = True
+    return A
+
+
+def _assemble(
+    parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: Any
+) -> sp.csr_array:
+    """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
+    distances, indices = parts.pop(), parts.pop()
+    n, k = indices.shape
+    weights = distances if np.dtype(dtype) == np.float64 else np.empty((n, k), dtype=dtype)
+    for rows in row_blocks(n, 48 * max(1, k)):
+        weights[rows] = kernel_weights(
+            distances[rows], scales[rows, None], scales[indices[rows]], dtype=dtype
+        )
+    del distances
+    A = _rows_to_csr(indices, weights, n)
+    del indices, weights
+    return _union(A, symmetrize)
+
+
+def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
+    """Symmetrise row block by row block into arrays of the exact size.
+
+    Peak memory: A, its transpose and the result, in place of the sparse sum's two more copies.
+    """
+    T = A.T.tocsr()
+    n = A.shape[0]
+    blocks = list(row_blocks(n, 64 * (1 + (A.nnz + T.nnz) // n)))
+    sizes = np.zeros(n, dtype=np.int64)
+    for rows in blocks:
+        sizes[rows] = np.diff(_merge(A, T, rows, symmetrize).indptr)
+    total = int(sizes.sum())
+    wide = _neighbors.index_dtype(max(n, total))
+    indptr = np.zeros(n + 1, dtype=wide)
+    np.cumsum(sizes, out=indptr[1:])
+    indices = np.empty(total, dtype=wide)
+    data = np.empty(total, dtype=A.dtype)
+    for rows in blocks:
+        merged = _merge(A, T, rows, symmetrize)
+        at = slice(int(indptr[rows.start]), int(indptr[rows.stop]))
+        indices[at] = merged.indices
+        data[at] = merged.data
+    return _csr(data, indices, indptr, A.shape)
+
+
+def _merge(A: sp.csr_array, T: sp.csr_array, rows: slice, symmetrize: str) -> sp.csr_array:
+    a, t = A[rows], T[rows]
+    if symmetrize == "max":
+        return a.maximum(t)
+    mean = (a + t) * A.dtype.type(0.5)
+    np.maximum(mean.data, smallest_weight(A.dtype), out=mean.data)
+    return mean

@@ -1,0 +1,491 @@
+"""Nearest neighbours of feature vectors, exact or approximate, for fitted and for new points.
+
+:class:`NeighborIndex` picks a search structure by size and dimension (:func:`choose_algorithm`),
+keeps it for later queries, and answers with indices and float64 distances. Approximate answers come
+with their recall, measured against exhaustive search on a sample of the points.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import nearest_name
+from .duplicates import Thinned, thin_duplicates
+from .features import Features, check_features, row_blocks
+from .memory import check_memory
+from .search import Backend, BruteForce, InvertedFile, KDTree, feature_scale, pair_distances
+
+__all__ = [
+    "NeighborIndex",
+    "NeighborResult",
+    "choose_algorithm",
+    "effective_jobs",
+    "nearest_neighbors",
+    "query_neighbors",
+]
+
+ALGORITHMS = ("auto", "exact", "approximate")
+
+# Measured on clustered features: up to here the KD-tree beats products of whole blocks.
+KD_TREE_FEATURES = 12
+# Below this many points exact search takes seconds at most, and is preferred.
+EXACT_POINTS = 50_000
+# Recall that an approximate search is tuned to on the sample, with room above 0.97.
+TARGET_RECALL = 0.98
+RECALL_SAMPLE = 256
+QUERY_BLOCK = 65_536
+INT32_LIMIT = 2**31 - 1
+
+_EPSILONS = (0.5, 0.35, 0.2, 0.1, 0.0)
+
+
+@dataclass(frozen=True)
+class NeighborResult:
+    """Neighbours of each query, nearest first.
+
+    Parameters
+    ----------
+    indices : ndarray of shape (n_queries, n_neighbors)
+        Rows of the fitted features.
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Euclidean distances, ascending.
+    algorithm : str
+        What found them: "kd-tree", "brute-force" (both exact), "inverted-file" or
+        "approximate-kd-tree".
+    recall : float
+        Share of true neighbours among those found: 1 for exact search, otherwise measured on a
+        sample of the fitted points.
+    """
+
+    indices: NDArray[Any]
+    distances: NDArray[np.float64]
+    algorithm: str
+    recall: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether the search was exhaustive by construction."""
+        return self.algorithm in ("kd-tree", "brute-force")
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Number of threads: None means 1, negative counts down from all cores (-1 is all).
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        What the caller asked for.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
+    cores = os.cpu_count() or 1
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+
+
+def index_dtype(largest: int) -> type[np.int32] | type[np.int64]:
+    """Smallest index type that holds `largest` (a node number or a count of stored entries)."""
+    return np.int32 if largest <= INT32_LIMIT else np.int64
+
+
+def choose_algorithm(
+    n_samples: int, n_features: int, *, sparse: bool = False, algorithm: str = "auto"
+) -> str:
+    """Name the search structure for a size and dimension.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of the features.
+    sparse : bool, default=False
+        Whether they are sparse: searched exhaustively, always.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        "auto" is exact up to 50,000 points (and in up to 3 dimensions at any size), beyond that
+        approximate; without faiss, approximate search is a KD-tree with a tolerance in few
+        dimensions and exhaustive in many.
+
+    Returns
+    -------
+    str
+        "kd-tree", "brute-force", "inverted-file" or "approximate-kd-tree".
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(
+            f"algorithm={algorithm!r} is not known; {nearest_name(algorithm, list(ALGORITHMS))}"
+        )
+    exact = "kd-tree" if n_features <= KD_TREE_FEATURES else "brute-force"
+    if sparse:
+        return "brute-force"
+    if algorithm == "exact":
+        return exact
+    if algorithm == "auto" and (n_samples <= EXACT_POINTS or n_features <= 3):
+        return exact
+    if _faiss_installed():
+        return "inverted-file"
+    return "approximate-kd-tree" if n_features <= KD_TREE_FEATURES else "brute-force"
+
+
+def _faiss_installed() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("faiss") is not None
+
+
+class NeighborIndex:
+    """Fitted points, ready to be asked for neighbours.
+
+    Parameters
+    ----------
+    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
+        The points.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        See :func:`choose_algorithm`.
+    n_jobs : int, optional
+        Threads; the answers do not depend on it.
+    random_state : int, default=0
+        Seed of the cells of an approximate search and of the sample that measures its recall.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array
+        The points; a floating-point array is referred to, not copied.
+    algorithm : str
+        The search structure in use.
+    recall : float
+        1 if exact; otherwise measured at the first question about the points themselves.
+
+    Examples
+    --------
+    >>> from gdpa.graph import NeighborIndex
+    >>> index = NeighborIndex([[0.0], [1.0], [3.0]])
+    >>> index.neighbors(1).indices.ravel()
+    array([1, 0, 1], dtype=int32)
+    >>> index.query([[2.9]], 1).indices.ravel()
+    array([2], dtype=int32)
+    """
+
+    def __init__(
+        self, X: Any, *, algorithm: str = "auto", n_jobs: int | None = None, random_state: int = 0
+    ) -> None:
+        self.X = check_features(X)
+        n, d = self.X.shape
+        self.algorithm = choose_algorithm(
+            n, d, sparse=not isinstance(self.X, np.ndarray), algorithm=algorithm
+        )
+        self.n_jobs = effective_jobs(n_jobs)
+        self.random_state = check_seed(random_state)
+        self.scale = feature_scale(self.X)
+        self.recall = 1.0
+        self._backend: Backend | None = None
+        self._tuned_for = 0
+        self._thinned = Thinned(None, None)
+        self._thinned_for = -1
+        check_memory(
+            self._structure_bytes(),
+            f"a {self.algorithm} search of {n} points with {d} features",
+            "use fewer points, float32 features or algorithm='approximate'",
+        )
+
+    def _structure_bytes(self) -> float:
+        n, d = self.X.shape
+        if not isinstance(self.X, np.ndarray):
+            return 0.0
+        per_value = {"inverted-file": 4, "brute-force": self.X.itemsize}.get(self.algorithm, 8)
+        return float(n * d * per_value + 32 * n)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Search structures are rebuilt when needed: they are deterministic and not all of them
+        # can be pickled.
+        return self.__dict__ | {"_backend": None}
+
+    def neighbors(self, n_neighbors: int) -> NeighborResult:
+        """Find the neighbours of the fitted points among themselves, each point itself left out.
+
+        Parameters
+        ----------
+        n_neighbors : int
+            How many, at least 1. At most the number of other points; more are cut to that with a
+            warning.
+
+        Returns
+        -------
+        NeighborResult
+            Neighbours in the order of the rows of X. With one point it is of width 0.
+        """
+        n = self.X.shape[0]
+        k = check_n_neighbors(n_neighbors, n - 1, "other points")
+        self._check_answer(n, k)
+        if n == 1:
+            return NeighborResult(
+                np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.recall
+            )
+        backend = self._prepare(k)
+        indices = np.empty((n, k), dtype=index_dtype(n))
+        distances = np.empty((n, k))
+        order = self._visiting_order(backend)
+        for rows in row_blocks(n, 1, QUERY_BLOCK):
+            mine = order[rows] if order is not None else np.arange(rows.start, rows.stop)
+            indices[mine], distances[mine] = self._answer(backend, self.X[mine], k, mine)
+        self._thinned.fill(indices, distances)
+        return NeighborResult(indices, distances, self.algorithm, self.recall)
+
+    def query(self, X: Any, n_neighbors: int) -> NeighborResult:
+        """Find the neighbours of new points among the fitted ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_queries, n_features)
+            New points. One that coincides with a fitted point has it as its neighbour.
+        n_neighbors : int
+            How many, at least 1; at most the number of fitted points.
+
+        Returns
+        -------
+        NeighborResult
+            Neighbours of each new point.
+        """
+        Q = check_features(X, n_features=self.X.shape[1])
+        if isinstance(Q, np.ndarray) != isinstance(self.X, np.ndarray):
+            raise ValueError("X and the fitted features must both be dense or both be sparse")
+        k = check_n_neighbors(n_neighbors, self.X.shape[0], "fitted points")
+        self._check_answer(Q.shape[0], k)
+        backend = self._prepare(k)
+        indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
+        distances = np.empty((Q.shape[0], k))
+        for rows in row_blocks(Q.shape[0], 1, QUERY_BLOCK):
+            indices[rows], distances[rows] = self._answer(backend, Q[rows], k, None)
+        return NeighborResult(indices, distances, self.algorithm, self.recall)
+
+    def _check_answer(self, n_queries: int, k: int) -> None:
+        check_memory(
+            12.0 * n_queries * k,
+            f"{k} neighbours of {n_queries} points",
+            "ask for fewer neighbours or in parts",
+        )
+
+    def _prepare(self, k: int) -> Backend:
+        """Build the search structure for k neighbours, or keep the one there is."""
+        if self._backend is None or k > self._thinned_for:
+            self._thinned = thin_duplicates(self.X, k + 2)
+            self._thinned_for = k
+            kept = self._thinned.kept
+            points = self.X if kept is None else self.X[kept]
+            self._backend = self._build(points)
+            self._tuned_for = 0
+        if self._tuned_for < k and self.algorithm in ("inverted-file", "approximate-kd-tree"):
+            self._tune(self._backend, k)
+            self._tuned_for = k
+        return self._backend
+
+    def _build(self, points: Features) -> Backend:
+        if self.algorithm == "brute-force":
+            return BruteForce(points, self.scale)
+        assert isinstance(points, np.ndarray)
+        if self.algorithm == "inverted-file":
+            return InvertedFile(points, self.scale, self.random_state)
+        return KDTree(points, self.scale)
+
+    def _visiting_order(self, backend: Backend) -> NDArray[np.intp] | None:
+        """Rows in the order of the tree: neighbouring queries touch the same memory."""
+        if isinstance(backend, KDTree) and self._thinned.kept is None:
+            return np.asarray(backend.tree.indices, dtype=np.intp)
+        return None
+
+    def _answer(
+        self, backend: Backend, Q: Features, k: int, own: NDArray[np.intp] | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Sorted neighbours of the rows of Q; `own` are their numbers if they are fitted."""
+        kept = self._thinned.kept
+        n_points = self.X.shape[0] if kept is None else kept.size
+        wanted = min(n_points, k if own is None else k + 1)
+        found = complete(backend, Q, wanted, self.n_jobs)
+        if kept is not None:
+            found = kept[found]
+        distances = pair_distances(Q, self.X, found, self.scale)
+        if own is not None:
+            distances[found == own[:, None]] = np.inf
+        # By distance, ties by number: the answer does not depend on the search structure.
+        order = np.lexsort((found, distances), axis=1)[:, :k]
+        return np.take_along_axis(found, order, 1), np.take_along_axis(distances, order, 1)
+
+    def _tune(self, backend: Backend, k: int) -> None:
+        """Choose the effort of an approximate search so that the sample reaches the target."""
+        n = self.X.shape[0]
+        rng = np.random.default_rng(self.random_state)
+        sample = np.sort(rng.choice(n, min(n, RECALL_SAMPLE), replace=False))
+        k = min(k, n - 1)
+        if k == 0:
+            return
+        Q = self.X[sample]
+        truth: NDArray[np.float64] | None = None
+        for effort in self._efforts(backend):
+            if isinstance(backend, InvertedFile):
+                backend.n_probe = int(effort)
+            elif isinstance(backend, KDTree):
+                backend.eps = effort
+            _, distances = self._answer(backend, Q, k, sample)
+            if truth is None:
+                truth = self._true_distances(Q, sample, distances[:, -1], k)
+            self.recall = float((distances <= truth[:, None]).mean())
+            if self.recall >= TARGET_RECALL:
+                return
+
+    def _efforts(self, backend: Backend) -> list[float]:
+        if isinstance(backend, InvertedFile):
+            steps = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096)
+            return [*(float(s) for s in steps if s < backend.n_cells), float(backend.n_cells)]
+        return list(_EPSILONS)
+
+    def _true_distances(
+        self, Q: Features, sample: NDArray[np.intp], reach: NDArray[np.float64], k: int
+    ) -> NDArray[np.float64]:
+        """True distance of each sampled point to its k-th neighbour.
+
+        Some k points lie within `reach`, so the true neighbours do too: only these few have to be
+        compared, all others are passed over by one matrix product.
+        """
+        assert isinstance(Q, np.ndarray)
+        assert isinstance(self.X, np.ndarray)
+        q = np.asarray(Q, dtype=np.float64) / self.scale
+        center = q.mean(axis=0)
+        q = q - center
+        norms = np.einsum("ij,ij->i", q, q)
+        limit = (reach / self.scale) ** 2
+        pairs: list[NDArray[np.intp]] = []
+        near: list[NDArray[np.float64]] = []
+        for rows in row_blocks(self.X.shape[0], 8 * (Q.shape[0] + q.shape[1])):
+            x = np.asarray(self.X[rows], dtype=np.float64) / self.scale - center
+            x_norms = np.einsum("ij,ij->i", x, x)
+            squares = q @ x.T
+            squares *= -2
+            squares += norms[:, None]
+            squares += x_norms
+            slack = 1e-12 * (norms + x_norms.max())
+            i, j = np.nonzero(squares <= (limit * (1 + 1e-9) + slack)[:, None])
+            other = j + rows.start != sample[i]
+            i, j = i[other], j[other] + rows.start
+            pairs.append(i)
+            near.append(self._distances_of_pairs(Q, i, j))
+        i = np.concatenate(pairs)
+        d = np.concatenate(near)
+        order = np.lexsort((d, i))
+        first = np.searchsorted(i[order], np.arange(Q.shape[0]))
+        return np.asarray(d[order][first + k - 1], dtype=np.float64)
+
+    def _distances_of_pairs(
+        self, Q: NDArray[Any], i: NDArray[np.intp], j: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        out = np.empty(i.size)
+        for part in row_blocks(i.size, 16 * Q.shape[1]):
+            out[part] = pair_distances(Q[i[part]], self.X, j[part][:, None], self.scale).ravel()
+        return out
+
+
+def complete(backend: Backend, Q: Features, k: int, n_jobs: int) -> NDArray[np.intp]:
+    """Ask a search structure for candidates, and more widely where it found fewer than k."""
+    found = backend.candidates(Q, k, n_jobs)
+    if not isinstance(backend, InvertedFile):
+        return found
+    effort = backend.n_probe
+    try:
+        short = np.flatnonzero(found[:, -1] < 0)
+        while short.size:
+            backend.n_probe = min(backend.n_cells, 4 * backend.n_probe)
+            found[short] = backend.candidates(Q[short], k, n_jobs)
+            short = short[found[short, -1] < 0]
+    finally:
+        backend.n_probe = effort
+    return found
+
+
+def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
+    """Validate a number of neighbours and cut it to what there is, with a warning."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer):
+        raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
+    if n_neighbors > most:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is more than the {most} {what}; {most} are used",
+            UserWarning,
+            stacklevel=3,
+        )
+    return int(min(n_neighbors, most))
+
+
+def check_seed(random_state: Any) -> int:
+    """Validate a seed: a non-negative integer (None stands for 0)."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.RandomState | np.random.Generator):
+        raw = random_state.bytes(4)
+        return int.from_bytes(raw, "little") % 2**31
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ValueError(f"random_state must be an integer, got {random_state!r}")
+    if random_state < 0:
+        raise ValueError(f"random_state must not be negative, got {random_state}")
+    return int(random_state)
+
+
+def nearest_neighbors(
+    X: Any,
+    n_neighbors: int = 10,
+    *,
+    algorithm: str = "auto",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+) -> NeighborResult:
+    """Nearest neighbours of points among themselves.
+
+    Parameters
+    ----------
+    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
+        The points.
+    n_neighbors : int, default=10
+        How many neighbours, the point itself not counted.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        See :func:`choose_algorithm`.
+    n_jobs : int, optional
+        Threads; the answer does not depend on it.
+    random_state : int, default=0
+        Seed of approximate search.
+
+    Returns
+    -------
+    NeighborResult
+        Indices, distances, the algorithm used and its recall.
+    """
+    index = NeighborIndex(X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state)
+    return index.neighbors(n_neighbors)
+
+
+def query_neighbors(index: NeighborIndex, X: Any, n_neighbors: int = 10) -> NeighborResult:
+    """Nearest fitted points of new points, without fitting again.
+
+    Parameters
+    ----------
+    index : NeighborIndex
+        The fitted points.
+    X : array-like or sparse matrix of shape (n_queries, n_features)
+        New points.
+    n_neighbors : int, default=10
+        How many neighbours.
+
+    Returns
+    -------
+    NeighborResult
+        Indices into the fitted points, distances, the algorithm used and its recall.
+    """
+    return index.query(X, n_neighbors)
