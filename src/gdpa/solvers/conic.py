@@ -1,0 +1,217 @@
+"""Linear matrix inequalities for general conic solvers: Clarabel (interior point), SCS (ADMM).
+
+Every semidefinite problem of the package has the form
+
+    min  c'x   subject to  F0 + sum_k x_k F_k  psd,   x_k >= 0 for some k,
+
+whose dual variable is a matrix X psd. Both solvers take ``A x + s = b, s in K`` with the matrix
+as a vector of one triangle, off-diagonal entries times sqrt(2): Clarabel the upper, SCS the lower
+triangle, column by column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import require
+
+__all__ = ["LMI", "ConicResult", "clarabel_bytes", "scs_bytes", "solve_clarabel", "solve_scs"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LMI:
+    """A linear matrix inequality with a linear objective.
+
+    Parameters
+    ----------
+    c : ndarray of shape (m,)
+        Objective.
+    F0 : ndarray or sparse array of shape (n, n)
+        Constant part, symmetric.
+    variable, row, column, value : ndarray
+        Entries of the F_k: each off-diagonal pair once, in any triangle.
+    nonnegative : ndarray of int
+        Variables that must not be negative.
+    """
+
+    c: FloatArray
+    F0: Any
+    variable: NDArray[np.intp]
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    value: FloatArray
+    nonnegative: NDArray[np.intp]
+
+    @property
+    def n(self) -> int:
+        """Rows of the matrix."""
+        return int(self.F0.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class ConicResult:
+    """What a conic solver found.
+
+    Parameters
+    ----------
+    x : ndarray
+        The variables.
+    X : ndarray of shape (n, n)
+        Dual variable of the matrix inequality.
+    converged : bool
+        Whether the solver says that its tolerance was met.
+    status : str
+        The solver's own word.
+    iterations : int
+        Its iterations.
+    """
+
+    x: FloatArray
+    X: FloatArray
+    converged: bool
+    status: str
+    iterations: int
+
+
+def clarabel_bytes(n: int) -> float:
+    """Estimate the memory that Clarabel takes for one dense semidefinite cone of `n` rows.
+
+    Its system of equations holds the cone's scaling as a dense block with one row per entry of the
+    triangle, so its factor has some n^4 / 8 entries: memory grows with n^4.
+    """
+    return _CLARABEL_BYTES * float(n) ** 4 + 1e8
+
+
+def scs_bytes(n: int) -> float:
+    """Estimate the memory that SCS takes: vectors of the triangle, one dense eigenproblem."""
+    return 200.0 * float(n) ** 2
+
+
+_CLARABEL_BYTES = 6.0
+
+
+def _position(i: NDArray[np.intp], j: NDArray[np.intp], n: int, *, upper: bool) -> NDArray[np.intp]:
+    """Index of entry (i, j) in the vector of a triangle, column by column."""
+    low, high = np.minimum(i, j), np.maximum(i, j)
+    if upper:
+        return np.asarray(low + high * (high + 1) // 2)
+    return np.asarray(high + low * (2 * n - low - 1) // 2)
+
+
+def _cone_data(lmi: LMI, *, upper: bool) -> tuple[sp.csc_array, FloatArray, int]:
+    """Rows ``x_k >= 0`` first, then the triangle: A, b, and how many of the first there are."""
+    n, free = lmi.n, lmi.nonnegative.size
+    size = n * (n + 1) // 2
+    F0 = sp.coo_array(sp.triu(sp.coo_array(lmi.F0)))
+    i, j = F0.coords
+    b = np.zeros(free + size)
+    position = free + _position(i.astype(np.intp), j.astype(np.intp), n, upper=upper)
+    np.add.at(b, position, np.where(i == j, 1.0, np.sqrt(2.0)) * F0.data)
+    weight = np.where(lmi.row == lmi.column, 1.0, np.sqrt(2.0)) * lmi.value
+    rows = np.concatenate([np.arange(free), free + _position(lmi.row, lmi.column, n, upper=upper)])
+    columns = np.concatenate([lmi.nonnegative, lmi.variable])
+    data = -np.concatenate([np.ones(free), weight])
+    A = sp.csc_array((data, (rows, columns)), shape=(free + size, lmi.c.size))
+    return A, b, free
+
+
+def _matrix(vector: FloatArray, n: int, *, upper: bool) -> FloatArray:
+    """Symmetric matrix of a scaled triangle."""
+    # Columns of the upper triangle are rows of the lower one, in the order of tril_indices.
+    i, j = np.tril_indices(n) if upper else np.triu_indices(n)
+    entries = np.asarray(vector, dtype=np.float64) / np.where(i == j, 1.0, np.sqrt(2.0))
+    X = np.empty((n, n), order="F")
+    X[i, j] = entries
+    X[j, i] = entries
+    return X
+
+
+def _legacy(A: sp.csc_array) -> Any:
+    """Matrix type that both solvers check for."""
+    return sp.csc_matrix((A.data, A.indices.astype(np.int32), A.indptr), shape=A.shape)
+
+
+def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
+    """Solve by Clarabel's interior-point method.
+
+    Parameters
+    ----------
+    lmi : LMI
+        The problem; :func:`clarabel_bytes` says what it takes.
+    tol : float
+        Tolerance of gap and feasibility.
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    ConicResult
+        The point it stopped at.
+    """
+    clarabel = require("clarabel", "sdp")
+    A, b, free = _cone_data(lmi, upper=True)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = int(max_iter)
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = float(tol)
+    # Decomposition would return the dual matrix in pieces.
+    settings.chordal_decomposition_enable = False
+    cones = [clarabel.NonnegativeConeT(free)] if free else []
+    cones.append(clarabel.PSDTriangleConeT(lmi.n))
+    m = lmi.c.size
+    quadratic = sp.csc_matrix((m, m))
+    result = clarabel.DefaultSolver(quadratic, lmi.c, _legacy(A), b, cones, settings).solve()
+    status = str(result.status)
+    return ConicResult(
+        x=np.asarray(result.x),
+        X=_matrix(np.asarray(result.z)[free:], lmi.n, upper=True),
+        converged=status == "Solved",
+        status=status,
+        iterations=int(result.iterations),
+    )
+
+
+def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
+    """Solve by SCS, an alternating-direction method.
+
+    Parameters
+    ----------
+    lmi : LMI
+        The problem.
+    tol : float
+        Absolute and relative tolerance of residuals and gap.
+    max_iter : int
+        Most iterations.
+
+    Returns
+    -------
+    ConicResult
+        The point it stopped at.
+    """
+    scs = require("scs", "sdp")
+    A, b, free = _cone_data(lmi, upper=False)
+    cone = {"l": free, "s": [lmi.n]} if free else {"s": [lmi.n]}
+    solver = scs.SCS(
+        {"A": _legacy(A), "b": b, "c": lmi.c},
+        cone,
+        eps_abs=float(tol),
+        eps_rel=float(tol),
+        max_iters=int(max_iter),
+        verbose=False,
+    )
+    result = solver.solve()
+    status = str(result["info"]["status"])
+    return ConicResult(
+        x=np.asarray(result["x"]),
+        X=_matrix(np.asarray(result["y"])[free:], lmi.n, upper=False),
+        converged=status == "solved",
+        status=status,
+        iterations=int(result["info"]["iter"]),
+    )

@@ -1,0 +1,169 @@
+"""The paper's modified dual (Dual') as a semidefinite programme, and labels from its optimum.
+
+With ``z_i = -xh_i a_i``, ``a >= 0``,
+
+    (Dual')  min  1'y + b'z   subject to   H_bar(y, z) psd,   a >= 0,
+
+over all N nodes and both halves of the split apex: labelled nodes are not merged, as in the paper.
+The labels are ``sign(xh_1 v_1 v)``, v the first eigenvector of H(y*, z*).
+
+The optimal points form a face (see :mod:`gdpa.dual`): every a >= 0 is optimal, with y determined
+by it. So y*, z* and with them the labels depend on which point of the face a solver ends at: an
+interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on labels
+while they agree on the value. That is a property of (Dual'), not of the solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ..dual import build_H, dual_objective
+from ..problem import GraphProblem
+from ..solution import DualVariables
+from .base import Outcome, Run, StopSolver
+from .conic import LMI, ConicResult
+from .sdr_form import proved_psd
+
+__all__ = ["modified_dual_lmi", "solve_modified_dual"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def modified_dual_lmi(problem: GraphProblem) -> LMI:
+    """State (Dual') in the variables (y, a).
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+
+    Returns
+    -------
+    LMI
+        ``c = (1, -2)``; H_bar has N + 2 rows. Evidence h is a fixed edge of weight |h| to the half
+        of its sign.
+    """
+    n, known = problem.n_nodes, problem.labeled
+    m = known.size
+    plus, minus = n, n + 1  # the halves of the apex
+    F0 = np.zeros((n + 2, n + 2))
+    F0[:n, :n] = problem.L.toarray()
+    u = problem.unlabeled
+    h = problem.bias[u]
+    half = np.where(h >= 0, plus, minus)
+    F0[u, half] = F0[half, u] = -h
+    up = float(np.maximum(h, 0.0).sum())
+    F0[plus, plus] += up
+    F0[minus, minus] -= up
+
+    signs = problem.labels[known]
+    a = n + 1 + np.arange(m)
+    positive = np.flatnonzero(signs > 0)
+    index = np.arange(n)
+    ones = np.ones(positive.size)
+    variable = np.concatenate([index, [n], a, a[positive], a[positive]])
+    row = np.concatenate(
+        [
+            index,
+            [minus],
+            known,
+            np.full(positive.size, plus),
+            np.full(positive.size, minus),
+        ]
+    )
+    column = np.concatenate(
+        [index, [minus], np.where(signs > 0, plus, minus), row[-2 * positive.size or row.size :]]
+    )
+    value = np.concatenate([np.ones(n + 1), -signs.astype(np.float64), ones, -ones])
+    return LMI(
+        c=np.concatenate([np.ones(n + 1), np.full(m, -2.0)]),
+        F0=F0,
+        variable=variable.astype(np.intp),
+        row=row.astype(np.intp),
+        column=column.astype(np.intp),
+        value=value,
+        nonnegative=a.astype(np.intp),
+    )
+
+
+def solve_modified_dual(
+    problem: GraphProblem, run: Run, engine: Callable[[LMI], ConicResult], engine_name: str
+) -> Outcome:
+    """Solve (Dual') by a conic solver and read the labels off H.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    run : Run
+        Book-keeping.
+    engine : callable
+        Takes the LMI and returns a ConicResult.
+    engine_name : str
+        For the message.
+
+    Returns
+    -------
+    Outcome
+        The bound is ``-(1'y + b'z)``, certified where a factorisation proved that H, with y raised
+        a little, is positive semi-definite. By Fact 1 it cannot exceed ``1'L1 - 2 sum_u |h|``.
+    """
+    n = problem.n_nodes
+    with run.stage("solve"):
+        result = engine(modified_dual_lmi(problem))
+    converged, message = result.converged, f"{engine_name}: {result.status}"
+    a = np.maximum(result.x[n + 1 :], 0.0)
+    signs = problem.labels[problem.labeled].astype(np.float64)
+    dual = DualVariables(y=result.x[: n + 1], z=-signs * a)
+    with run.stage("eigenvector"):
+        H = np.asfortranarray(build_H(problem, dual).toarray())
+        values, vectors = eigh(H, subset_by_index=[0, 0], check_finite=False)
+        v = vectors[:, 0]
+        # Orientation by the first label; by the apex (value +1) where that gives none.
+        first = problem.labeled[:1]
+        side = float(problem.labels[first[0]] * v[first[0]]) if first.size else 0.0
+        scores = (v if (side or float(v[-1])) >= 0 else -v)[:n]
+    with run.stage("certify"):
+        dual, bound = _certified(problem, dual, H, float(values[0]))
+    value = dual_objective(problem, dual)
+    try:
+        run.report(dual_value=value, lowest_eigenvalue=float(values[0]))
+    except StopSolver:
+        converged, message = False, "stopped by the callback"
+    return Outcome(
+        scores=scores,
+        lower_bound=bound,
+        bound_status="certified" if np.isfinite(bound) else "none",
+        iterations=result.iterations,
+        converged=converged,
+        message=message,
+        dual=dual,
+        info={"dual_value": value, "lowest_eigenvalue": float(values[0])},
+    )
+
+
+def _certified(
+    problem: GraphProblem, dual: DualVariables, H: np.ndarray, lowest: float
+) -> tuple[DualVariables, float]:
+    """Raise y until H is provably positive semi-definite; the bound that follows."""
+    n = H.shape[0]
+    diagonal = H.ravel("K")[:: n + 1]
+    original = diagonal.copy()
+    margin = (n + 2) * _EPS * float(np.abs(original).sum())
+    shift = 0.0
+    for _ in range(12):
+        y = dual.y + shift
+        diagonal[:] = original + shift
+        if proved_psd(H):
+            proved = DualVariables(y=y, z=dual.z)
+            known = problem.labeled
+            fixed = 2.0 * float(problem.bias[known] @ problem.labels[known])
+            size = float(np.abs(y).sum() + 2.0 * np.abs(dual.z).sum()) + abs(fixed)
+            size += float(np.abs(problem.diagonal).sum())
+            bound = -dual_objective(problem, proved) - fixed - 8.0 * _EPS * (n + 2) * size
+            return proved, bound
+        shift = 2.0 * shift + margin if shift else max(-lowest, 0.0) + 4.0 * margin
+    return dual, -np.inf

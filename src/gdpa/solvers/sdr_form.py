@@ -1,0 +1,290 @@
+"""What the semidefinite methods share: the reduced form as dense data, and its certificate.
+
+The relaxation on the reduced form (labelled nodes merged into one apex) and its dual are
+
+    (SDR)   min  constant - <P, X>   subject to  X_ii = 1,  X psd,
+    (dual)  max  constant - 1's      subject to  diag(s) - P psd.
+
+A numerical s is feasible only nearly. :func:`certified_dual` raises it until a Cholesky
+factorisation *proves* feasibility, rounding included, so that ``constant - 1's`` is a lower bound
+of the relaxation and of the problem whatever the solver did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, lapack
+
+from ..errors import UnsupportedProblemError
+from ..graph.memory import USABLE_SHARE, available_memory
+from ..problem import GraphProblem, Problem
+from ..solution import BoundStatus
+from .base import Outcome
+
+__all__ = [
+    "DenseForm",
+    "certified_dual",
+    "check_dense_size",
+    "dense_form",
+    "proved_psd",
+    "reduced_size",
+    "sdr_outcome",
+    "with_unit_diagonal",
+]
+
+FloatArray = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseForm:
+    """The reduced form with a dense, scaled matrix.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n)
+        Couplings divided by `scale`, symmetric, zero diagonal, columns contiguous.
+    scale : float
+        A power of two, so that scaling is exact; the mean absolute row sum is near 1 afterwards.
+    constant : float
+        What the merged nodes contribute, not scaled.
+    apex : int
+        Index of the node whose value is fixed to +1.
+    nodes : ndarray
+        Nodes of the problem behind the other rows.
+    """
+
+    P: FloatArray
+    scale: float
+    constant: float
+    apex: int
+    nodes: NDArray[np.intp]
+
+    @property
+    def n(self) -> int:
+        """Number of rows, the apex included."""
+        return int(self.P.shape[0])
+
+
+def check_dense_size(method: str, problem: Problem, n: int, n_bytes: float, advice: str) -> None:
+    """Refuse a dense semidefinite problem that does not fit, before anything is allocated.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    problem : GraphProblem or BinaryQuadratic
+        The problem; what it is decides which methods are named.
+    n : int
+        Rows of the semidefinite matrix.
+    n_bytes : float
+        Estimated peak of memory.
+    advice : str
+        Methods that can take it, nearest first.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If the estimate is larger than the memory available.
+    """
+    if n_bytes < 2**26:  # not worth asking
+        return
+    available = USABLE_SHARE * available_memory()
+    if n_bytes > available:
+        others = f"{advice}, min-cut (exact), gdpa" if not problem.signed else advice
+        raise UnsupportedProblemError(
+            f"method {method!r} needs about {n_bytes / 2**30:.3g} GiB for a semidefinite matrix of "
+            f"{n} rows and {available / 2**30:.3g} GiB are available; methods that can take this "
+            f"problem: {others}"
+        )
+
+
+def reduced_size(problem: Problem) -> int:
+    """Rows of the reduced form, without building it.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+
+    Returns
+    -------
+    int
+        Unlabelled nodes and the apex.
+    """
+    if isinstance(problem, GraphProblem):
+        return int(problem.unlabeled.size) + 1
+    return problem.n_nodes
+
+
+def dense_form(problem: Problem) -> DenseForm:
+    """Build the reduced form as a dense, scaled matrix.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+
+    Returns
+    -------
+    DenseForm
+        Its reduced form.
+    """
+    form = problem.reduced()
+    P = np.asfortranarray(form.P.toarray(order="F"))
+    mean = float(np.abs(form.P.data).sum()) / P.shape[0]
+    # Subnormal weights must not make the scale zero.
+    scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
+    P /= scale
+    return DenseForm(P, scale, form.constant, form.apex, form.nodes)
+
+
+def proved_psd(A: FloatArray) -> bool:
+    """Whether a Cholesky factorisation proves that `A` is positive semi-definite.
+
+    If the factorisation of ``A - m I`` runs to its end, then ``A - m I + E`` is positive
+    semi-definite for some E with ``|E|_2 <= g/(1-g) tr(A)``, ``g = (n+1) u / (1 - (n+1) u)``
+    (Rump 2006, "Verification of positive definiteness"). The m taken here is more than twice that,
+    which also covers the rounding of the subtraction and underflow.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric; not changed.
+
+    Returns
+    -------
+    bool
+        True is a proof; False means nothing.
+    """
+    n = A.shape[0]
+    diagonal = A.diagonal()
+    if not bool((diagonal > 0).all()):
+        return False
+    margin = (n + 2) * _EPS * float(diagonal.sum()) + n * n * 1e-300
+    shifted = np.array(A, order="F")
+    shifted.ravel("K")[:: n + 1] -= margin
+    _, failed = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+    return bool(failed == 0)
+
+
+def certified_dual(P: FloatArray, s: FloatArray) -> FloatArray | None:
+    """Raise s by the least that makes ``diag(s) - P`` provably positive semi-definite.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n)
+        Symmetric, zero diagonal.
+    s : ndarray of shape (n,)
+        Dual point, nearly feasible.
+
+    Returns
+    -------
+    ndarray or None
+        The feasible dual point; None if no proof succeeded.
+    """
+    n = P.shape[0]
+    A = np.asfortranarray(-P)
+    diagonal = A.ravel("K")[:: n + 1]
+    diagonal += s
+    if proved_psd(A):
+        return s
+    lowest = float(eigh(A, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+    margin = (n + 2) * _EPS * max(float(np.abs(s).sum()), 1e-300)
+    shift = max(-lowest, 0.0) + 2.0 * margin
+    for _ in range(12):
+        raised = s + shift
+        diagonal[:] = raised
+        if proved_psd(A):
+            return np.asarray(raised)
+        shift = 2.0 * shift + margin
+    return None
+
+
+def with_unit_diagonal(X: FloatArray) -> FloatArray:
+    """Scale a positive semi-definite X to ``X_ii = 1``: a feasible point of the relaxation.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n)
+        Symmetric, diagonal near 1.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        ``D^-1/2 X D^-1/2``, D its diagonal.
+    """
+    d = 1.0 / np.sqrt(np.maximum(X.diagonal(), 1e-12))
+    return np.asarray(d[:, None] * X * d)
+
+
+def sdr_outcome(
+    problem: Problem,
+    form: DenseForm,
+    X: FloatArray,
+    s: FloatArray,
+    *,
+    keep_matrix: bool,
+    **details: Any,
+) -> Outcome:
+    """Round X to scores and turn s into a bound.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+    form : DenseForm
+        Its reduced form.
+    X : ndarray of shape (n, n)
+        Primal point with unit diagonal.
+    s : ndarray of shape (n,)
+        Dual point of the scaled form.
+    keep_matrix : bool
+        Put X into the info.
+    **details
+        Fields of :class:`~gdpa.solvers.base.Outcome` that are passed on.
+
+    Returns
+    -------
+    Outcome
+        Scores are the apex column of X; ``info["sdr_value"]`` is the value of the relaxation at X.
+    """
+    column = X[:, form.apex]
+    scores = np.ones(problem.n_nodes)
+    if isinstance(problem, GraphProblem):
+        scores[problem.labeled] = problem.labels[problem.labeled]
+        scores[form.nodes] = np.delete(column, form.apex)
+    else:
+        scores[:] = column
+    coupling = float(form.P.ravel("K") @ X.T.ravel("K")) * form.scale
+    feasible = certified_dual(form.P, s)
+    info: dict[str, Any] = {
+        "sdr_value": form.constant - coupling,
+        # n^2 / |X|_F^2 is 1 exactly where X has rank one, that is, where rounding loses nothing.
+        "effective_rank": float(form.n**2 / max(float((X * X).sum()), 1e-300)),
+    }
+    if keep_matrix:
+        info["X"] = X
+    bound = -np.inf
+    status: BoundStatus = "none"
+    dual = s
+    if feasible is not None:
+        dual = feasible
+        total = float(feasible.sum()) * form.scale
+        # Rounding of the sums behind constant, P and 1's.
+        size = abs(form.constant) + abs(total) + float(np.abs(form.P).sum()) * form.scale
+        bound = form.constant - total - 4.0 * _EPS * (problem.n_nodes + 2) * size
+        status = "certified"
+    return Outcome(
+        scores=scores,
+        lower_bound=bound,
+        bound_status=status,
+        dual={"s": dual * form.scale},
+        info=info,
+        **details,
+    )
