@@ -4,6 +4,7 @@ from .cache import DataFileError, data_home
 from .cards import Card
 from .catalogue import card, list_datasets
 from .download import DownloadError
+from .generators import gaussian_clusters, make_moons_graph, moons, restoration
 from .loader import Dataset, fetch, load
 
 __all__ = [
@@ -14,6 +15,10 @@ __all__ = [
     "card",
     "data_home",
     "fetch",
+    "gaussian_clusters",
     "list_datasets",
     "load",
+    "make_moons_graph",
+    "moons",
+    "restoration",
 ]

@@ -1,0 +1,242 @@
+"""Test problems made on the spot: moons, Gaussian clusters, restoration of a line signal.
+
+The restoration problem is that of the paper's Table 1: maximise ``x' P x`` with
+
+    P = [1  c'; c  W],
+
+where W is the unweighted line graph (1-hop or 2-hop) and c is the signal ``[1..1, -1..-1]`` plus
+white noise of standard deviation sigma.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from ..problem import BinaryQuadratic, GraphProblem
+
+__all__ = ["gaussian_clusters", "make_moons_graph", "moons", "restoration"]
+
+SignArray = NDArray[np.int8]
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(
+            f"{name}={value!r} is not accepted; a whole number from {least} on is needed"
+        )
+    return int(value)
+
+
+def _level(name: str, value: float) -> float:
+    if not np.isfinite(value) or value < 0:
+        raise ValueError(f"{name}={value!r} is not accepted; a finite number from 0 on is needed")
+    return float(value)
+
+
+def moons(
+    n_samples: int = 300, *, noise: float = 0.1, random_state: int | None = None
+) -> tuple[NDArray[np.float64], SignArray]:
+    """Two interleaved half circles.
+
+    Parameters
+    ----------
+    n_samples : int, default=300
+        Number of points; the classes differ by at most one point.
+    noise : float, default=0.1
+        Standard deviation of the Gaussian noise.
+    random_state : int, optional
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The points, in random order.
+    y : ndarray of int8 of shape (n_samples,)
+        Labels in {-1, +1}.
+
+    Examples
+    --------
+    >>> from gdpa.datasets import moons
+    >>> X, y = moons(100, random_state=0)
+    >>> X.shape, int(y.sum())
+    ((100, 2), 0)
+    """
+    n = _whole("n_samples", n_samples, 2)
+    noise = _level("noise", noise)
+    rng = np.random.default_rng(random_state)
+    upper = n - n // 2
+    angle = np.pi * np.concatenate([np.linspace(0, 1, upper), np.linspace(0, 1, n // 2)])
+    y = np.repeat(np.array([1, -1], dtype=np.int8), [upper, n // 2])
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    X[y < 0] = np.array([1.0, 0.5]) - X[y < 0]
+    X += noise * rng.standard_normal(X.shape)
+    order = rng.permutation(n)
+    return X[order], y[order]
+
+
+def make_moons_graph(
+    n_samples: int = 300,
+    *,
+    n_labeled: int = 10,
+    n_neighbors: int = 10,
+    noise: float = 0.1,
+    laplacian: str = "combinatorial",
+    random_state: int | None = None,
+) -> tuple[GraphProblem, SignArray]:
+    """Classification of two moons on their neighbour graph.
+
+    Parameters
+    ----------
+    n_samples : int, default=300
+        Number of nodes.
+    n_labeled : int, default=10
+        Number of known labels, half of them of each class.
+    n_neighbors : int, default=10
+        An edge of weight 1 joins two points of which one is among the nearest of the other.
+    noise : float, default=0.1
+        Standard deviation of the Gaussian noise.
+    laplacian : {"combinatorial", "normalized"}, default="combinatorial"
+        Laplacian of the problem.
+    random_state : int, optional
+        Seed.
+
+    Returns
+    -------
+    problem : GraphProblem
+        The graph with the known labels.
+    y : ndarray of int8
+        All true labels.
+    """
+    from sklearn.neighbors import kneighbors_graph
+
+    X, y = moons(n_samples, noise=noise, random_state=random_state)
+    smaller = min(int((y > 0).sum()), int((y < 0).sum()))
+    if not 2 <= _whole("n_labeled", n_labeled, 2) <= 2 * smaller:
+        raise ValueError(f"n_labeled={n_labeled} is not accepted; 2 to {2 * smaller} is")
+    if _whole("n_neighbors", n_neighbors, 1) >= n_samples:
+        raise ValueError(f"n_neighbors={n_neighbors} is not accepted; 1 to {n_samples - 1} is")
+    nearest = sp.csr_array(kneighbors_graph(X, n_neighbors))
+    W = nearest.maximum(nearest.T)
+    labels = np.zeros_like(y)
+    for sign, count in ((1, n_labeled - n_labeled // 2), (-1, n_labeled // 2)):
+        # The points are in random order: the first of a class are a random choice.
+        labels[np.flatnonzero(y == sign)[:count]] = sign
+    return GraphProblem(W, labels, laplacian=laplacian), y
+
+
+def gaussian_clusters(
+    n_samples: int,
+    *,
+    n_features: int = 8,
+    n_clusters: int = 20,
+    n_classes: int = 2,
+    separation: float = 1.5,
+    dtype: DTypeLike = np.float64,
+    random_state: int | None = None,
+) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
+    """Gaussian clusters of unit variance, several to a class.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of points; cluster sizes differ by at most one.
+    n_features : int, default=8
+        Dimension.
+    n_clusters : int, default=20
+        Number of clusters; cluster k belongs to class ``k mod n_classes``.
+    n_classes : int, default=2
+        Number of classes.
+    separation : float, default=1.5
+        Standard deviation of the centres in each direction.
+    dtype : {float64, float32}, default=float64
+        Type of the features. The points are drawn in this type, so a million of them in float32
+        never exist in float64.
+    random_state : int, optional
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    y : ndarray of shape (n_samples,)
+        -1 and +1 (int8) for two classes, else 0 to ``n_classes - 1`` (int32).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gdpa.datasets import gaussian_clusters
+    >>> X, y = gaussian_clusters(1000, dtype=np.float32, random_state=0)
+    >>> X.shape, X.dtype, int(y.sum())
+    ((1000, 8), dtype('float32'), 0)
+    """
+    n_classes = _whole("n_classes", n_classes, 2)
+    n_clusters = _whole("n_clusters", n_clusters, n_classes)
+    n = _whole("n_samples", n_samples, n_clusters)
+    d = _whole("n_features", n_features, 1)
+    separation = _level("separation", separation)
+    real = np.dtype(dtype)
+    rng = np.random.default_rng(random_state)
+    centres = separation * rng.standard_normal((n_clusters, d))
+    cluster = rng.permutation(np.arange(n, dtype=np.int32) % n_clusters)
+    X: NDArray[Any]
+    if real == np.float32:
+        X = rng.standard_normal((n, d), dtype=np.float32)
+    elif real == np.float64:
+        X = rng.standard_normal((n, d), dtype=np.float64)
+    else:
+        raise ValueError(f"dtype={dtype!r} is not accepted; float32 or float64 is")
+    X += centres.astype(real)[cluster]
+    label = cluster % n_classes
+    if n_classes == 2:
+        return X, np.where(label == 0, 1, -1).astype(np.int8)
+    return X, label
+
+
+def restoration(
+    n: int, *, hops: int = 1, sigma: float = 1.0, random_state: int | None = None
+) -> tuple[BinaryQuadratic, SignArray]:
+    """Restoration of a noisy binary signal on a line (the paper's Table 1).
+
+    Parameters
+    ----------
+    n : int
+        Length N of the signal.
+    hops : {1, 2}, default=1
+        Each sample is joined to its neighbours at distance 1, or at distances 1 and 2.
+    sigma : float, default=1
+        Standard deviation of the noise.
+    random_state : int, optional
+        Seed.
+
+    Returns
+    -------
+    problem : BinaryQuadratic
+        ``P = [1 c'; c W]``, N+1 variables; variable 0 is the anchor.
+    signal : ndarray of int8 of shape (n,)
+        The true signal: the first half +1, the second -1. It belongs to variables 1 to N.
+
+    Examples
+    --------
+    >>> from gdpa.datasets import restoration
+    >>> problem, signal = restoration(6, sigma=0.0)
+    >>> problem.P.toarray()[0]
+    array([ 1.,  1.,  1.,  1., -1., -1., -1.])
+    """
+    n = _whole("n", n, 2)
+    if hops not in (1, 2):
+        raise ValueError(f"hops={hops!r} is not accepted; 1 or 2 is")
+    sigma = _level("sigma", sigma)
+    rng = np.random.default_rng(random_state)
+    half = (n + 1) // 2
+    signal = np.repeat(np.array([1, -1], dtype=np.int8), [half, n - half])
+    c = sp.csr_array((signal + sigma * rng.standard_normal(n))[:, None])
+    offsets = [k for k in (1, 2)[:hops] if k < n]
+    W = sp.diags_array(
+        [np.ones(n - k) for k in offsets] * 2, offsets=[*offsets, *(-k for k in offsets)]
+    )
+    P = sp.block_array([[sp.csr_array([[1.0]]), c.T], [c, W]], format="csr")
+    return BinaryQuadratic(P, anchor=0), signal
