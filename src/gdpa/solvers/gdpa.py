@@ -91,7 +91,7 @@ class GDPA(Solver):
     self_loop : float, array-like of shape (n_nodes,) or "dual", default=0
         Self-loop gamma in linear recovery, a pull towards 0 that localises the labels' influence.
         "dual": whatever the loop's y says.
-    preconditioner : str, default="auto"
+    preconditioner : str, default="jacobi"
         Of the linear solve and of the eigenvector; see :mod:`gdpa.linalg`.
     preset : {None, "paper", "published"}, default=None
         "paper": the text to the letter (start, simplex, labels from the first eigenvector of H).
@@ -112,7 +112,7 @@ class GDPA(Solver):
     recovery: str = "linear"
     label_weight: float = np.inf
     self_loop: Any = 0.0
-    preconditioner: Any = "auto"
+    preconditioner: Any = "jacobi"
     preset: str | None = None
     max_iter: int = 100
 

@@ -220,44 +220,47 @@ def interior_point(problem: GraphProblem, v: FloatArray, *, tol: float = 1e-5) -
     """
     cost, G, g = constraints(problem, v)
     free = problem.n_nodes + 1
-    t = clarabel_lp(cost, G, g, free, tol)
+    signs = sp.eye_array(cost.size, format="csr")[free:]
+    t, _ = clarabel_lp(cost, sp.vstack([G, signs]), np.append(g, np.zeros(signs.shape[0])), tol)
     return LPPoint(y=t[:free], a=np.maximum(t[free:], 0.0), objective=float(cost @ t))
 
 
 def clarabel_lp(
-    cost: FloatArray, G: sp.csr_array, g: FloatArray, free: int, tol: float
-) -> FloatArray:
-    """Minimise ``cost' t`` over ``G t >= g``, ``t[free:] >= 0`` by Clarabel.
+    cost: FloatArray, G: sp.csr_array, g: FloatArray, tol: float
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``cost' t`` over ``G t >= g`` by Clarabel.
 
     Parameters
     ----------
     cost, G, g
         The LP.
-    free : int
-        Number of leading variables without a sign.
     tol : float
         Tolerance on gap and feasibility.
 
     Returns
     -------
-    ndarray
+    t : ndarray
         The point at which it stopped.
+    slack : ndarray
+        Its slacks, which stay positive even where ``G t - g`` is off by the tolerance.
     """
     clarabel = require("clarabel", "sdp")
     size = cost.size
-    signs = sp.eye_array(size, format="csr")[free:]
-    A = sp.csc_matrix(sp.vstack([-G, -signs]))
-    b = np.concatenate([-g, np.zeros(size - free)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     solver = clarabel.DefaultSolver(
-        sp.csc_matrix((size, size)), cost, A, b, [clarabel.NonnegativeConeT(b.size)], settings
+        sp.csc_matrix((size, size)),
+        cost,
+        sp.csc_matrix(-G),
+        -g,
+        [clarabel.NonnegativeConeT(g.size)],
+        settings,
     )
     solution = solver.solve()
     if "Solved" not in str(solution.status):
         raise ArithmeticError(f"Clarabel did not solve the LP: {solution.status}")
-    return np.asarray(solution.x, dtype=np.float64)
+    return np.asarray(solution.x, dtype=np.float64), np.asarray(solution.s, dtype=np.float64)
 
 
 ENGINES = ("closed-form", "highs", "interior-point")

@@ -16,6 +16,7 @@ others: with ``S = K^-1 diag(a)``, ``x_i without label i = (x_i - S_ii xh_i) / (
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
 
 __all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system"]
@@ -161,7 +163,12 @@ def linear_recovery(
     n = diagonal.shape[0]
     K, rhs, unknown = recovery_system(adjacency, diagonal, labeled, targets, **system)
     start = None if x0 is None else np.asarray(x0, dtype=np.float64).reshape(n, -1)[unknown]
-    result = solve_spd(K, rhs, x0=start, tol=tol, max_iter=max_iter, preconditioner=preconditioner)
+    with warnings.catch_warnings():
+        # The caller is told by `converged`, and warns in its own name.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = solve_spd(
+            K, rhs, x0=start, tol=tol, max_iter=max_iter, preconditioner=preconditioner
+        )
     scores = np.zeros((n, rhs.shape[1]))
     scores[labeled] = targets.reshape(labeled.size, -1)
     scores[unknown] = result.x

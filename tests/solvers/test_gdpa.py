@@ -1,0 +1,212 @@
+"""The GDPA solver: its loop, options, presets, bound, and the paper's restoration table."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gdpa
+from gdpa.dual import optimal_point, optimal_value
+from gdpa.errors import DegenerateProblemWarning
+
+
+def make(n, seed, laplacian="combinatorial", bias=False):
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1)
+    W += np.diag(rng.uniform(0.1, 1, n - 1), 1)
+    labels = rng.choice([-1, 0, 0, 1], n)
+    labels[rng.permutation(n)[:3]] = 1, -1, 0
+    h = rng.normal(size=n) * 0.3 if bias else None
+    return gdpa.GraphProblem(W + W.T, labels, bias=h, laplacian=laplacian)
+
+
+def brute_force(problem):
+    best = np.inf
+    for signs in itertools.product([-1, 1], repeat=problem.unlabeled.size):
+        x = problem.labels.astype(float)
+        x[problem.unlabeled] = signs
+        best = min(best, problem.objective(x))
+    return best
+
+
+@given(
+    n=st.integers(4, 11),
+    seed=st.integers(0, 10**6),
+    laplacian=st.sampled_from(["combinatorial", "normalized"]),
+    bias=st.booleans(),
+)
+def test_the_certified_bound_is_below_the_optimum(n, seed, laplacian, bias):
+    problem = make(n, seed, laplacian, bias)
+    optimum = brute_force(problem)
+    for method in ("gdpa", "harmonic"):
+        solution = gdpa.solve(problem, method)
+        assert solution.bound_status == "certified"
+        assert solution.lower_bound <= optimum
+        assert solution.objective >= optimum - 1e-9
+        assert solution.objective == pytest.approx(problem.objective(solution.labels))
+        assert np.array_equal(solution.labels[problem.labeled], problem.labels[problem.labeled])
+
+
+@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
+def test_the_start_is_optimal_and_no_eigenvector_is_computed(laplacian):
+    problem = make(40, 7, laplacian)
+    solution = gdpa.solve(problem, label_weight=2.5)
+    assert solution.converged
+    assert solution.iterations == 1
+    assert solution.history[0]["eigenvector_iterations"] == 0
+    assert solution.history[0]["kept"]
+    assert solution.history[0]["objective"] == pytest.approx(optimal_value(problem))
+    assert np.allclose(solution.dual.y, optimal_point(problem, 2.5).y)
+
+
+def test_a_simplex_lp_erases_the_labels_and_says_so():
+    problem = make(30, 2)
+    with pytest.warns(DegenerateProblemWarning, match="no longer knows the labels"):
+        solution = gdpa.solve(problem, lp="highs")
+    assert not solution.dual.z.any()
+    assert not solution.scores[problem.unlabeled].any()
+    assert solution.info["erased"]
+
+
+def test_an_interior_point_lp_keeps_them():
+    problem = make(30, 2)
+    inside = gdpa.solve(problem, lp="interior-point", self_loop="dual")
+    a = np.abs(inside.dual.z)
+    assert a.min() > 1e-3
+    K = problem.L.toarray() + np.diag(inside.dual.y[:-1])
+    x = np.linalg.solve(K, problem.labels * np.abs(_spread(problem, inside.dual.z)))
+    assert np.allclose(inside.scores, x, atol=1e-4)
+
+
+def _spread(problem, z):
+    full = np.zeros(problem.n_nodes)
+    full[problem.labeled] = z
+    return full
+
+
+def test_preset_paper_follows_the_text():
+    problem = make(25, 3, "normalized")
+    solution = gdpa.solve(problem, preset="paper")
+    assert solution.converged
+    assert solution.iterations < 10
+    assert solution.history[0]["eigenvector_iterations"] >= 0
+    objectives = [entry["objective"] for entry in solution.history]
+    assert all(b <= a + 1e-9 for a, b in itertools.pairwise(objectives))
+    # It stalls above the optimum: with lmin = 0 the same eigenvector comes back.
+    assert objectives[-1] >= optimal_value(problem) - 1e-9
+    assert not solution.dual.z.any()
+
+
+def test_eigenvector_recovery_is_the_first_eigenvector_of_H():
+    from gdpa.dual import build_H
+
+    problem = make(20, 9)
+    solution = gdpa.solve(problem, recovery="eigenvector", label_weight=1.0)
+    H = build_H(problem, optimal_point(problem, 1.0)).toarray()
+    v = np.linalg.eigh(H)[1][:-1, 0]
+    cosine = abs(v @ solution.scores) / np.linalg.norm(v) / np.linalg.norm(solution.scores)
+    assert cosine == pytest.approx(1.0, abs=1e-7)
+    first = problem.labeled[0]
+    assert solution.scores[first] * problem.labels[first] >= 0
+
+
+def test_recovery_from_a_warm_start_and_with_a_self_loop_per_node():
+    problem = make(60, 11)
+    cold = gdpa.solve(problem, tol=1e-10)
+    warm = gdpa.solve(problem, x0=cold.scores, tol=1e-10)
+    assert np.allclose(cold.scores, warm.scores, atol=1e-8)
+    gamma = np.linspace(0, 1, 60)
+    scores = gdpa.solve(problem, self_loop=gamma, label_weight=2.0, tol=1e-12).scores
+    K = problem.L.toarray() + np.diag(gamma + 2.0 * (problem.labels != 0))
+    assert np.allclose(scores, np.linalg.solve(K, 2.0 * problem.labels), atol=1e-8)
+
+
+def test_a_callback_sees_every_iteration_and_can_stop():
+    problem = make(15, 1)
+    seen = []
+    gdpa.solve(problem, callback=seen.append)
+    assert [entry["iteration"] for entry in seen] == [1]
+    with pytest.warns(UserWarning, match="stopped by the callback"):
+        stopped = gdpa.solve(problem, callback=lambda entry: True)
+    assert not stopped.converged
+    assert np.isfinite(stopped.scores).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lp": "simplex"}, "lp='simplex'; .*Accepted: closed-form, highs, interior-point"),
+        ({"recovery": "eigen"}, "did you mean 'eigenvector'"),
+        ({"label_weight": 0}, "label_weight=0 must be a positive number"),
+        ({"label_weight": np.nan}, "label_weight=nan must be a positive number"),
+        ({"self_loop": "auto"}, "self_loop='auto'; accepted: a number"),
+        ({"self_loop": np.inf}, "self_loop must be finite"),
+        ({"self_loop": [1.0, 2.0]}, r"one entry per node \(10\)"),
+        ({"preset": "text"}, "preset='text'"),
+        ({"preset": "paper", "lp": "highs"}, "preset='paper' decides lp"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        gdpa.solve(make(10, 0), **options)
+
+
+PAPER_TABLE_1 = {  # (N, hops): {sigma: (SPEC, GDPA)} in percent
+    (100, 1): {1.0: (13.04, 2.78), 1.5: (23.24, 11.01), 2.0: (29.59, 19.57)},
+    (100, 2): {1.0: (10.02, 0.86), 1.5: (20.94, 3.57), 2.0: (28.06, 9.13)},
+    (200, 1): {1.0: (13.54, 2.46), 1.5: (23.38, 10.81), 2.0: (29.36, 18.67)},
+    (200, 2): {1.0: (11.19, 0.39), 1.5: (21.69, 2.83), 2.0: (28.20, 8.52)},
+}
+
+
+@pytest.mark.parametrize(("n", "hops"), PAPER_TABLE_1)
+@pytest.mark.parametrize("sigma", [1.0, 1.5, 2.0])
+def test_restoration_table_of_the_paper(n, hops, sigma):
+    """Each GDPA cell of Table 1 within 2 points, 100 runs (SPEC's cells: test_spectral)."""
+    from gdpa.datasets import restoration
+
+    errors = []
+    for seed in range(100):
+        problem, signal = restoration(n, hops=hops, sigma=sigma, random_state=seed)
+        solution = gdpa.solve(problem, recovery="eigenvector")
+        errors.append(np.mean(solution.labels[1:] != signal))
+    assert 100 * np.mean(errors) == pytest.approx(PAPER_TABLE_1[n, hops][sigma][1], abs=2.0)
+
+
+@pytest.mark.parametrize("name", ["WDBC", "voting", "sonar"])
+@pytest.mark.parametrize("rescaling", ["min-max", "standardization"])
+def test_preset_published_gives_the_authors_numbers(
+    name, rescaling, shared_datasets, shared_reference
+):
+    import csv
+
+    from gdpa.datasets import load
+    from gdpa.experiments.protocol import error_percent, paper_denominator, paper_problems
+
+    dataset = load(name, data_home=shared_datasets)
+    errors = [
+        run.errors(gdpa.solve(run.problem(), preset="published").labels)
+        for run in paper_problems(dataset, rescaling)
+    ]
+    with (shared_reference / f"table2-{rescaling}-error-percent.csv").open() as file:
+        reference = {row["dataset"]: float(row["GDPA"]) for row in csv.DictReader(file)}
+    ours = error_percent(errors, paper_denominator(dataset, rescaling))
+    assert ours == pytest.approx(reference[name], abs=1.0)
+
+
+def test_preset_published_is_a_vote(shared_datasets):
+    from gdpa.datasets import load
+    from gdpa.experiments.protocol import paper_problems
+
+    for run in paper_problems(load("heart", data_home=shared_datasets), "min-max", splits=[1]):
+        problem = run.problem()
+        solution = gdpa.solve(problem, preset="published")
+        vote = gdpa.solve(problem, "vote")
+        assert np.array_equal(solution.labels, vote.labels)
+        u = problem.unlabeled
+        assert np.corrcoef(solution.scores[u], vote.scores[u])[0, 1] > 1 - 1e-6
+        assert solution.dual.y[u].min() > 1e3 * solution.info["laplacian_scale"]
