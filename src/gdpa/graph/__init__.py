@@ -1,6 +1,8 @@
 """Graphs: re-scaling of features, kernels, neighbours, Laplacians, signed graphs and balance."""
 
 from .adjacency import check_adjacency, component_labels, degrees
+from .convert import NamedGraph, from_edges, from_networkx
+from .kernels import FullGraphOperator, full_graph
 from .laplacian import laplacian, laplacian_parts
 from .memory import available_memory, check_memory
 from .neighbor_graph import (
@@ -16,22 +18,38 @@ from .neighbors import (
     nearest_neighbors,
     query_neighbors,
 )
+from .rescale import Rescaler, rescale_minmax, rescale_standard, varying_columns
+from .signed import BalanceResult, balance
+from .storage import load_graph, save_graph
 
 __all__ = [
+    "BalanceResult",
+    "FullGraphOperator",
+    "NamedGraph",
     "NeighborGraph",
     "NeighborIndex",
     "NeighborResult",
+    "Rescaler",
     "available_memory",
+    "balance",
     "build_neighbor_graph",
     "check_adjacency",
     "check_memory",
     "choose_algorithm",
     "component_labels",
     "degrees",
+    "from_edges",
+    "from_networkx",
+    "full_graph",
     "graph_from_neighbors",
     "laplacian",
     "laplacian_parts",
+    "load_graph",
     "nearest_neighbors",
     "neighbor_graph",
     "query_neighbors",
+    "rescale_minmax",
+    "rescale_standard",
+    "save_graph",
+    "varying_columns",
 ]

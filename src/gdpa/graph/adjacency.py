@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["check_adjacency", "component_labels", "degrees"]
+__all__ = ["check_adjacency", "component_labels", "csr_from_parts", "degrees"]
 
 SYMMETRY_TOLERANCE = 1e-10
 
@@ -118,6 +118,33 @@ def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
     mean = (A * 0.5 + T * 0.5).tocsr()
     mean.sort_indices()
     return mean
+
+
+def csr_from_parts(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> sp.csr_array:
+    """CSR array around its three parts, as they are.
+
+    The constructor of SciPy would narrow 64-bit indices and may copy; this one keeps the index
+    type and refers to the arrays given, memory-mapped ones too.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The parts: sorted indices without duplicates.
+    shape : tuple of int
+        Shape of the matrix.
+
+    Returns
+    -------
+    csr_array
+        The matrix.
+    """
+    A = sp.csr_array(shape, dtype=data.dtype)
+    A.data, A.indices, A.indptr = data, indices, indptr
+    A.has_sorted_indices = True
+    A.has_canonical_format = True
+    return A
 
 
 def degrees(W: sp.csr_array) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name
 from . import neighbors as _neighbors
+from .adjacency import csr_from_parts
 from .bandwidth import (
     SCALE_NEIGHBOR,
     check_bandwidth,
@@ -265,23 +266,12 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
         indices[rows] = np.take_along_axis(indices[rows], order, 1)
         weights[rows] = np.take_along_axis(weights[rows], order, 1)
     wide = _neighbors.index_dtype(max(n_columns, m * k))
-    return _csr(
+    return csr_from_parts(
         weights.reshape(-1),
         indices.reshape(-1).astype(wide, copy=False),
         np.arange(0, m * k + 1, max(k, 1), dtype=wide) if k else np.zeros(m + 1, dtype=wide),
         (m, n_columns),
     )
-
-
-def _csr(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
-) -> sp.csr_array:
-    """CSR array that keeps the index type it is given (the constructor would narrow it)."""
-    A = sp.csr_array(shape, dtype=data.dtype)
-    A.data, A.indices, A.indptr = data, indices, indptr
-    A.has_sorted_indices = True
-    A.has_canonical_format = True
-    return A
 
 
 def _assemble(
@@ -323,7 +313,7 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
         at = slice(int(indptr[rows.start]), int(indptr[rows.stop]))
         indices[at] = merged.indices
         data[at] = merged.data
-    return _csr(data, indices, indptr, A.shape)
+    return csr_from_parts(data, indices, indptr, A.shape)
 
 
 def _merge(A: sp.csr_array, T: sp.csr_array, rows: slice, symmetrize: str) -> sp.csr_array:

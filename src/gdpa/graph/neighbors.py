@@ -32,10 +32,14 @@ __all__ = [
 
 ALGORITHMS = ("auto", "exact", "approximate")
 
-# Measured on clustered features: up to here the KD-tree beats products of whole blocks.
-KD_TREE_FEATURES = 12
-# Below this many points exact search takes seconds at most, and is preferred.
-EXACT_POINTS = 50_000
+# Measured with 5,000 to 50,000 points, clustered and not: up to here the KD-tree beats products of
+# whole blocks (at 12 features it is 0.7 to 4 times their time, at 16 2 to 12 times).
+KD_TREE_FEATURES = 10
+# Up to this many points exact search takes a few seconds at most, and is preferred: by products of
+# whole blocks, and by KD-tree. In very few dimensions the tree is the fastest at any size.
+EXACT_POINTS_BRUTE = 20_000
+EXACT_POINTS_TREE = 100_000
+ALWAYS_TREE_FEATURES = 4
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
 RECALL_SAMPLE = 256
@@ -112,9 +116,10 @@ def choose_algorithm(
     sparse : bool, default=False
         Whether they are sparse: searched exhaustively, always.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        "auto" is exact up to 50,000 points (and in up to 3 dimensions at any size), beyond that
-        approximate; without faiss, approximate search is a KD-tree with a tolerance in few
-        dimensions and exhaustive in many.
+        "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
+        "approximate" is faiss' inverted file; without faiss a KD-tree with a tolerance up to 10
+        features and exhaustive search beyond. "auto" is exact up to 100,000 points (20,000 with
+        more than 10 features; any number with up to 4 features), else approximate.
 
     Returns
     -------
@@ -130,7 +135,8 @@ def choose_algorithm(
         return "brute-force"
     if algorithm == "exact":
         return exact
-    if algorithm == "auto" and (n_samples <= EXACT_POINTS or n_features <= 3):
+    limit = EXACT_POINTS_TREE if exact == "kd-tree" else EXACT_POINTS_BRUTE
+    if algorithm == "auto" and (n_samples <= limit or n_features <= ALWAYS_TREE_FEATURES):
         return exact
     if _faiss_installed():
         return "inverted-file"
@@ -235,8 +241,8 @@ class NeighborIndex:
         indices = np.empty((n, k), dtype=index_dtype(n))
         distances = np.empty((n, k))
         order = self._visiting_order(backend)
-        for rows in row_blocks(n, 1, QUERY_BLOCK):
-            mine = order[rows] if order is not None else np.arange(rows.start, rows.stop)
+        for rows in row_blocks(order.size, 1, QUERY_BLOCK):
+            mine = order[rows]
             indices[mine], distances[mine] = self._answer(backend, self.X[mine], k, mine)
         self._thinned.fill(indices, distances)
         return NeighborResult(indices, distances, self.algorithm, self.recall)
@@ -297,11 +303,17 @@ class NeighborIndex:
             return InvertedFile(points, self.scale, self.random_state)
         return KDTree(points, self.scale)
 
-    def _visiting_order(self, backend: Backend) -> NDArray[np.intp] | None:
-        """Rows in the order of the tree: neighbouring queries touch the same memory."""
-        if isinstance(backend, KDTree) and self._thinned.kept is None:
-            return np.asarray(backend.tree.indices, dtype=np.intp)
-        return None
+    def _visiting_order(self, backend: Backend) -> NDArray[np.intp]:
+        """Rows in the order in which asking is fastest: neighbouring queries share memory."""
+        n = self.X.shape[0]
+        kept = self._thinned.kept
+        if not isinstance(backend, KDTree | InvertedFile):
+            return np.arange(n) if kept is None else kept
+        order = backend.visiting_order()
+        if kept is None:
+            return order
+        # Members of large groups of duplicates that were left out: their lists are known.
+        return kept[order]
 
     def _answer(
         self, backend: Backend, Q: Features, k: int, own: NDArray[np.intp] | None
@@ -344,7 +356,7 @@ class NeighborIndex:
 
     def _efforts(self, backend: Backend) -> list[float]:
         if isinstance(backend, InvertedFile):
-            steps = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096)
+            steps = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
             return [*(float(s) for s in steps if s < backend.n_cells), float(backend.n_cells)]
         return list(_EPSILONS)
 

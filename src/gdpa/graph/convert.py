@@ -1,0 +1,220 @@
+"""Graphs of other kinds to adjacency matrices: NetworkX graphs and edge lists.
+
+Both give the matrix together with the names of its rows, since nodes may be called anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import nearest_name
+from .adjacency import check_adjacency
+
+__all__ = ["NamedGraph", "from_edges", "from_networkx"]
+
+DUPLICATES = ("error", "sum", "max")
+
+
+@dataclass(frozen=True)
+class NamedGraph:
+    """An adjacency matrix and the names of its nodes.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_nodes, n_nodes)
+        Symmetric weights, zero diagonal.
+    nodes : ndarray of shape (n_nodes,)
+        Name of each row.
+    """
+
+    W: sp.csr_array
+    nodes: NDArray[Any]
+
+    def position(self, name: Any) -> int:
+        """Row of the node called `name`."""
+        hit = np.flatnonzero(self.nodes == name)
+        if not hit.size:
+            raise ValueError(f"the graph has no node {name!r}")
+        return int(hit[0])
+
+
+def from_edges(
+    edges: Any,
+    weights: Any = None,
+    *,
+    n_nodes: int | None = None,
+    duplicates: str = "error",
+    signed: bool = False,
+) -> NamedGraph:
+    """Adjacency matrix of a list of undirected edges.
+
+    Parameters
+    ----------
+    edges : array-like or DataFrame of shape (n_edges, 2) or (n_edges, 3)
+        The two ends of each edge, any names that can be sorted, and optionally its weight. Edges
+        have no direction: (i, j) and (j, i) are the same edge. Self-loops are dropped.
+    weights : array-like of shape (n_edges,), optional
+        Weights, where `edges` has two columns; 1 if not given.
+    n_nodes : int, optional
+        If given, ends are row numbers from 0 to n_nodes - 1, and rows without an edge exist too.
+        Otherwise rows are the sorted names that occur.
+    duplicates : {"error", "sum", "max"}, default="error"
+        What to do with an edge listed twice: refuse it, add its weights, or take the largest
+        (which suits lists that name every edge in both directions).
+    signed : bool, default=False
+        Whether negative weights are accepted.
+
+    Returns
+    -------
+    NamedGraph
+        The matrix and the name of each row.
+
+    Examples
+    --------
+    >>> from gdpa.graph import from_edges
+    >>> graph = from_edges([["a", "b"], ["b", "c"]])
+    >>> graph.nodes.tolist(), graph.W.nnz
+    (['a', 'b', 'c'], 4)
+    """
+    if duplicates not in DUPLICATES:
+        raise ValueError(
+            f"duplicates={duplicates!r} is not known; {nearest_name(duplicates, list(DUPLICATES))}"
+        )
+    left, right, values = _columns(edges, weights)
+    if n_nodes is None:
+        try:
+            nodes, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
+        except TypeError as error:
+            raise ValueError("names of nodes must be of one kind that can be sorted") from error
+        codes = codes.ravel()
+    else:
+        nodes, codes = _numbered(np.concatenate([left, right]), n_nodes)
+    if nodes.size == 0:
+        raise ValueError("edges is empty; give n_nodes for a graph without edges")
+    i, j = codes[: left.size], codes[left.size :]
+    proper = i != j
+    low, high, values = np.minimum(i, j)[proper], np.maximum(i, j)[proper], values[proper]
+    low, high, values = _merge(low, high, values, nodes, duplicates)
+    n = nodes.size
+    W = sp.coo_array(
+        (np.tile(values, 2), (np.concatenate([low, high]), np.concatenate([high, low]))),
+        shape=(n, n),
+    )
+    return NamedGraph(check_adjacency(W, name="edges", signed=signed), nodes)
+
+
+def _columns(edges: Any, weights: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+    """The two ends and the weight of each edge, as arrays of their own types."""
+    if hasattr(edges, "iloc"):
+        columns = [edges.iloc[:, c].to_numpy() for c in range(edges.shape[1])]
+    else:
+        table = np.asarray(edges)
+        if table.ndim == 1 and table.size == 0:
+            table = table.reshape(0, 2)
+        if table.ndim != 2:
+            raise ValueError(f"edges must have 2 or 3 columns, got shape {table.shape}")
+        columns = list(table.T)
+        if len(columns) == 3 and table.dtype.kind == "f":
+            columns[:2] = [_whole(c) for c in columns[:2]]
+    if len(columns) not in (2, 3):
+        raise ValueError(f"edges must have 2 or 3 columns, got {len(columns)}")
+    if len(columns) == 3 and weights is not None:
+        raise ValueError("edges has a third column with weights, and weights is given too")
+    given = columns[2] if len(columns) == 3 else weights
+    try:
+        values = np.ones(columns[0].size) if given is None else np.asarray(given).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("weights of edges must be real numbers") from error
+    if values.shape != (columns[0].size,):
+        raise ValueError(f"weights must have shape ({columns[0].size},), got {values.shape}")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise ValueError(f"edge {int(bad[0])} has weight {values[bad[0]]}; it must be finite")
+    return columns[0], columns[1], values
+
+
+def _whole(column: NDArray[Any]) -> NDArray[Any]:
+    """Ends that became floating point only because a weight stands beside them."""
+    if np.isfinite(column).all() and (column == np.round(column)).all():
+        return column.astype(np.int64)
+    raise ValueError("ends of edges beside a weight must be whole numbers or names")
+
+
+def _numbered(ends: NDArray[Any], n_nodes: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 1:
+        raise ValueError(f"n_nodes must be a positive integer, got {n_nodes!r}")
+    if ends.size and ends.dtype.kind not in "iu":
+        raise ValueError("with n_nodes the ends of edges must be integers; leave it out for names")
+    outside = np.flatnonzero((ends < 0) | (ends >= n_nodes)) if ends.size else ends
+    if outside.size:
+        raise ValueError(
+            f"edges has the end {ends[outside[0]]}; with n_nodes={n_nodes} ends are 0 to "
+            f"{n_nodes - 1}"
+        )
+    return np.arange(n_nodes), ends.astype(np.intp)
+
+
+def _merge(
+    low: NDArray[np.intp],
+    high: NDArray[np.intp],
+    values: NDArray[np.float64],
+    nodes: NDArray[Any],
+    duplicates: str,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Every edge once."""
+    order = np.lexsort((high, low))
+    low, high, values = low[order], high[order], values[order]
+    new = np.ones(low.size, dtype=bool)
+    new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    first = np.flatnonzero(new)
+    if first.size == low.size:
+        return low, high, values
+    if duplicates == "error":
+        k = int(np.flatnonzero(~new)[0])
+        raise ValueError(
+            f"the edge ({nodes[low[k]]}, {nodes[high[k]]}) is listed more than once; say "
+            "duplicates='sum', or 'max' where every edge is listed in both directions"
+        )
+    reduce = np.add if duplicates == "sum" else np.maximum
+    return low[first], high[first], reduce.reduceat(values, first)
+
+
+def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False) -> NamedGraph:
+    """Adjacency matrix of a NetworkX graph.
+
+    Parameters
+    ----------
+    G : networkx.Graph or networkx.MultiGraph
+        Undirected graph. Parallel edges add up; self-loops are dropped.
+    weight : str or None, default="weight"
+        Edge attribute that holds the weight; edges without it, and all with None, weigh 1.
+    signed : bool, default=False
+        Whether negative weights are accepted.
+
+    Returns
+    -------
+    NamedGraph
+        The matrix, rows in the order of ``G.nodes``, and their names.
+    """
+    if not (hasattr(G, "nodes") and hasattr(G, "edges") and hasattr(G, "is_directed")):
+        raise ValueError(f"G must be a networkx graph, got {type(G).__name__}")
+    if G.is_directed():
+        raise ValueError("G is directed; pass G.to_undirected()")
+    names = list(G.nodes)
+    if not names:
+        raise ValueError("G has no nodes; at least one is needed")
+    number = {name: i for i, name in enumerate(names)}
+    ends = np.array([(number[u], number[v]) for u, v in G.edges()], dtype=np.intp).reshape(-1, 2)
+    if weight is None:
+        values = None
+    else:
+        values = np.array([w for _, _, w in G.edges(data=weight, default=1.0)], dtype=np.float64)
+    graph = from_edges(ends, values, n_nodes=len(names), duplicates="sum", signed=signed)
+    nodes = np.empty(len(names), dtype=object)
+    nodes[:] = names
+    return NamedGraph(graph.W, nodes)

@@ -1,0 +1,287 @@
+"""The fully connected graph of the paper's experiments, as a matrix or as an operator.
+
+    W_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j)),   W_ii = 0
+
+`bandwidth` is sigma: with a number s all sigma_i = s, and s = 1 is the paper's kernel
+exp(-|f_i - f_j|^2). :func:`full_graph` stores the N x N weights, :class:`FullGraphOperator`
+multiplies by them without storing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+
+from .bandwidth import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
+from .features import Features, check_features, row_blocks
+from .memory import check_memory
+from .neighbors import NeighborIndex, effective_jobs
+from .search import feature_scale
+
+__all__ = ["FullGraphOperator", "full_graph"]
+
+MEDIAN_SAMPLE = 2000
+BLOCK_ROWS = 1024
+
+FloatArray = NDArray[np.float64]
+
+
+def full_graph(
+    X: Any, *, bandwidth: str | float = 1.0, n_jobs: int | None = None, dtype: Any = np.float64
+) -> NDArray[Any]:
+    """Weights between all pairs of samples.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Features, finite.
+    bandwidth : float, "median" or "self-tuning", default=1.0
+        sigma in ``exp(-d^2 / sigma^2)``; "median" is the median positive distance between two
+        samples (of 2000 of them, where there are more), "self-tuning" the distance of each sample
+        to its 7th neighbour (sigma_i sigma_j in place of sigma^2).
+    n_jobs : int, optional
+        Threads for the neighbour search of "self-tuning".
+    dtype : {float64, float32}, default=float64
+        Type of the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        Symmetric, zero diagonal, in [0, 1]: far pairs may underflow to 0.
+
+    Raises
+    ------
+    MemoryError
+        If the matrix does not fit; the message gives the estimate and what to use instead.
+
+    Examples
+    --------
+    >>> from gdpa.graph import full_graph
+    >>> full_graph([[0.0], [1.0]]).round(4)
+    array([[0.    , 0.3679],
+           [0.3679, 0.    ]])
+    """
+    bandwidth = check_bandwidth(bandwidth)
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    A = check_features(X)
+    n = A.shape[0]
+    check_memory(
+        np.dtype(dtype).itemsize * float(n) * n,
+        f"the full graph of {n} nodes",
+        "use neighbor_graph (sparse) or FullGraphOperator (computes weights when needed)",
+    )
+    scale = feature_scale(A)
+    root = np.sqrt(node_scales(A, bandwidth, n_jobs=n_jobs) / scale)
+    W = np.empty((n, n), dtype=dtype)
+    for rows in row_blocks(n, 16 * n):
+        W[rows] = _exponential(_direct_squares(A, rows, scale), root[rows, None] * root)
+    np.fill_diagonal(W, 0)
+    return W
+
+
+def node_scales(A: Features, bandwidth: str | float, *, n_jobs: int | None = None) -> FloatArray:
+    """sigma_i of each sample for the full graph.
+
+    Parameters
+    ----------
+    A : ndarray or csr_array of shape (n_samples, n_features)
+        Checked features.
+    bandwidth : str or float
+        Checked bandwidth.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Positive scales.
+    """
+    n = A.shape[0]
+    if bandwidth == "self-tuning":
+        if n == 1:
+            return np.ones(1)
+        index = NeighborIndex(A, algorithm="exact", n_jobs=n_jobs)
+        return local_scales(index.neighbors(min(SCALE_NEIGHBOR, n - 1)).distances)
+    if bandwidth == "median":
+        chosen = A
+        if n > MEDIAN_SAMPLE:
+            rng = np.random.default_rng(0)
+            chosen = A[np.sort(rng.choice(n, MEDIAN_SAMPLE, replace=False))]
+        scale = feature_scale(chosen)
+        squares = _direct_squares(chosen, slice(0, chosen.shape[0]), scale)
+        above = squares[np.triu_indices(squares.shape[0], 1)]
+        return np.full(n, median_scale(np.sqrt(above)) * (scale if above.any() else 1.0))
+    return np.full(n, float(bandwidth))
+
+
+def _direct_squares(A: Features, rows: slice, scale: float) -> FloatArray:
+    """Squared distances of some rows to all, of the features divided by `scale`."""
+    if isinstance(A, np.ndarray):
+        from scipy.spatial.distance import cdist
+
+        Z = np.asarray(A, dtype=np.float64)
+        Z = Z if scale == 1.0 else Z / scale
+        return np.asarray(cdist(Z[rows], Z, "sqeuclidean"))
+    Z = A if scale == 1.0 else A / scale
+    norms = np.asarray(Z.power(2).sum(axis=1)).ravel()
+    squares = -2.0 * (Z[rows] @ Z.T).toarray()
+    # In this order (i, j) and (j, i) are rounded alike.
+    squares += norms[rows, None] + norms
+    return np.asarray(np.maximum(squares, 0.0))
+
+
+def _exponential(squares: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
+    """``exp(-squares / scales^2)`` in place; divided twice, as the square might underflow."""
+    with np.errstate(under="ignore", over="ignore"):
+        squares /= scales
+        squares /= scales
+        np.negative(squares, out=squares)
+        return np.asarray(np.exp(squares, out=squares))
+
+
+class FullGraphOperator(LinearOperator):  # type: ignore[misc]
+    """The full graph as an operator: weights are computed block by block and never stored.
+
+    One product costs N^2 / 2 evaluations of the kernel, whatever the number of columns, so that
+    many right-hand sides should be multiplied at once.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Features, finite.
+    bandwidth : float, "median" or "self-tuning", default=1.0
+        As in :func:`full_graph`.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    dtype : {float64, float32}, default=float64
+        Precision in which weights are computed; sums are in float64. float32 is about twice as
+        fast; its exponents are off by up to 1e-6 |f|^2 / sigma^2, f the centred features.
+
+    Attributes
+    ----------
+    scales : ndarray of shape (n_samples,)
+        sigma_i.
+    degrees : ndarray of shape (n_samples,)
+        Row sums of the weights, computed once.
+
+    Examples
+    --------
+    >>> from gdpa.graph import FullGraphOperator
+    >>> (FullGraphOperator([[0.0], [1.0]]) @ [1.0, 0.0]).round(4)
+    array([0.    , 0.3679])
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        bandwidth: str | float = 1.0,
+        n_jobs: int | None = None,
+        dtype: Any = np.float64,
+    ) -> None:
+        bandwidth = check_bandwidth(bandwidth)
+        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+        A = check_features(X)
+        n = A.shape[0]
+        super().__init__(dtype=np.dtype(np.float64), shape=(n, n))
+        self.n_jobs = effective_jobs(n_jobs)
+        self.scales = node_scales(A, bandwidth, n_jobs=n_jobs)
+        scale = feature_scale(A)
+        if isinstance(A, np.ndarray):
+            check_memory(
+                float(A.size * np.dtype(dtype).itemsize),
+                f"a centred copy of {A.shape} features",
+                "use float32 or fewer features",
+            )
+            mean = np.zeros(A.shape[1])
+            for rows in row_blocks(n, 8 * A.shape[1]):
+                mean += (np.asarray(A[rows], dtype=np.float64) / scale).sum(axis=0) / n
+            Z = np.empty(A.shape, dtype=dtype)
+            for rows in row_blocks(n, 8 * A.shape[1]):
+                Z[rows] = np.asarray(A[rows], dtype=np.float64) / scale - mean
+            self._norms = np.einsum("ij,ij->i", Z, Z)
+        else:
+            Z = (A / scale).astype(dtype)
+            self._norms = np.asarray(Z.power(2).sum(axis=1)).ravel()
+        self._points = Z
+        self._roots = np.sqrt(self.scales / scale).astype(dtype)
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Row sums of the weights."""
+        return np.asarray(self._matmat(np.ones((self.shape[0], 1)))).ravel()
+
+    def block(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Weights between two ranges of nodes.
+
+        Parameters
+        ----------
+        rows, columns : slice
+            The ranges, without steps.
+
+        Returns
+        -------
+        ndarray
+            The weights, zero where a node meets itself.
+        """
+        product = self._points[rows] @ self._points[columns].T
+        squares = product if isinstance(product, np.ndarray) else product.toarray()
+        squares *= -2
+        squares += self._norms[rows, None] + self._norms[columns]
+        np.maximum(squares, 0, out=squares)
+        weights = _exponential(squares, self._roots[rows, None] * self._roots[columns])
+        i = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
+        weights[i - rows.start, i - columns.start] = 0
+        return weights
+
+    def _pairs(self) -> Iterator[tuple[slice, slice]]:
+        blocks = list(row_blocks(self.shape[0], 1, BLOCK_ROWS))
+        for a, rows in enumerate(blocks):
+            for columns in blocks[a:]:
+                yield rows, columns
+
+    def _matmat(self, V: Any) -> FloatArray:
+        V = np.asarray(V, dtype=np.float64)
+        out = np.zeros((self.shape[0], V.shape[1]))
+
+        def product(pair: tuple[slice, slice]) -> tuple[slice, slice, Any, Any]:
+            rows, columns = pair
+            K = self.block(rows, columns)
+            # By symmetry a block off the diagonal serves twice.
+            mirrored = None if rows == columns else K.T @ V[rows]
+            return rows, columns, K @ V[columns], mirrored
+
+        def add(results: Any) -> None:
+            for rows, columns, direct, mirrored in results:
+                out[rows] += direct
+                if mirrored is not None:
+                    out[columns] += mirrored
+
+        if self.n_jobs == 1:
+            add(map(product, self._pairs()))
+        else:
+            # Blocks are computed in any order and added in this one: the same sums every time.
+            # A batch at a time, so that finished blocks do not pile up.
+            batch: list[tuple[slice, slice]] = []
+            with ThreadPoolExecutor(self.n_jobs) as pool:
+                for pair in self._pairs():
+                    batch.append(pair)
+                    if len(batch) == 8 * self.n_jobs:
+                        add(pool.map(product, batch))
+                        batch = []
+                add(pool.map(product, batch))
+        return out
+
+    def _matvec(self, v: Any) -> FloatArray:
+        return self._matmat(np.asarray(v).reshape(-1, 1))
+
+    def _adjoint(self) -> FullGraphOperator:
+        return self

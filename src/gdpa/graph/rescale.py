@@ -1,0 +1,207 @@
+"""The two re-scalings of features in the paper's experiments.
+
+min-max         every column to [0, 1]
+standardisation every column by mean and standard deviation (ddof = 1) of the labelled samples, then
+                every sample to unit l2 norm
+
+The paper scales labelled and unlabelled samples to [0, 1] separately: call :func:`rescale_minmax`
+on each part. A column that is constant has no scale and is dropped, as in the paper (there it
+became NaN). :class:`Rescaler` keeps what was learnt for samples that come later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import nearest_name
+from .features import check_features
+
+__all__ = ["RESCALINGS", "Rescaler", "rescale_minmax", "rescale_standard", "varying_columns"]
+
+RESCALINGS = ("min-max", "standard", "none")
+
+
+@dataclass(frozen=True)
+class Rescaler:
+    """A fitted re-scaling: ``(X[:, columns] - shift) / scale``, then unit norm if asked for.
+
+    Parameters
+    ----------
+    kind : {"min-max", "standard", "none"}
+        Which re-scaling.
+    columns : ndarray of bool of shape (n_features,)
+        Columns that are kept: those that vary in the samples fitted on. If none varies all are
+        kept and become 0.
+    shift, scale : ndarray of shape (n_kept,)
+        What is subtracted and what is divided by.
+    unit_norm : bool
+        Whether samples are divided by their l2 norm. A sample of zeros stays zero.
+
+    Examples
+    --------
+    >>> from gdpa.graph import Rescaler
+    >>> Rescaler.fit([[0.0, 1.0], [2.0, 3.0]], "min-max").transform([[1.0, 3.0]])
+    array([[0.5, 1. ]])
+    """
+
+    kind: str
+    columns: NDArray[np.bool_]
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    unit_norm: bool
+
+    @classmethod
+    def fit(cls, X: Any, kind: str = "min-max") -> Rescaler:
+        """Learn a re-scaling.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to learn from; for the paper's standardisation the labelled ones.
+        kind : {"min-max", "standard", "none"}, default="min-max"
+            Which re-scaling.
+
+        Returns
+        -------
+        Rescaler
+            The fitted re-scaling.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is not known, or X is sparse: shifting columns would fill it with non-zeros.
+        """
+        if kind not in RESCALINGS:
+            raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(RESCALINGS))}")
+        A = check_features(X)
+        d = A.shape[1]
+        if kind == "none":
+            return cls(kind, np.ones(d, dtype=bool), np.zeros(d), np.ones(d), False)
+        A = _dense(A, kind)
+        low, high = A.min(axis=0).astype(np.float64), A.max(axis=0).astype(np.float64)
+        if kind == "min-max":
+            shift, scale = low, high - low
+        else:
+            shift, scale = _mean_std(A)
+        varies = (high > low) & (scale > 0)
+        columns = varies if varies.any() else np.ones(d, dtype=bool)
+        if not varies.any():
+            scale = np.ones(d)
+        if not np.isfinite(scale[columns]).all():
+            column = int(np.flatnonzero(columns & ~np.isfinite(scale))[0])
+            raise ValueError(
+                f"X has values from {low[column]:g} to {high[column]:g} in column {column}; their "
+                "range is beyond floating point, divide the column by a constant first"
+            )
+        return cls(kind, columns, shift[columns], scale[columns], kind == "standard")
+
+    def transform(self, X: Any) -> Any:
+        """Apply the re-scaling.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples with the columns fitted on. Samples outside the fitted range of "min-max" fall
+            outside [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_kept)
+            A new array of float64; for kind "none" the features as they are (also sparse).
+        """
+        A = check_features(X, n_features=self.columns.size)
+        if self.kind == "none":
+            return A
+        A = _dense(A, self.kind)
+        Z = A[:, self.columns].astype(np.float64)
+        Z -= self.shift
+        Z /= self.scale
+        if self.unit_norm:
+            norms = np.linalg.norm(Z, axis=1, keepdims=True)
+            np.divide(Z, norms, out=Z, where=norms > 0)
+        return Z
+
+
+def _dense(A: Any, kind: str) -> NDArray[Any]:
+    if not isinstance(A, np.ndarray):
+        raise ValueError(
+            f"kind={kind!r} shifts columns, which would turn sparse X into a dense matrix; use "
+            "kind='none' and scale columns beforehand (for example to unit maximum), or X.toarray()"
+        )
+    return A
+
+
+def _mean_std(A: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean = np.asarray(A.mean(axis=0, dtype=np.float64))
+    if A.shape[0] < 2:
+        return mean, np.zeros(A.shape[1])
+    return mean, np.asarray(A.std(axis=0, ddof=1, dtype=np.float64))
+
+
+def rescale_minmax(X: Any) -> NDArray[np.float64]:
+    """Scale every column to [0, 1].
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_kept)
+        The columns that vary, from 0 to 1. Where labelled and unlabelled samples are scaled
+        separately, use :func:`varying_columns` on both first so that they keep the same columns.
+
+    Examples
+    --------
+    >>> from gdpa.graph import rescale_minmax
+    >>> rescale_minmax([[0, 5], [1, 5], [2, 5]])
+    array([[0. ],
+           [0.5],
+           [1. ]])
+    """
+    return np.asarray(Rescaler.fit(X, "min-max").transform(X))
+
+
+def rescale_standard(X: Any, reference: Any = None) -> NDArray[np.float64]:
+    """Standardise columns, then bring every sample to unit norm.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    reference : array-like of shape (n_reference, n_features), optional
+        Samples whose mean and standard deviation (ddof = 1) count, in the paper the labelled ones;
+        X itself if not given.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_kept)
+        Samples of norm 1 (or 0, where a sample equals the mean).
+    """
+    return np.asarray(Rescaler.fit(X if reference is None else reference, "standard").transform(X))
+
+
+def varying_columns(*parts: Any) -> NDArray[np.bool_]:
+    """Columns that vary within every one of several sets of samples.
+
+    Parameters
+    ----------
+    *parts : array-like of shape (n_samples, n_features)
+        Sets of samples with the same features.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_features,)
+        True where a column has two different values in each part. The paper drops a column that
+        is constant in the labelled or in the unlabelled samples.
+    """
+    checked = [check_features(part) for part in parts]
+    if len({A.shape[1] for A in checked}) != 1:
+        raise ValueError(f"parts must have the same features, got {[A.shape for A in checked]}")
+    varies = [_dense(A, "min-max").max(axis=0) > A.min(axis=0) for A in checked]
+    return np.asarray(np.logical_and.reduce(varies))
