@@ -1,0 +1,440 @@
+"""The general linearisation: a psd constraint as a sequence of linear programs.
+
+    minimise  c' theta   subject to   A(theta) = A0 + sum_k theta_k A_k  psd,  low <= theta <= high,
+
+where the pattern of A is a balanced signed graph with known edge signs (the conjecture that closes
+the paper). For a positive vector v the rows ``A_ii - sum_j |A_ij| v_j / v_i >= 0`` are linear in
+theta and imply psd; the two rules differ in how the next LP is chosen.
+
+``update="eigenvector"``, the paper's: v is the first eigenvector of the current ``A(theta)``. The
+current theta stays feasible, so the objective never rises. But the method stalls: as soon as the
+LP's optimum has lambda_min = 0 with the same v as its null vector, the next LP is the same one, and
+nothing in the rule asks whether a better v exists. Whatever the first v was, a problem whose rows
+can all be made tight (theta on the diagonal, say) is finished after a single LP.
+
+``update="dual"``, the default: at an LP's optimum the rows have multipliers ``X_ii`` and the edges
+``X_ij`` (switched). They are optimal for the psd problem iff ``X_ij^2 <= X_ii X_jj`` on all edges,
+which holds with equality for ``X = v v'``: the LP's multipliers must be the scaling's own squares.
+Where an edge violates it, the 2x2 block with ratio ``sqrt(X_jj / X_ii)`` is the one that the LP
+would pay most for, and it is offered to the next LP beside the blocks in use. It is column
+generation on the exact description of the cone (a Z-matrix is psd iff it is a sum of 2x2 psd blocks
+and a non-negative diagonal): the objective never rises and its limit is the global optimum.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConvergenceWarning, nearest_name
+from .alignment import align
+from .discs import FloatArray
+from .family import AffineFamily, check_bounds, check_theta
+from .linear_program import LARGEST_RATIO, Blocks, ProgramResult, inner_program, outer_bound
+
+__all__ = ["UPDATES", "LinearizationResult", "linearize"]
+
+UPDATES = ("dual", "eigenvector")
+# A multiplier of zero asks for an infinite ratio: one step changes a ratio by no more than this.
+RATIO_STEP = 10.0
+# Negative by less than this (relative to the largest entry) is what the LP's tolerance leaves.
+PSD_TOLERANCE = 1e-8
+
+Callback = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class LinearizationResult:
+    """Outcome of :func:`linearize`.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_matrices,)
+        The best parameters found.
+    objective : float
+        ``c' theta``.
+    lower_bound : float
+        No feasible point has a smaller objective, up to the tolerance of the LP solver (1e-10).
+        Minus infinity where no bound was found.
+    lambda_min : float
+        Smallest eigenvalue of ``A(theta)``; below zero by no more than rounding.
+    v : ndarray of shape (n_nodes,)
+        First eigenvector of ``A(theta)``.
+    iterations : int
+        Linear programs solved, without those that found a start.
+    converged : bool
+        Whether the update's stopping rule was met. For "eigenvector" this says that the objective
+        no longer moves, not that it is optimal: see `gap`.
+    message : str
+        Why it stopped.
+    update : str
+        The rule used.
+    history : tuple of mappings
+        Per iteration: iteration, objective, blocks (columns of the LP), and for "dual"
+        violation, the estimated distance from the optimum.
+    """
+
+    theta: FloatArray
+    objective: float
+    lower_bound: float
+    lambda_min: float
+    v: FloatArray
+    iterations: int
+    converged: bool
+    message: str
+    update: str
+    history: tuple[Mapping[str, Any], ...]
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``: how far from the global optimum it can be at most."""
+        return self.objective - self.lower_bound
+
+
+def linearize(
+    c: Any,
+    A0: Any,
+    matrices: Sequence[Any],
+    *,
+    bounds: Any = None,
+    theta0: Any = None,
+    signs: Any = None,
+    update: str = "dual",
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+) -> LinearizationResult:
+    """Minimise ``c' theta`` subject to ``A0 + sum_k theta_k A_k`` psd on a balanced pattern.
+
+    Parameters
+    ----------
+    c : array-like of shape (n_matrices,)
+        Costs.
+    A0 : array-like or sparse matrix of shape (n, n)
+        Symmetric constant part.
+    matrices : sequence of array-likes or sparse matrices of shape (n, n)
+        The symmetric A_k, at least one.
+    bounds : pair or sequence of pairs, optional
+        (low, high) for all parameters, or one pair each; None for no bound.
+    theta0 : array-like of shape (n_matrices,), optional
+        Feasible start: within the bounds, with the edge signs, ``A(theta0)`` psd. If not given, one
+        is looked for by the same method on ``min t`` subject to ``A(theta) + t I`` psd.
+    signs : array-like or sparse matrix of shape (n, n), optional
+        Sign of the edge (i, j), +1 where ``A_ij <= 0`` and -1 where ``A_ij >= 0``. By default it is
+        read off the bounds where they decide it, then off ``A(theta0)``, then off A0. Signs are
+        constraints: they hold at the result.
+    update : {"dual", "eigenvector"}, default="dual"
+        How the next LP is chosen. "dual" reaches the global optimum; "eigenvector" is the paper's
+        rule, which may stall above it (up to 20 % on the random test problems of this package).
+    tol : float, default=1e-9
+        Relative tolerance of the objective.
+    max_iter : int, default=200
+        Most linear programs.
+    callback : callable, optional
+        Called with each entry of the history; returning True stops.
+
+    Returns
+    -------
+    LinearizationResult
+        Parameters, objective, a lower bound of the optimum, history.
+
+    Raises
+    ------
+    ValueError
+        If an input is malformed, the signs are not balanced (an odd cycle is named), theta0 is not
+        feasible, no feasible point exists, or the objective is unbounded below.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the stopping rule was not met.
+
+    Examples
+    --------
+    The smallest trace that makes a path's matrix psd:
+
+    >>> import numpy as np
+    >>> from gdpa.gershgorin import linearize
+    >>> A0 = -np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> e = np.eye(3)
+    >>> result = linearize([1, 1, 1], A0, [np.outer(row, row) for row in e])
+    >>> print(round(result.objective, 6))
+    4.0
+    """
+    matrices = list(matrices)
+    m = len(matrices)
+    if m == 0:
+        raise ValueError("matrices is empty; at least one parameter is needed")
+    if update not in UPDATES:
+        raise ValueError(f"update={update!r} is not known; {nearest_name(update, list(UPDATES))}")
+    if not 0 < tol < np.inf:
+        raise ValueError(f"tol={tol!r} must be a positive number")
+    if max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+    cost = check_theta(c, m, "c")
+    box = check_bounds(bounds, m)
+    given = None if theta0 is None else check_theta(theta0, m, "theta0")
+    family = AffineFamily.build(A0, matrices, bounds=box, theta0=given, signs=signs)
+    if given is not None:
+        start, blocks = _checked_start(family, box, given)
+    else:
+        start, blocks = _find_start(family, box, tol, max_iter)
+    run = _Run(family, cost, box, tol, max_iter, callback)
+    if update == "dual":
+        run.by_multipliers(start.theta, blocks)
+    else:
+        run.by_eigenvector(start.theta, start.v)
+    return run.result(update, start)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A parameter vector with the first eigenpair of its matrix."""
+
+    theta: FloatArray
+    lambda_min: float
+    v: FloatArray
+
+    @classmethod
+    def at(cls, family: AffineFamily, theta: FloatArray, v: FloatArray | None = None) -> _Point:
+        with warnings.catch_warnings():
+            # Every positive v is valid; how well it is aligned only decides how good the LP is.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            aligned = align(family.matrix(theta), v=v)
+        return cls(theta, aligned.lambda_min, np.abs(aligned.v))
+
+
+def _size(family: AffineFamily, theta: FloatArray) -> float:
+    """Largest entry of ``A(theta)``: what rounding is relative to."""
+    largest = np.abs(family.diagonal(theta)).max(initial=0.0)
+    return float(max(largest, np.abs(family.weights(theta)).max(initial=0.0)))
+
+
+def _checked_start(
+    family: AffineFamily, box: FloatArray, theta: FloatArray
+) -> tuple[_Point, Blocks]:
+    slack = PSD_TOLERANCE * max(1.0, float(np.abs(theta).max()))
+    outside = np.flatnonzero((theta < box[:, 0] - slack) | (theta > box[:, 1] + slack))
+    if outside.size:
+        k = outside[0]
+        raise ValueError(f"theta0[{k}] = {theta[k]:g} is outside its bounds {tuple(box[k])}")
+    size = _size(family, theta)
+    weights = family.weights(theta)
+    wrong = np.flatnonzero(weights < -PSD_TOLERANCE * size)
+    if wrong.size:
+        e = wrong[0]
+        raise ValueError(
+            f"theta0 breaks the sign of edge ({family.i[e]}, {family.j[e]}): its weight is "
+            f"{family.signs[e] * weights[e]:g}"
+        )
+    point = _Point.at(family, theta)
+    if point.lambda_min < -PSD_TOLERANCE * size:
+        raise ValueError(
+            f"theta0 is not feasible: the smallest eigenvalue of A(theta0) is "
+            f"{point.lambda_min:g}; leave theta0 out to have a start looked for"
+        )
+    return point, Blocks.from_scaling(family, point.v)
+
+
+def _find_start(
+    family: AffineFamily, box: FloatArray, tol: float, max_iter: int
+) -> tuple[_Point, Blocks]:
+    """Phase 1: the smallest t with ``A(theta) + t I`` psd, stopped once it is clearly negative."""
+    zero = np.clip(np.zeros(family.n_parameters), box[:, 0], box[:, 1])
+    if (family.weights(zero) >= 0).all():
+        point = _Point.at(family, zero)
+        if point.lambda_min >= 0:
+            return point, Blocks.from_scaling(family, point.v)
+    size = max(_size(family, zero), float(np.abs(family.D.data).max(initial=0.0)))
+    size = size or 1.0
+    enough = -1e-3 * size
+    run = _Run(
+        family.shifted(),
+        np.concatenate([np.zeros(family.n_parameters), [1.0]]),
+        np.vstack([box, [-size, np.inf]]),
+        tol,
+        max_iter,
+        lambda entry: entry["objective"] <= enough,
+    )
+    ones = np.ones(family.n_nodes)
+    try:
+        blocks = run.by_multipliers(None, Blocks.from_scaling(family, ones))
+    except _InfeasibleError as error:
+        raise ValueError(
+            "no theta within the bounds gives every edge its sign, so the problem is infeasible"
+        ) from error
+    assert run.theta is not None
+    if run.objective > PSD_TOLERANCE * size:
+        raise ValueError(
+            "the problem is infeasible: no theta within the bounds makes the matrix psd (the best "
+            f"found has smallest eigenvalue {-run.objective:g}, at most "
+            f"{-run.lower_bound():g} is possible)"
+        )
+    point = _Point.at(family, run.theta[:-1])
+    found = Blocks.from_scaling(family, point.v)
+    return point, Blocks(
+        np.concatenate([blocks.edge, found.edge]), np.concatenate([blocks.ratio, found.ratio])
+    )
+
+
+class _InfeasibleError(Exception):
+    """The first LP has no feasible point."""
+
+
+class _Run:
+    """The sequence of LPs, its incumbent and its history."""
+
+    def __init__(
+        self,
+        family: AffineFamily,
+        c: FloatArray,
+        bounds: FloatArray,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None,
+    ) -> None:
+        self.family, self.c, self.bounds = family, c, bounds
+        self.tol, self.max_iter, self.callback = tol, max_iter, callback
+        self.theta: FloatArray | None = None
+        self.multipliers = np.zeros(family.n_nodes)
+        self.history: list[Mapping[str, Any]] = []
+        self.converged = False
+        self.message = f"stopped after max_iter={max_iter} linear programs"
+
+    @property
+    def objective(self) -> float:
+        assert self.theta is not None
+        return float(self.c @ self.theta)
+
+    def _solve(self, blocks: Blocks) -> ProgramResult | None:
+        """One LP; None (and a message) where the solver has no answer to go on with."""
+        program = inner_program(self.family, self.c, self.bounds, blocks)
+        if program.status == "unbounded":
+            # A ray of the LP is a ray of psd matrices: the psd problem is unbounded too.
+            raise ValueError(
+                "the objective is unbounded below: some direction of theta lowers it for ever "
+                "and keeps the matrix psd; give bounds"
+            )
+        if program.status == "optimal":
+            return program
+        if self.theta is None and program.status == "infeasible":
+            raise _InfeasibleError
+        self.message = f"the LP solver stopped: {program.message}"
+        return None
+
+    def _record(self, **values: Any) -> bool:
+        """Keep an entry of the history; whether the callback asks to stop."""
+        entry = MappingProxyType({"iteration": len(self.history) + 1, **values})
+        self.history.append(entry)
+        if self.callback is not None and self.callback(entry) is True:
+            self.message = "stopped by the callback"
+            return True
+        return False
+
+    def by_multipliers(self, theta: FloatArray | None, blocks: Blocks) -> Blocks:
+        """Offer the LP the blocks its multipliers ask for, until they ask for none."""
+        self.theta = theta
+        while len(self.history) < self.max_iter:
+            program = self._solve(blocks)
+            if program is None:
+                break
+            self.theta, self.multipliers = program.theta, program.x
+            diagonal = np.maximum(self.family.diagonal(program.theta), 0.0)
+            i, j = self.family.i, self.family.j
+            excess = np.maximum(program.y - 2 * np.sqrt(program.x[i] * program.x[j]), 0.0)
+            # A psd matrix has weights of at most sqrt(A_ii A_jj): what the excess can be worth.
+            violation = float(excess @ np.sqrt(diagonal[i] * diagonal[j]))
+            size = float(np.abs(self.c * program.theta).sum() + program.x @ diagonal)
+            stop = self._record(
+                objective=self.objective, violation=violation, blocks=int(blocks.edge.size)
+            )
+            if violation <= self.tol * size:
+                self.converged = True
+                self.message = "the multipliers ask for no other block"
+                break
+            if stop:
+                break
+            blocks = self._next_blocks(blocks, program, excess)
+        return blocks
+
+    def _next_blocks(self, blocks: Blocks, program: ProgramResult, excess: FloatArray) -> Blocks:
+        """Blocks in use, and per violated edge the one with ratio ``sqrt(X_jj / X_ii)``."""
+        family = self.family
+        low = np.full(family.n_edges, np.inf)
+        high = np.zeros(family.n_edges)
+        np.minimum.at(low, blocks.edge, blocks.ratio)
+        np.maximum.at(high, blocks.edge, blocks.ratio)
+        x = np.maximum(program.x, np.finfo(float).tiny)
+        ratio = np.sqrt(x[family.j]) / np.sqrt(x[family.i])
+        ratio = np.clip(ratio, low / RATIO_STEP, high * RATIO_STEP)
+        ratio = np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO)
+        keep = program.share > 0
+        bare = np.ones(family.n_edges, dtype=bool)
+        bare[blocks.edge[keep]] = False
+        # Without a block an edge could never get weight again.
+        add = np.flatnonzero(bare | (excess > 1e-12 * program.x.max(initial=0.0)))
+        return Blocks(
+            np.concatenate([blocks.edge[keep], add]),
+            np.concatenate([blocks.ratio[keep], ratio[add]]),
+        )
+
+    def by_eigenvector(self, theta: FloatArray, v: FloatArray) -> None:
+        """Re-align at every optimum, until the objective no longer moves."""
+        self.theta = theta
+        while len(self.history) < self.max_iter:
+            blocks = Blocks.from_scaling(self.family, v)
+            program = self._solve(blocks)
+            if program is None:
+                break
+            before = self.objective
+            improved = before - float(self.c @ program.theta)
+            if improved > 0 or not self.history:
+                self.theta = program.theta
+            self.multipliers = v * v
+            stop = self._record(objective=self.objective, blocks=int(blocks.edge.size))
+            size = float(np.abs(self.c * self.theta).sum())
+            if improved <= self.tol * size and len(self.history) > 1:
+                self.converged = True
+                self.message = "the objective no longer moves"
+                break
+            if stop:
+                break
+            v = _Point.at(self.family, self.theta).v
+
+    def lower_bound(self) -> float:
+        """Bound from the last multipliers (for the paper's rule: from the last eigenvector)."""
+        v = np.sqrt(self.multipliers)
+        top = float(v.max(initial=0.0))
+        v = np.maximum(v, top / LARGEST_RATIO) if top > 0 else np.ones_like(v)
+        bound = outer_bound(self.family, self.c, self.bounds, v)
+        return bound if bound < np.inf else -np.inf
+
+    def result(self, update: str, start: _Point) -> LinearizationResult:
+        assert self.theta is not None
+        point = _Point.at(self.family, self.theta)
+        if point.lambda_min < 0 < start.lambda_min:
+            # The LP's tolerance leaves the cone by a hair; lambda_min is concave, so a hair towards
+            # an inner point brings it back.
+            step = point.lambda_min / (point.lambda_min - start.lambda_min)
+            if step < 1e-6:
+                theta = point.theta + step * (start.theta - point.theta)
+                point = _Point.at(self.family, theta, point.v)
+        if not self.converged:
+            warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
+        return LinearizationResult(
+            theta=point.theta,
+            objective=float(self.c @ point.theta),
+            lower_bound=self.lower_bound(),
+            lambda_min=point.lambda_min,
+            v=self.family.colors * point.v,
+            iterations=len(self.history),
+            converged=self.converged,
+            message=self.message,
+            update=update,
+            history=tuple(self.history),
+        )
