@@ -175,13 +175,15 @@ def _parse(text: bytes, path: Path, n: int, d: int) -> FloatArray:
         raise DataFileError(
             f"{path}, line 1: expected the header f1,...,f{d},label, got {','.join(names)[:60]!r}"
         )
+    if not body.strip():
+        raise DataFileError(f"{path} has no samples; expected {n}")
     try:
         values = np.loadtxt(io.BytesIO(body), delimiter=",", ndmin=2, comments=None)
         regular = values.shape[1] == d + 1 and bool(np.isfinite(values).all())
     except ValueError:
         regular = False
-    if not body.strip() or not regular:
-        raise DataFileError(_bad_line(body, path, n, d))
+    if not regular:
+        raise DataFileError(_bad_line(body, path, d))
     if values.shape[0] != n:
         raise DataFileError(
             f"{path} ends at line {values.shape[0] + 1} with {values.shape[0]} samples; expected "
@@ -191,7 +193,7 @@ def _parse(text: bytes, path: Path, n: int, d: int) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def _bad_line(body: bytes, path: Path, n: int, d: int) -> str:
+def _bad_line(body: bytes, path: Path, d: int) -> str:
     """Find the first line that is not a sample; only called when there is one."""
     last = body.count(b"\n") + 2
     for number, line in enumerate(body.decode("utf-8", "replace").splitlines(), start=2):
@@ -206,7 +208,7 @@ def _bad_line(body: bytes, path: Path, n: int, d: int) -> str:
                 finite = False
             if not finite:
                 return f"{path}, line {number}, column {k}: {cell[:30]!r} is not a finite number"
-    return f"{path} has no samples; expected {n}"
+    return f"{path} is not a table of numbers"
 
 
 def _cell(value: float) -> str:

@@ -259,7 +259,7 @@ def full_graph(X: Any) -> FloatArray:
     ValueError
         If the dense matrix would take more than 2 GiB.
     """
-    from scipy.spatial.distance import cdist
+    from scipy.spatial.distance import pdist, squareform
 
     features = np.asarray(X, dtype=np.float64)
     n = features.shape[0]
@@ -268,11 +268,8 @@ def full_graph(X: Any) -> FloatArray:
             f"the full graph of {n} samples takes {8 * n * n / 1024**3:.1f} GiB; at most 2 GiB are "
             "accepted (build a neighbour graph instead)"
         )
-    W = cdist(features, features, "sqeuclidean")
-    np.negative(W, out=W)
-    np.exp(W, out=W)
-    np.fill_diagonal(W, 0.0)
-    return np.asarray(W)
+    # Differences first, squares then: |a|^2 + |b|^2 - 2ab would lose the digits of small distances.
+    return np.asarray(squareform(np.exp(-pdist(features, "sqeuclidean"))))
 
 
 @dataclass(frozen=True, eq=False)
