@@ -195,7 +195,7 @@ def certified_dual(P: FloatArray, s: FloatArray) -> FloatArray | None:
     if proved_psd(A):
         return s
     lowest = float(eigh(A, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
-    margin = (n + 2) * _EPS * max(float(np.abs(s).sum()), 1e-300)
+    margin = (n + 2) * _EPS * float(np.abs(s).sum()) + n * n * 1e-300
     shift = max(-lowest, 0.0) + 2.0 * margin
     for _ in range(12):
         raised = s + shift

@@ -1,0 +1,45 @@
+"""The relaxation on the paper's splits: every cell of Table 2 against the authors' SeDuMi column.
+
+The authors' solver and ours round at other places, so a node whose entry of the apex column is 0
+up to rounding may fall on either side; nothing else separates the two. Only colon-cancer with
+min-max re-scaling differs by more than 0.2 points: its weights are near 1e-253, the relaxation is
+flat, and the authors' own two interior-point solvers differ by 1.9 points there.
+"""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+import gdpa
+from gdpa.datasets import load
+from gdpa.experiments.protocol import (
+    PAPER_DATASETS,
+    RESCALINGS,
+    error_percent,
+    paper_denominator,
+    paper_problems,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rescaling", RESCALINGS)
+@pytest.mark.parametrize("name", PAPER_DATASETS)
+def test_error_is_that_of_the_authors_interior_point(
+    name, rescaling, shared_datasets, shared_reference
+):
+    path = shared_reference / f"table2-{rescaling}-error-percent.csv"
+    with path.open(newline="") as file:
+        published = {row["dataset"]: float(row["SeDuMi"]) for row in csv.DictReader(file)}
+    dataset = load(name, data_home=shared_datasets)
+    errors = []
+    for run in paper_problems(dataset, rescaling):
+        solution = gdpa.solve(run.problem(), "sdr-interior-point")
+        assert solution.converged
+        assert solution.bound_status == "certified"
+        assert solution.lower_bound <= solution.info["sdr_value"]
+        errors.append(run.errors(solution.labels))
+    percent = error_percent(errors, paper_denominator(dataset, rescaling))
+    flat = (name, rescaling) == ("colon-cancer", "min-max")
+    assert percent == pytest.approx(published[name], abs=1.0 if flat else 0.2)
