@@ -22,7 +22,7 @@ from gdpa.solvers.gdpa_lp import closed_form, highs
 
 def make_problem(n: int, seed: int = 0) -> gdpa.GraphProblem:
     rng = np.random.default_rng(seed)
-    W = neighbor_graph(rng.random((n, 3)), n_neighbors=7 if n >= 10**6 else 10)
+    W = neighbor_graph(rng.random((n, 3)), n_neighbors=9 if n >= 10**6 else 10)
     labels = np.zeros(n, dtype=np.int8)
     where = rng.permutation(n)[: max(2, n // 100)]
     labels[where] = rng.choice([-1, 1], where.size)

@@ -226,11 +226,11 @@ def test_wrong_dual_points_are_refused():
     good = optimal_point(problem)
     with pytest.raises(ValueError, match=r"dual.y must have shape \(6,\)"):
         build_H(problem, DualVariables(y=good.y[:-1], z=good.z))
-    with pytest.raises(ValueError, match="dual.z must have shape"):
+    with pytest.raises(ValueError, match=r"dual\.z must have shape"):
         build_H_bar(problem, DualVariables(y=good.y, z=good.z[:-1]))
     with pytest.raises(ValueError, match="phi=-1"):
         build_H_tilde(problem, good, -1)
-    with pytest.raises(ValueError, match="label_weight must be finite"):
+    with pytest.raises(ValueError, match="label_weight must"):
         optimal_point(problem, -1.0)
     h = np.zeros(5)
     h[problem.unlabeled[0]] = -2.0

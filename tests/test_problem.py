@@ -179,7 +179,7 @@ def test_unknown_methods_and_options_name_the_nearest():
         gdpa.solve(problem, "gpda")
     with pytest.raises(ValueError, match="no option 'labelweight'; did you mean 'label_weight'"):
         gdpa.solve(problem, labelweight=1)
-    with pytest.raises(TypeError, match="must be a gdpa.GraphProblem"):
+    with pytest.raises(TypeError, match=r"must be a gdpa\.GraphProblem"):
         gdpa.solve(PATH)
     for options, message in [
         ({"tol": -1}, "tol=-1 must be a positive number"),

@@ -148,57 +148,59 @@ def test_both_recoveries_agree_where_lmin_of_H_is_zero(n, seed):
 )
 def test_leave_one_out_equals_really_leaving_one_out(n, seed, laplacian, weight, gamma, bias):
     problem, _ = make(n, seed, laplacian, bias)
-    l = problem.labeled
-    targets = np.column_stack([problem.labels[l], 1.0 * (problem.labels[l] > 0)]).astype(float)
+    known = problem.labeled
+    targets = np.column_stack([problem.labels[known], 1.0 * (problem.labels[known] > 0)]).astype(
+        float
+    )
     h = np.column_stack([problem.bias, 0 * problem.bias]) if bias else None
     left_out = leave_one_out(
         problem.adjacency,
         problem.diagonal,
-        l,
+        known,
         targets,
         label_weight=weight,
         self_loop=gamma,
         bias=h,
     )
-    for k in range(l.size):
-        rest = np.delete(np.arange(l.size), k)
+    for k in range(known.size):
+        rest = np.delete(np.arange(known.size), k)
         direct = linear_recovery(
             problem.adjacency,
             problem.diagonal,
-            l[rest],
+            known[rest],
             targets[rest],
             label_weight=weight,
             self_loop=gamma,
             bias=h,
             tol=1e-12,
-        ).scores[l[k]]
+        ).scores[known[k]]
         assert np.allclose(left_out[k], direct, atol=1e-6)
 
 
 def test_many_right_hand_sides_equal_one_at_a_time():
     problem, rng = make(30, 4)
-    l = problem.labeled
-    targets = rng.normal(size=(l.size, 4))
+    known = problem.labeled
+    targets = rng.normal(size=(known.size, 4))
     block = linear_recovery(
-        problem.adjacency, problem.diagonal, l, targets, label_weight=2.0, tol=1e-12
+        problem.adjacency, problem.diagonal, known, targets, label_weight=2.0, tol=1e-12
     ).scores
     for k in range(4):
         single = linear_recovery(
-            problem.adjacency, problem.diagonal, l, targets[:, k], label_weight=2.0, tol=1e-12
+            problem.adjacency, problem.diagonal, known, targets[:, k], label_weight=2.0, tol=1e-12
         ).scores
         assert np.allclose(block[:, k], single, atol=1e-9)
 
 
 def test_mixed_label_weights_are_refused():
     problem, _ = make(8, 1)
-    l = problem.labeled
-    weights = np.ones(l.size)
+    known = problem.labeled
+    weights = np.ones(known.size)
     weights[0] = np.inf
     with pytest.raises(ValueError, match="infinite on all labelled nodes or on none"):
         linear_recovery(
             problem.adjacency,
             problem.diagonal,
-            l,
-            problem.labels[l].astype(float),
+            known,
+            problem.labels[known].astype(float),
             label_weight=weights,
         )

@@ -6,8 +6,8 @@ far below the solver's tolerance: the interior point leaves ``y_u`` at some mult
 parameter on unlabelled nodes, above the eigenvalue of the vector ``(xh, 1)`` on labelled nodes and
 apex, and the first eigenvector becomes ``x_u ~ W_ul xh``: a one-step vote.
 
-Entries of that eigenvector on unlabelled nodes are some 1e-9, below what a general eigenvalue solver
-resolves, so they are computed from their own rows of ``(H - lmin) v = 0``. (The authors' solver did
+Entries of that eigenvector on unlabelled nodes are some 1e-9, below what a general eigenvalue
+solver resolves, so they are computed from their own rows of ``(H - lmin) v = 0``. (The authors' did
 not do so: in one run out of thirteen their error count is not the vote's.)
 """
 
