@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..datasets import Dataset
 from ..errors import nearest_name
+from ..graph.rescale import Rescaler, rescale_minmax, varying_columns
 from ..problem import GraphProblem
 
 __all__ = [
@@ -194,7 +195,7 @@ def rescale_parts(
     Returns
     -------
     X_labeled, X_unlabeled : ndarray
-        Without the columns that would be 0/0.
+        Without the columns that would be 0/0. A sample at the mean has no direction; it becomes 0.
 
     Raises
     ------
@@ -203,30 +204,14 @@ def rescale_parts(
     """
     _check_rescaling(rescaling)
     if rescaling == "min-max":
-        spans = [np.ptp(part, axis=0) for part in (X_labeled, X_unlabeled)]
-        keep = (spans[0] > 0) & (spans[1] > 0)
+        keep = varying_columns(X_labeled, X_unlabeled)
         _check_columns(keep)
-        scaled = [
-            (part[:, keep] - part[:, keep].min(axis=0)) / span[keep]
-            for part, span in zip((X_labeled, X_unlabeled), spans, strict=True)
-        ]
-        return scaled[0], scaled[1]
+        return rescale_minmax(X_labeled[:, keep]), rescale_minmax(X_unlabeled[:, keep])
     if X_labeled.shape[0] < 2:
         raise ValueError("standardization needs at least 2 labelled samples")
-    keep = np.ptp(X_labeled, axis=0) > 0
-    _check_columns(keep)
-    mean = X_labeled[:, keep].mean(axis=0)
-    deviation = X_labeled[:, keep].std(axis=0, ddof=1)
-    return (
-        _unit_rows((X_labeled[:, keep] - mean) / deviation),
-        _unit_rows((X_unlabeled[:, keep] - mean) / deviation),
-    )
-
-
-def _unit_rows(X: FloatArray) -> FloatArray:
-    norm = np.linalg.norm(X, axis=1, keepdims=True)
-    # A sample at the mean has no direction; it stays at the origin instead of becoming NaN.
-    return np.asarray(X / np.where(norm > 0, norm, 1.0))
+    _check_columns(varying_columns(X_labeled))
+    scaler = Rescaler.fit(X_labeled, "standard")
+    return scaler.transform(X_labeled), scaler.transform(X_unlabeled)
 
 
 def _check_columns(keep: NDArray[np.bool_]) -> None:
