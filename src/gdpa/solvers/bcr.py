@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from ..errors import UnsupportedProblemError, nearest_name
+from ..graph.memory import USABLE_SHARE, available_memory
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver, StopSolver
 
@@ -45,7 +46,6 @@ __all__ = ["BCR"]
 
 FloatArray = NDArray[np.float64]
 
-DENSE_BYTES = 4e9  # a dense system larger than this is refused before it is allocated
 DENSE_SHARE = 0.1  # share of non-zeros from which on a dense factorisation is used
 
 
@@ -209,10 +209,12 @@ def _factorised(A: sp.csr_array, *, definite: bool) -> Callable[[FloatArray], Fl
             options={"SymmetricMode": definite},
         )
         return lambda b: np.asarray(factor.solve(b))
-    if 16.0 * n * n > DENSE_BYTES:
+    n_bytes, available = 16.0 * n * n, USABLE_SHARE * available_memory()
+    if n_bytes > available:
         raise UnsupportedProblemError(
-            f"bcr needs a dense system of {n} x {n} ({16e-9 * n * n:.1f} GB) for this graph; "
-            "sparsify it, or use vote, harmonic or glr-box"
+            f"method 'bcr' needs about {n_bytes / 2**30:.3g} GiB for a dense system of {n} rows "
+            f"and {available / 2**30:.3g} GiB are available; methods that can take this problem: "
+            "glr-box, harmonic, vote, gdpa, min-cut"
         )
     if definite:
         cholesky = scipy.linalg.cho_factor(A.toarray(), overwrite_a=True, check_finite=False)

@@ -15,8 +15,7 @@ Bound. Every feasible M of the SDR is psd of trace N + 1, so for *any* u
 
     SDR >= -(1'y + b'z) + (N + 1) min(0, lmin(C(u))),
 
-and it is certified when a Cholesky factorisation proves the eigenvalue (Rump's criterion: rounding
-is charged against the diagonal).
+and it is certified when a Cholesky factorisation proves the eigenvalue, rounding included.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from ..errors import UnsupportedProblemError
 from ..problem import GraphProblem
 from ..solution import BoundStatus, DualVariables
 from .base import Outcome, Run, Solver, StopSolver
+from .sdr_form import check_dense_size, proved_psd
 
 __all__ = ["SDcut", "proved_smallest_eigenvalue"]
 
 FloatArray = NDArray[np.float64]
 
-DENSE_BYTES = 4e9  # dense matrices of more than this are refused before they are allocated
+DENSE_COPIES = 6  # dense matrices alive at the peak: C, C(u), its eigenvectors, LAPACK's work
 PARTIAL_SHARE = 0.1  # share of negative eigenvalues up to which only those are computed
 
 
@@ -80,11 +79,7 @@ class SDcut(Solver):
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         n = problem.n_nodes + 1
-        if 32.0 * n * n > DENSE_BYTES:
-            raise UnsupportedProblemError(
-                f"sdcut decomposes dense matrices of {n} x {n} ({32e-9 * n * n:.1f} GB); for a "
-                "graph of this size use sdr-low-rank, gdpa, harmonic or glr-box"
-            )
+        check_dense_size(self.name, problem, n, 8.0 * DENSE_COPIES * n * n, "sdr-low-rank, glr-box")
         with run.stage("setup"):
             dual = _PenalisedDual.of(problem, self.sigma)
             last: dict[str, Any] = {"u": dual.start(), "f": np.nan}
@@ -221,9 +216,6 @@ class _PenalisedDual:
 def proved_smallest_eigenvalue(A: FloatArray, estimate: float) -> float | None:
     """Prove that no eigenvalue of a dense symmetric matrix lies below (almost) `estimate`.
 
-    If Cholesky runs through in floating point on ``A - (s + c) I``, with c at least
-    ``gamma_(n+1) / (1 - gamma_(n+1))`` times its trace, then ``A - s I`` is psd (Rump 2006).
-
     Parameters
     ----------
     A : ndarray of shape (n, n)
@@ -237,15 +229,12 @@ def proved_smallest_eigenvalue(A: FloatArray, estimate: float) -> float | None:
         A proved lower bound, below `estimate` by rounding only; None if the proof fails.
     """
     n = A.shape[0]
-    gamma = (n + 4) * np.finfo(float).eps
     diagonal = A.diagonal().copy()
-    margin = 2.0 * gamma * float(np.abs(diagonal - estimate).sum() + np.abs(diagonal).max())
-    for factor in (2.0, 16.0, 1e3, 1e6):
+    size = float(np.abs(diagonal - estimate).sum() + np.abs(diagonal).max() + abs(estimate))
+    margin = (n + 4) * np.finfo(float).eps * size
+    for factor in (4.0, 32.0, 1e3, 1e6):
         s = estimate - factor * margin
-        A[np.diag_indices(n)] = diagonal - (s + margin)
-        try:
-            scipy.linalg.cholesky(A, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            continue
-        return float(s)
+        A[np.diag_indices(n)] = diagonal - s
+        if proved_psd(A):
+            return float(s - margin)  # the margin pays for the rounding of `diagonal - s`
     return None

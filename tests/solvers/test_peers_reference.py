@@ -1,0 +1,158 @@
+"""The paper's peers against brute force, and against the authors' stored results.
+
+Mean error per data set on the paper's splits (normalised Laplacian, full graph). GLR-box and SDcut
+are to be within 1 point of the authors' columns, BCR and SNS in the authors' variant within 3, with
+the better of x and -x on the hidden labels taken as they did; that choice exists in this file only.
+
+All 34 cells per column were measured once. BCR differs from the authors in 1 cell (by 0.3), GLR-box
+in 2 (0.06 and 1.6), SNS, which is random, by at most 2.3 in all but one. Here a part of the data
+sets is run, so that the test stays short.
+
+What cannot be met, and why: colon-cancer with min-max has 2,000 features in [0, 1], so its weights
+range from 1e-231 to 1e-36 (median 1e-106 in the first run) and the normalised graph is nearly a
+matching. There the authors' answer hangs on the tolerance of their solver (their box relaxation and
+their closed form of the same problem differ by 2.3 points), and near-optimal points are many:
+over the seeds 0 to 7 the objective of SNS moves by 4e-7 of its value and the error between 41.3 and
+44.5 percent, where the authors have 40.3. The cell has 310 test labels in all, 1 point is 3 of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdpa
+from gdpa.datasets import load
+from gdpa.errors import ConvergenceWarning, DegenerateProblemWarning
+from gdpa.experiments.protocol import (
+    error_percent,
+    paper_denominator,
+    paper_problems,
+)
+
+PEERS = {
+    "sdcut": {},
+    "bcr": {},
+    "sns": {},
+    "glr-box": {},
+    "spectral": {},
+    "bcr (authors)": {"variant": "authors"},
+    "sns (authors)": {"variant": "authors"},
+}
+
+
+def best_objective(problem) -> float:
+    """Smallest objective over all labellings, all at once."""
+    form = problem.reduced()
+    free = [i for i in range(form.P.shape[0]) if i != form.apex]
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(free))))
+    X = np.ones((len(signs), form.P.shape[0]))
+    X[:, free] = signs
+    return float((form.constant - np.einsum("ij,ij->i", X @ form.P.toarray(), X)).min())
+
+
+def check_against(problem, best: float, method: str, options: dict) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", DegenerateProblemWarning)
+        solution = gdpa.solve(problem, method, **options)
+    slack = 1e-9 * (1.0 + abs(best))
+    assert solution.objective >= best - slack
+    assert solution.lower_bound <= best + slack
+    if solution.bound_status == "certified":
+        assert solution.lower_bound <= best + 1e-12 * abs(best)
+    assert np.isfinite(solution.scores).all()
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10_000),
+    free=st.integers(1, 14),
+    known=st.integers(1, 5),
+    laplacian=st.sampled_from(["combinatorial", "normalized"]),
+    bias=st.booleans(),
+)
+def test_bounds_and_objectives_against_brute_force(seed, free, known, laplacian, bias):
+    rng = np.random.default_rng(seed)
+    n = free + known
+    W = np.triu(rng.uniform(0.0, 1.0, (n, n)) * (rng.random((n, n)) < 0.5), 1)
+    W += np.diag(np.full(n - 1, 0.01), 1)
+    labels = rng.permutation(np.r_[np.resize([1, -1], known), np.zeros(free, dtype=int)])
+    evidence = rng.normal(size=n) if bias else None
+    problem = gdpa.GraphProblem(W + W.T, labels, bias=evidence, laplacian=laplacian)
+    best = best_objective(problem)
+    for name, options in PEERS.items():
+        check_against(problem, best, name.split()[0], options)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 14), sparse=st.booleans())
+def test_signed_forms_against_brute_force(seed, n, sparse):
+    rng = np.random.default_rng(seed)
+    P = np.triu(rng.normal(size=(n, n)))
+    if sparse:
+        P *= rng.random((n, n)) < 0.4
+    form = gdpa.BinaryQuadratic(P + P.T, anchor=int(rng.integers(n)))
+    best = best_objective(form)
+    for method in ("sns", "spectral"):
+        check_against(form, best, method, {})
+
+
+@pytest.mark.parametrize("method", ["sdcut", "bcr", "glr-box"])
+def test_methods_for_graphs_refuse_a_quadratic_form_and_name_others(method):
+    form = gdpa.BinaryQuadratic([[0, 1, -1], [1, 0, 1], [-1, 1, 0]])
+    with pytest.raises(gdpa.errors.UnsupportedProblemError, match=r"sns.*spectral"):
+        gdpa.solve(form, method)
+
+
+TINY = ("sonar", "liver-disorders", "planning", "colon-cancer")
+SMALL = (*TINY, "WDBC", "voting", "heart")
+RUNS = {
+    # column of the authors -> method, options, largest difference in points, data sets
+    "GLR-box": ("glr-box", {}, 1.0, (*SMALL, "haberman", "monk1", "fourclass")),
+    "SDcut": ("sdcut", {}, 1.0, TINY),
+    "BCR": ("bcr", {"variant": "authors"}, 3.0, SMALL),
+    "SNS": ("sns", {"variant": "authors"}, 3.0, SMALL),
+}
+# Cells that are not met, with the difference measured.
+EXCEPTIONS = {
+    ("GLR-box", "min-max", "colon-cancer"): 1.7,
+    ("SNS", "min-max", "colon-cancer"): 5.0,
+}
+
+
+def published(folder, rescaling: str, column: str) -> dict[str, float]:
+    with open(folder / f"table2-{rescaling}-error-percent.csv", newline="") as file:
+        return {row["dataset"]: float(row[column]) for row in csv.DictReader(file)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rescaling", ["min-max", "standardization"])
+@pytest.mark.parametrize("column", list(RUNS))
+def test_errors_of_the_authors_columns(column, rescaling, shared_datasets, shared_reference):
+    method, options, points, names = RUNS[column]
+    reference = published(shared_reference, rescaling, column)
+    differences = {}
+    for name in names:
+        dataset = load(name, data_home=shared_datasets, download=False)
+        counts = []
+        for run in paper_problems(dataset, rescaling):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                labels = gdpa.solve(run.problem(), method, **options).labels
+            errors = run.errors(labels)
+            # The authors' sign oracle, for the two methods that they reported with it.
+            if options.get("variant") == "authors":
+                errors = min(errors, run.n_unlabeled - errors)
+            counts.append(errors)
+        error = error_percent(counts, paper_denominator(dataset, rescaling))
+        differences[name] = error - reference[name]
+    allowed = {name: EXCEPTIONS.get((column, rescaling, name), points) for name in names}
+    missed = {n: round(d, 3) for n, d in differences.items() if abs(d) > allowed[n]}
+    assert not missed
