@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -207,3 +208,14 @@ def test_killed_fetch_resumes(site, toy, tmp_path):
     (folder / "toy.data.part").write_bytes(text[:777])
     np.testing.assert_array_equal(load("toy", data_home=tmp_path).X, X)
     assert site.requests == [("toy.data", "bytes=777-")]
+
+
+def test_several_fetches_at_once_download_once(site, toy, tmp_path):
+    pytest.importorskip("fcntl")
+    _, X, y = toy([Source((site.url("toy.data"),), "table")], n=600)
+    site.files["toy.data"] = as_table(X, y)
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(lambda _: fetch("toy", data_home=tmp_path), range(8)))
+    assert set(paths) == {tmp_path / "toy.csv"}
+    assert site.requests == [("toy.data", None)]
+    np.testing.assert_array_equal(load("toy", data_home=tmp_path).X, X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -173,6 +174,16 @@ def fetch(
         write_csv(path, *_from_sklearn(entry))
         return path
     _check_writable(home)
+    with _lock(home / f".{entry.card.name}.lock"):
+        arrived = cached_file(entry.card.name, home)
+        if arrived is not None and not force:  # another process fetched it meanwhile
+            return arrived
+        return _fetch_from_homes(entry, home, path, timeout, progress)
+
+
+def _fetch_from_homes(
+    entry: Entry, home: Path, path: Path, timeout: float, progress: Progress | None
+) -> Path:
     reasons = []
     for source in entry.sources:
         folder = home / "raw" / entry.card.name / source.format
@@ -190,6 +201,22 @@ def fetch(
         + "\n"
         + _by_hand(entry, home)
     )
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Let one process at a time fetch a set: two that append to one file would spoil it."""
+    try:
+        import fcntl
+    except ImportError:  # no such lock on this system; the checksum still guards the result
+        yield
+        return
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _home(path: str | os.PathLike[str] | None) -> Path:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..datasets import Dataset
+from ..datasets import Dataset, list_datasets
 from ..errors import nearest_name
 from ..graph.rescale import Rescaler, rescale_minmax, varying_columns
 from ..problem import GraphProblem
@@ -44,25 +44,7 @@ FloatArray = NDArray[np.float64]
 SignArray = NDArray[np.int8]
 IndexArray = NDArray[np.intp]
 
-PAPER_DATASETS = (
-    "australian",
-    "breast-cancer",
-    "diabetes",
-    "fourclass",
-    "german",
-    "haberman",
-    "heart",
-    "ILPD",
-    "liver-disorders",
-    "monk1",
-    "pima",
-    "planning",
-    "voting",
-    "WDBC",
-    "sonar",
-    "madelon",
-    "colon-cancer",
-)
+PAPER_DATASETS = tuple(name for name in list_datasets() if name != "cod-rna")
 RESCALINGS = ("min-max", "standardization")
 N_SPLITS = 10
 COD_RNA_SIZES = (4, 14, 48, 95, 488, 970, 4891, 9766, 24432)
