@@ -42,7 +42,8 @@ def laplacian_parts(
     """
     if kind not in LAPLACIANS:
         raise ValueError(f"laplacian={kind!r} is not known; {nearest_name(kind, list(LAPLACIANS))}")
-    d = degrees(W)
+    with np.errstate(over="ignore"):
+        d = degrees(W)
     if not np.isfinite(d).all():
         node = int(np.flatnonzero(~np.isfinite(d))[0])
         raise ValueError(

@@ -38,7 +38,7 @@ KD_TREE_FEATURES = 10
 # Up to this many points exact search takes a few seconds at most, and is preferred: by products of
 # whole blocks, and by KD-tree. In very few dimensions the tree is the fastest at any size.
 EXACT_POINTS_BRUTE = 20_000
-EXACT_POINTS_TREE = 100_000
+EXACT_POINTS_TREE = 50_000
 ALWAYS_TREE_FEATURES = 4
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
@@ -118,7 +118,7 @@ def choose_algorithm(
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
         "approximate" is faiss' inverted file; without faiss a KD-tree with a tolerance up to 10
-        features and exhaustive search beyond. "auto" is exact up to 100,000 points (20,000 with
+        features and exhaustive search beyond. "auto" is exact up to 50,000 points (20,000 with
         more than 10 features; any number with up to 4 features), else approximate.
 
     Returns

@@ -83,11 +83,9 @@ class Rescaler:
             return cls(kind, np.ones(d, dtype=bool), np.zeros(d), np.ones(d), False)
         A = _dense(A, kind)
         low, high = A.min(axis=0).astype(np.float64), A.max(axis=0).astype(np.float64)
-        if kind == "min-max":
-            shift, scale = low, high - low
-        else:
-            shift, scale = _mean_std(A)
-        varies = (high > low) & (scale > 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift, scale = (low, high - low) if kind == "min-max" else _mean_std(A)
+        varies = (high > low) & ~(scale == 0)
         columns = varies if varies.any() else np.ones(d, dtype=bool)
         if not varies.any():
             scale = np.ones(d)

@@ -209,7 +209,7 @@ class InvertedFile:
         # Unit spread: single precision would overflow on features beyond 1e19.
         self.unit = float(np.sqrt(spread / d)) or 1.0
         # Measured: in few dimensions scanning costs more than choosing cells, so there are more.
-        n_cells = max(1, int((2 if d <= 16 else 1) * np.sqrt(n)))
+        n_cells = max(1, int((3 if d <= 16 else 2) * np.sqrt(n)))
         with _FaissThreads(self.faiss, 1):
             # The index only points to its quantizer, which must live as long.
             self.quantizer = self.faiss.IndexFlatL2(d)

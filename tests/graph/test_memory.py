@@ -1,0 +1,81 @@
+"""Estimates are checked before work starts."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from gdpa.graph import (
+    FullGraphOperator,
+    NeighborIndex,
+    available_memory,
+    check_memory,
+    full_graph,
+    memory,
+    neighbor_graph,
+)
+
+
+@pytest.fixture
+def one_megabyte(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
+
+
+def test_available_memory_is_a_plausible_number():
+    assert 10**7 < available_memory() <= sys.maxsize
+
+
+def test_the_least_of_system_and_container_counts(monkeypatch, tmp_path):
+    meminfo, limit, usage = (tmp_path / name for name in ("meminfo", "limit", "usage"))
+    meminfo.write_text("MemTotal: 99 kB\nMemAvailable:   5000 kB\n")
+    monkeypatch.setattr(memory, "_MEMINFO", meminfo)
+    monkeypatch.setattr(memory, "_CGROUPS", ((limit, usage),))
+    assert available_memory() == 5000 * 1024
+    limit.write_text("max\n")
+    usage.write_text("1000\n")
+    assert available_memory() == 5000 * 1024
+    limit.write_text("4000\n")
+    assert available_memory() == 3000
+    usage.write_text("9000\n")
+    assert available_memory() == 0
+
+
+def test_an_unknown_limit_refuses_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_system_memory", lambda: None)
+    monkeypatch.setattr(memory, "_CGROUPS", ())
+    assert available_memory() == sys.maxsize
+
+
+def test_message_names_need_and_supply(one_megabyte):
+    check_memory(8e5, "a thing", "shrink it")
+    with pytest.raises(MemoryError, match=r"a thing needs about 0.002 GB and 0.001 GB.*shrink it"):
+        check_memory(2e6, "a thing", "shrink it")
+
+
+def test_full_graph_is_refused_with_advice(one_megabyte):
+    with pytest.raises(MemoryError, match=r"full graph of 1000 nodes.*neighbor_graph"):
+        full_graph(np.zeros((1000, 1)))
+
+
+def test_full_graph_that_would_not_fit_is_an_operator(one_megabyte):
+    X = np.random.default_rng(0).normal(size=(1000, 1))
+    assert FullGraphOperator(X).matvec(np.ones(1000)).shape == (1000,)
+
+
+def test_neighbor_graph_is_refused_before_the_search(one_megabyte, monkeypatch):
+    monkeypatch.setattr(NeighborIndex, "neighbors", None)
+    with pytest.raises(MemoryError, match=r"graph of 10000 nodes with 10 neighbours"):
+        neighbor_graph(np.zeros((10_000, 2)), 10)
+
+
+def test_search_structure_is_refused(one_megabyte):
+    with pytest.raises(MemoryError, match=r"kd-tree search of 100000 points with 5 features"):
+        NeighborIndex(np.zeros((100_000, 5)), algorithm="exact")
+
+
+def test_answer_is_refused(one_megabyte):
+    index = NeighborIndex(np.arange(3000.0)[:, None])
+    with pytest.raises(MemoryError, match="2000 neighbours of 3000 points"):
+        index.neighbors(2000)

@@ -1,0 +1,97 @@
+"""Graphs written and read back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gdpa.graph import load_graph, save_graph
+from gdpa.graph.adjacency import csr_from_parts
+
+
+@pytest.fixture
+def W(random_graph):
+    return random_graph(20, 0)
+
+
+def same(A, B):
+    return all(np.array_equal(getattr(A, p), getattr(B, p)) for p in ("data", "indices", "indptr"))
+
+
+@pytest.mark.parametrize("name", ["graph.npz", "folder", "deep/folder"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_round_trip(tmp_path, W, name, dtype):
+    A = W.astype(dtype)
+    B = load_graph(save_graph(tmp_path / name, A))
+    assert isinstance(B, sp.csr_array)
+    assert B.dtype == dtype
+    assert B.shape == A.shape
+    assert same(A, B)
+
+
+def test_memory_mapped(tmp_path, W):
+    path = save_graph(tmp_path / "graph", W)
+    B = load_graph(path, mmap=True)
+    assert isinstance(B.data, np.memmap)
+    assert not B.data.flags.writeable
+    assert np.allclose(B @ np.ones(20), W @ np.ones(20))
+    # The folder may be overwritten while the old graph is in use.
+    save_graph(path, 2 * W)
+    assert np.array_equal(B.data, W.data)
+    assert np.array_equal(load_graph(path).data, 2 * W.data)
+
+
+@pytest.mark.parametrize("name", ["graph.npz", "folder"])
+def test_wide_indices_stay_wide(tmp_path, W, name):
+    A = csr_from_parts(W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64), W.shape)
+    assert load_graph(save_graph(tmp_path / name, A)).indices.dtype == np.int64
+
+
+def test_nothing_is_pickled(tmp_path):
+    np.savez(tmp_path / "bad.npz", data=np.array([{}], dtype=object), indices=[0], indptr=[0, 1])
+    with pytest.raises(ValueError, match="not a saved graph"):
+        load_graph(tmp_path / "bad.npz")
+
+
+def test_bad_places_are_refused(tmp_path, W):
+    with pytest.raises(ValueError, match="does not exist"):
+        load_graph(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="not a complete saved graph"):
+        load_graph(tmp_path)
+    with pytest.raises(ValueError, match="mmap=True needs a folder"):
+        load_graph(save_graph(tmp_path / "a.npz", W), mmap=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="is a file"):
+        save_graph(tmp_path / "file", W)
+    with pytest.raises(ValueError, match="not a saved graph"):
+        load_graph(tmp_path / "file")
+    with pytest.raises(ValueError, match="square"):
+        save_graph(tmp_path / "b.npz", np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="real"):
+        save_graph(tmp_path / "b.npz", np.array([[1j]]))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("indices", np.array([99], dtype=np.int32)),
+        ("indices", np.full(2, 50, dtype=np.int32)),
+        ("indptr", np.zeros(3, dtype=np.int32)),
+        ("data", np.zeros((2, 2))),
+    ],
+)
+def test_damaged_parts_are_refused(tmp_path, part, value):
+    path = save_graph(tmp_path / "graph", np.array([[0.0, 1.0], [1.0, 0.0]]))
+    np.save(path / f"{part}.npy", value)
+    with pytest.raises(ValueError, match="do not fit together"):
+        load_graph(path)
+
+
+def test_other_formats_are_refused(tmp_path, W):
+    path = save_graph(tmp_path / "graph", W)
+    (path / "graph.json").write_text(json.dumps({"format": 2, "shape": [20, 20]}))
+    with pytest.raises(ValueError, match="format 2; 1 can be read"):
+        load_graph(path)
