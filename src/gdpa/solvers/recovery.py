@@ -136,6 +136,7 @@ def linear_recovery(
     tol: float = 1e-6,
     max_iter: int | None = None,
     preconditioner: Any = "jacobi",
+    callback: Any = None,
     **system: Any,
 ) -> Recovery:
     """Solve for the scores of all nodes and all classes.
@@ -152,6 +153,8 @@ def linear_recovery(
         Most iterations of CG.
     preconditioner : str or callable, default="jacobi"
         As in :func:`gdpa.linalg.solve_spd`.
+    callback : callable, optional
+        Told about each iteration of the linear solver; returning True stops it.
     **system
         `label_weight`, `self_loop`, `bias`, `bias_weight` of :func:`recovery_system`.
 
