@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
 from .operand import Operand
+from .two_level import coarse_space
 
 __all__ = ["PRECONDITIONERS", "Preconditioner", "jacobi", "make_preconditioner"]
 
 Preconditioner = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-PRECONDITIONERS = ("jacobi", "amg")
+PRECONDITIONERS = ("auto", "jacobi", "two-level", "amg")
 
 
 def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
@@ -72,13 +73,44 @@ def _amg(A: sp.csr_array) -> Preconditioner:
     return apply
 
 
+def two_level(A: sp.csr_array, diagonal: NDArray[np.float64]) -> Preconditioner:
+    """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`); Jacobi if that fails.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Positive semi-definite matrix.
+    diagonal : ndarray of shape (n,)
+        Its diagonal.
+
+    Returns
+    -------
+    callable
+        The approximate inverse.
+    """
+    smooth = jacobi(diagonal)
+    coarse = coarse_space(A)
+    inverse = coarse.definite_inverse()
+    if inverse is None:
+        return smooth
+    Z, Zt = coarse.Z, coarse.Z.T
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = Z @ (inverse @ (Zt @ R))
+        out += smooth(R)
+        return np.asarray(out)
+
+    return apply
+
+
 def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
     """Build what the argument `preconditioner` of the solvers asks for.
 
     Parameters
     ----------
     spec : None, str, callable or LinearOperator
-        None; a name of :data:`PRECONDITIONERS`; or something that maps residuals to corrections.
+        None; a name of :data:`PRECONDITIONERS` ("auto" here means "jacobi": the solvers decide when
+        to go further); or something that maps residuals to corrections.
     operand : Operand
         The matrix.
 
@@ -92,11 +124,13 @@ def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
         if spec not in PRECONDITIONERS:
             hint = nearest_name(spec, list(PRECONDITIONERS))
             raise ValueError(f"preconditioner={spec!r} is not known. {hint}")
-        if spec == "jacobi":
-            diagonal = operand.diagonal()
+        diagonal = operand.diagonal()
+        if spec in ("auto", "jacobi"):
             return None if diagonal is None else jacobi(diagonal)
         if operand.kind == "operator":
             raise ValueError(f"preconditioner={spec!r} needs a matrix, not a LinearOperator")
+        if spec == "two-level" and diagonal is not None:
+            return two_level(sp.csr_array(operand.matrix), diagonal)
         return _amg(sp.csr_array(operand.matrix))
     if hasattr(spec, "matmat"):
         return lambda R: np.asarray(spec @ R, dtype=np.float64)

@@ -62,7 +62,7 @@ def solve_spd(
     x0: Any = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
-    preconditioner: Any = "jacobi",
+    preconditioner: Any = "auto",
     dense_below: int = 500,
     stable_after: int | None = None,
     stable_tol: float = 1e-2,
@@ -88,9 +88,11 @@ def solve_spd(
         Relative residual to be reached by every column (see :class:`SPDResult`).
     max_iter : int, optional
         Most iterations. Ten times the number of unknowns, at most 10,000, by default.
-    preconditioner : None, str, callable or LinearOperator, default="jacobi"
-        "jacobi", "amg" (extra ``amg``) or an approximate inverse of `A` of one's own, symmetric
-        positive definite. None is the same as "jacobi", because of the scaling.
+    preconditioner : None, str, callable or LinearOperator, default="auto"
+        "jacobi"; "two-level" (Jacobi and a coarse system, :mod:`gdpa.linalg.two_level`); "auto",
+        the second where the first would take many iterations; "amg" (extra ``amg``); or an
+        approximate inverse of `A` of one's own, symmetric positive definite. None is the same as
+        "jacobi", because of the scaling.
     dense_below : int, default=500
         Systems with fewer unknowns are factorised.
     stable_after : int, optional
@@ -133,7 +135,7 @@ def solve_spd(
         y, method = _dense(system)
         iterations, why = 0, "factorised"
     else:
-        M = _scaled_preconditioner(preconditioner, operand, system)
+        M = _scaled_preconditioner(preconditioner, operand, system, tol)
         rule = _Stop(tol, limit, stable_after, stable_tol, callback)
         y, iterations, why = _conjugate_gradients(system, system.scaled(start), M, rule)
         method = "cg"
@@ -169,41 +171,57 @@ class _Scaled:
             )
         # A zero on the diagonal of a semi-definite matrix means a zero row: no unknown there.
         self.dead = diagonal == 0
-        with np.errstate(divide="ignore"):
-            self.s = np.where(self.dead, 0.0, 1.0 / np.sqrt(diagonal))
+        self.s: NDArray[np.float64] | None = None
+        if (diagonal != 1.0).any():
+            with np.errstate(divide="ignore"):
+                self.s = np.where(self.dead, 0.0, 1.0 / np.sqrt(diagonal))
         self.operand = operand
         self.inconsistent = rhs[self.dead].any(axis=0)
-        # Mantissas and exponents apart: s times the right-hand side may leave the range of floats
-        # on the way to values that do not.
-        mantissa, power = np.frexp(rhs)
-        s_mantissa, s_power = np.frexp(self.s[:, None])
-        mantissa = mantissa * s_mantissa
-        power = np.where(mantissa == 0, np.iinfo(np.int32).min // 2, power + s_power)
-        top = power.max(axis=0, initial=np.iinfo(np.int32).min // 2)
-        self.exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
-        self.b = np.ldexp(mantissa, np.maximum(power - self.exponent, -1100))
+        self.b, self.exponent = self._normalised(rhs)
         self.b_norm = np.linalg.norm(self.b, axis=0)
+
+    def _normalised(
+        self, rhs: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """``S rhs`` as columns of ordinary size and their powers of two."""
+        mantissa, power = np.frexp(rhs)
+        if self.s is not None:
+            # Mantissas and exponents apart: s times the right-hand side may leave the range of
+            # floats on the way to values that do not.
+            s_mantissa, s_power = np.frexp(self.s[:, None])
+            mantissa = mantissa * s_mantissa
+            power = power + s_power
+        lowest = np.iinfo(np.int32).min // 2
+        power = np.where(mantissa == 0, lowest, power)
+        top = power.max(axis=0, initial=lowest)
+        exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
+        return np.ldexp(mantissa, np.maximum(power - exponent, -1100)), exponent
 
     def dot(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """``S A S Y``."""
-        s = self.s[:, None]
-        out = self.operand.dot(s * Y)
-        out *= s
+        out = self.operand.dot(self.times_s(Y))
+        if self.s is not None:
+            out *= self.s[:, None]
         return out
+
+    def times_s(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``S Y``, or `Y` itself where S is the identity."""
+        return Y if self.s is None else self.s[:, None] * Y
 
     def scaled(self, X: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """Given unknowns in scaled variables."""
         if X is None:
             return None
         with np.errstate(divide="ignore", over="ignore"):
-            inverse = np.where(self.dead, 0.0, 1.0 / self.s)
-            Y = inverse[:, None] * np.ldexp(X, -self.exponent)
+            Y = np.ldexp(X, -self.exponent)
+            if self.s is not None:
+                Y *= np.where(self.dead, 0.0, 1.0 / self.s)[:, None]
         return np.where(np.isfinite(Y), Y, 0.0)
 
     def unscaled(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solution in the caller's variables (overflow to the largest number)."""
         with np.errstate(over="ignore"):
-            X = np.ldexp(self.s[:, None] * Y, self.exponent)
+            X = np.ldexp(self.times_s(Y), self.exponent)
         return np.asarray(np.nan_to_num(X))
 
     def checked(self, Y: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -219,25 +237,53 @@ class _Scaled:
         return Y, float(relative.max(initial=0.0))
 
 
-def _scaled_preconditioner(spec: Any, operand: Operand, system: _Scaled) -> Preconditioner | None:
+def _scaled_preconditioner(
+    spec: Any, operand: Operand, system: _Scaled, tol: float
+) -> Preconditioner | None:
+    """Approximate inverse in the scaled variables; None for Jacobi, which the scaling is."""
+    if isinstance(spec, str) and spec == "auto":
+        spec = "two-level" if _is_slow(operand, system, tol) else "jacobi"
     if spec is None or (isinstance(spec, str) and spec == "jacobi"):
-        return None  # unit diagonal: Jacobi is built in
-    M = make_preconditioner(spec, operand)
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        M = make_preconditioner(spec, operand)
     if M is None:
         return None
+    if system.s is None:
+        return M
     with np.errstate(divide="ignore"):
         inverse = np.where(system.dead, 0.0, 1.0 / system.s)[:, None]
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        return inverse * M(inverse * R)
+        out = M(inverse * R)
+        out *= inverse
+        return out
 
     return apply
 
 
+def _is_slow(operand: Operand, system: _Scaled, tol: float) -> bool:
+    """Whether Jacobi will take so many iterations that the set-up of a coarse system pays.
+
+    The constant vector bounds the smallest eigenvalue of the scaled matrix from above by
+    ``1'A1 / trace(A)``, which gives a number of iterations by the Chebyshev bound.
+    """
+    diagonal = operand.diagonal()
+    if operand.kind != "sparse" or diagonal is None or operand.n < 2000:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        excess = float(operand.dot(np.ones(operand.n)).sum() / diagonal.sum())
+    if not np.isfinite(excess):
+        return False
+    needed = 0.5 * np.sqrt(2.0 / max(excess, 1e-12)) * np.log(2.0 / tol)
+    return bool(needed * system.b.shape[1] > 45)
+
+
 def _dense(system: _Scaled) -> tuple[NDArray[np.float64], str]:
     """Cholesky; the pseudo-inverse where the matrix is numerically singular."""
-    s = system.s
-    C = (s[:, None] * system.operand.toarray()) * s
+    C = system.operand.toarray().copy()
+    if system.s is not None:
+        C = (system.s[:, None] * C) * system.s
     n = C.shape[0]
     C[system.dead, system.dead] = 1.0
     try:
@@ -318,6 +364,7 @@ def _cg_round(
     P = R if M is None else M(R)
     P = P.copy()
     rho = _column_dot(R, P)
+    step = np.empty_like(P)  # big temporaries cost as much as the arithmetic
     labels, stable, broke = None, 0, False
     while active.size:
         if iterations >= rule.limit:
@@ -328,10 +375,11 @@ def _cg_round(
         good = (curvature > 0) & (rho > 0) & np.isfinite(curvature)
         alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=good)
         broke = broke or not good.all()
+        np.multiply(P, alpha, out=step)
         if active.size == Y.shape[1]:
-            Y += alpha * P
+            Y += step
         else:
-            Y[:, active] += alpha * P
+            Y[:, active] += step
         Q *= alpha
         R -= Q
         norms = np.sqrt(_column_dot(R, R))
@@ -351,6 +399,7 @@ def _cg_round(
             break
         if not stay.all():
             active, target = active[stay], target[stay]
+            step = np.empty((step.shape[0], active.size))
             R, P, rho = (
                 np.ascontiguousarray(R[:, stay]),
                 np.ascontiguousarray(P[:, stay]),

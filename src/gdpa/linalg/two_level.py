@@ -1,0 +1,161 @@
+"""Coarse correction: a second, small system that carries what Jacobi is slow at.
+
+On a graph with few labels the slow modes of the iteration are those that hardly change from a node
+to its neighbours. They are represented well by functions that are constant (or a multiple of a
+given vector c) on each of some hundred patches of the graph, Z. The preconditioner is additive,
+
+    M = diag(A)^-1 + Z (Z' A Z)^-1 Z',
+
+so that it needs no product with A, and costs little beside one. Patches are the breadth-first
+neighbourhoods of random seeds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.sparse.csgraph import breadth_first_order
+
+__all__ = ["CoarseSpace", "coarse_space", "patches"]
+
+
+def patches(A: sp.csr_array, count: int, *, random_state: int = 0) -> NDArray[np.int32]:
+    """Assign each node to the nearest (in hops) of `count` random seeds.
+
+    Nodes that no seed reaches are left with patch 0.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Symmetric matrix; its stored entries are the edges.
+    count : int
+        Number of seeds, at most n.
+    random_state : int, default=0
+        Seed of the choice.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n,)
+        Patch of each node.
+    """
+    n = A.shape[0]
+    rng = np.random.default_rng(random_state)
+    seeds = np.sort(rng.choice(n, count, replace=False)).astype(A.indices.dtype)
+    # One more node, with edges to all seeds, makes one search of the many.
+    indptr = np.append(A.indptr, A.indptr.dtype.type(A.indptr[-1] + count))
+    indices = np.concatenate([A.indices, seeds])
+    graph = sp.csr_array((np.ones(indices.size), indices, indptr), shape=(n + 1, n + 1))
+    parent = breadth_first_order(graph, n, directed=True)[1][:n].copy()
+    parent[parent < 0] = seeds[0]
+    parent[seeds] = seeds
+    while True:  # doubles the jump each time: as many rounds as the depth has binary digits
+        further = parent[parent]
+        if np.array_equal(further, parent):
+            break
+        parent = further
+    number = np.zeros(n, dtype=np.int32)
+    number[seeds] = np.arange(count, dtype=np.int32)
+    return np.asarray(number[parent])
+
+
+class CoarseSpace:
+    """The patches of a matrix with the small matrix ``Z' A Z``, for columns of Z of unit length.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        The matrix.
+    patch : ndarray of int of shape (n,)
+        Patch of each node.
+    count : int
+        Number of patches.
+    vector : ndarray of shape (n,), optional
+        What varies within a patch; constant by default.
+    """
+
+    def __init__(
+        self,
+        A: sp.csr_array,
+        patch: NDArray[np.int32],
+        count: int,
+        vector: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.count = count
+        entries = np.diff(A.indptr)
+        data = A.data
+        if vector is not None:
+            data = data * vector[A.indices]
+            data *= np.repeat(vector, entries)
+        # 32-bit keys where they fit: the pass over all entries is the cost of it.
+        first = patch * count if count * count < 2**31 else patch.astype(np.int64) * count
+        keys = np.repeat(first, entries)
+        keys = keys + patch[A.indices]
+        small = np.bincount(keys, weights=data, minlength=count * count).reshape(count, count)
+        square = np.ones(A.shape[0]) if vector is None else vector * vector
+        length = np.sqrt(np.bincount(patch, weights=square, minlength=count))
+        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+        self.matrix = inverse[:, None] * ((small + small.T) / 2) * inverse
+        values = inverse[patch] if vector is None else vector * inverse[patch]
+        n = A.shape[0]
+        self.Z = sp.csr_array(
+            (values, patch, np.arange(n + 1, dtype=np.int32)), shape=(n, count), copy=False
+        )
+
+    def definite_inverse(self) -> NDArray[np.float64] | None:
+        """Inverse of a positive (semi-)definite small matrix; None if it is not one."""
+        if not np.isfinite(self.matrix).all():
+            return None
+        values, vectors = linalg.eigh(self.matrix)
+        top = float(values[-1])
+        if top <= 0 or values[0] < -1e-8 * top:
+            return None
+        keep = values > 1e-10 * top
+        V = vectors[:, keep]
+        return np.asarray((V / values[keep]) @ V.T)
+
+    def gap_inverse(self) -> NDArray[np.float64] | None:
+        """``sum u u' / (mu - mu_1)`` over the small eigenpairs: corrections to an eigenvector."""
+        if not np.isfinite(self.matrix).all() or self.count < 2:
+            return None
+        values, vectors = linalg.eigh(self.matrix)
+        gaps = values - values[0]
+        if gaps[-1] <= 0:
+            return None
+        # The first one is what is being iterated, any weight will do; repeated ones get a bound.
+        weights = 1.0 / np.maximum(gaps, max(gaps[1], 1e-6 * gaps[-1]))
+        return np.asarray((vectors * weights) @ vectors.T)
+
+
+def coarse_space(
+    A: sp.csr_array,
+    *,
+    vector: NDArray[np.float64] | None = None,
+    patch: NDArray[np.int32] | None = None,
+    count: int | None = None,
+) -> CoarseSpace:
+    """Build patches and small matrix.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        The matrix.
+    vector : ndarray of shape (n,), optional
+        What varies within a patch.
+    patch : ndarray, optional
+        Patches, if they are known.
+    count : int, optional
+        Number of patches; by default such that the small system costs less than a product with
+        `A`, at most 256.
+
+    Returns
+    -------
+    CoarseSpace
+    """
+    if count is None:
+        count = int(np.clip(np.sqrt(A.nnz) / 8, 16, 256))
+    count = min(count, A.shape[0])
+    if patch is None:
+        patch = patches(A, count)
+    return CoarseSpace(A, patch, count, vector)
