@@ -130,7 +130,8 @@ def test_fold_counts_are_the_papers():
 def test_sets_are_those_of_the_authors_table(shared_reference, rescaling):
     path = shared_reference / f"table2-{rescaling}-error-percent.csv"
     with path.open(newline="") as stream:
-        assert sorted(row["dataset"] for row in csv.DictReader(stream)) == sorted(PAPER_DATASETS)
+        rows = {row["dataset"] for row in csv.DictReader(stream)}
+    assert rows - {"MEAN"} == set(PAPER_DATASETS)  # the last row is the mean over sets
 
 
 # --- re-scaling and graph ------------------------------------------------------------------------
