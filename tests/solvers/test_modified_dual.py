@@ -119,6 +119,16 @@ def test_evidence_alone_orients_by_the_apex(random_graph, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("factor", [2.0**-40, 2.0**40])
+def test_scale_of_the_weights_does_not_matter(random_graph, method, factor):
+    problem = make_problem(random_graph, 12, 7)
+    scaled = gdpa.GraphProblem(problem.W * factor, problem.labels)
+    one, other = gdpa.solve(problem, method), gdpa.solve(scaled, method)
+    assert other.scores == pytest.approx(one.scores, abs=1e-9)
+    assert other.dual.z / factor == pytest.approx(one.dual.z)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_early_stop_is_marked(random_graph, method):
     problem = make_problem(random_graph, 14, 6)
     with pytest.warns(ConvergenceWarning):

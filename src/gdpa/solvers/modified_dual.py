@@ -16,8 +16,10 @@ while they agree on the value. That is a property of (Dual'), not of the solvers
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from ..dual import build_H, dual_objective
@@ -25,7 +27,7 @@ from ..problem import GraphProblem
 from ..solution import DualVariables
 from .base import Outcome, Run, StopSolver
 from .conic import LMI, ConicResult
-from .sdr_form import proved_psd
+from .sdr_form import proved_shift
 
 __all__ = ["modified_dual_lmi", "solve_modified_dual"]
 
@@ -113,11 +115,16 @@ def solve_modified_dual(
     """
     n = problem.n_nodes
     with run.stage("solve"):
-        result = engine(modified_dual_lmi(problem))
+        lmi = modified_dual_lmi(problem)
+        # Conic solvers have absolute tolerances. A power of two, so that scaling is exact.
+        mean = float(problem.diagonal.mean()) + float(np.abs(problem.bias).mean())
+        scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
+        result = engine(replace(lmi, F0=lmi.F0 / scale))
+        x = result.x * scale
     converged, message = result.converged, f"{engine_name}: {result.status}"
-    a = np.maximum(result.x[n + 1 :], 0.0)
+    a = np.maximum(x[n + 1 :], 0.0)
     signs = problem.labels[problem.labeled].astype(np.float64)
-    dual = DualVariables(y=result.x[: n + 1], z=-signs * a)
+    dual = DualVariables(y=x[: n + 1], z=-signs * a)
     with run.stage("eigenvector"):
         H = np.asfortranarray(build_H(problem, dual).toarray())
         values, vectors = eigh(H, subset_by_index=[0, 0], check_finite=False)
@@ -127,7 +134,7 @@ def solve_modified_dual(
         side = float(problem.labels[first[0]] * v[first[0]]) if first.size else 0.0
         scores = (v if (side or float(v[-1])) >= 0 else -v)[:n]
     with run.stage("certify"):
-        dual, bound = _certified(problem, dual, H, float(values[0]))
+        dual, bound = _certified(problem, dual, H)
     value = dual_objective(problem, dual)
     try:
         run.report(dual_value=value, lowest_eigenvalue=float(values[0]))
@@ -146,24 +153,17 @@ def solve_modified_dual(
 
 
 def _certified(
-    problem: GraphProblem, dual: DualVariables, H: np.ndarray, lowest: float
+    problem: GraphProblem, dual: DualVariables, H: NDArray[np.float64]
 ) -> tuple[DualVariables, float]:
     """Raise y until H is provably positive semi-definite; the bound that follows."""
-    n = H.shape[0]
-    diagonal = H.ravel("K")[:: n + 1]
-    original = diagonal.copy()
-    margin = (n + 2) * _EPS * float(np.abs(original).sum())
-    shift = 0.0
-    for _ in range(12):
-        y = dual.y + shift
-        diagonal[:] = original + shift
-        if proved_psd(H):
-            proved = DualVariables(y=y, z=dual.z)
-            known = problem.labeled
-            fixed = 2.0 * float(problem.bias[known] @ problem.labels[known])
-            size = float(np.abs(y).sum() + 2.0 * np.abs(dual.z).sum()) + abs(fixed)
-            size += float(np.abs(problem.diagonal).sum())
-            bound = -dual_objective(problem, proved) - fixed - 8.0 * _EPS * (n + 2) * size
-            return proved, bound
-        shift = 2.0 * shift + margin if shift else max(-lowest, 0.0) + 4.0 * margin
-    return dual, -np.inf
+    shift = proved_shift(H)
+    if shift is None:
+        return dual, -np.inf
+    proved = DualVariables(y=dual.y + shift, z=dual.z)
+    known = problem.labeled
+    fixed = 2.0 * float(problem.bias[known] @ problem.labels[known])
+    # Rounding: of L_ii + y_i, and of the sums behind the bound.
+    size = float(np.abs(proved.y).sum() + 2.0 * np.abs(dual.z).sum()) + abs(fixed)
+    size += float(np.abs(problem.diagonal).sum()) + shift
+    slack = 8.0 * _EPS * (H.shape[0] + 2) * size
+    return proved, -dual_objective(problem, proved) - fixed - slack

@@ -31,6 +31,7 @@ __all__ = [
     "check_dense_size",
     "dense_form",
     "proved_psd",
+    "proved_shift",
     "reduced_size",
     "sdr_outcome",
     "with_unit_diagonal",
@@ -173,8 +174,39 @@ def proved_psd(A: FloatArray) -> bool:
     return bool(failed == 0)
 
 
+def proved_shift(A: FloatArray) -> float | None:
+    """Small shift d >= 0 for which ``A + d I`` is provably positive semi-definite.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric, nearly positive semi-definite, columns contiguous; its diagonal is raised by
+        the shift.
+
+    Returns
+    -------
+    float or None
+        0 where A needs none; None if no proof succeeded.
+    """
+    if proved_psd(A):
+        return 0.0
+    n = A.shape[0]
+    diagonal = A.ravel("K")[:: n + 1]
+    original = diagonal.copy()
+    lowest = float(eigh(A, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+    base = max(-lowest, 0.0)
+    margin = (n + 2) * _EPS * (float(np.abs(original).sum()) + n * base) + n * n * 1e-300
+    for _ in range(20):
+        margin *= 2.0
+        shift = float(base + margin)
+        diagonal[:] = original + shift
+        if proved_psd(A):
+            return shift
+    return None
+
+
 def certified_dual(P: FloatArray, s: FloatArray) -> FloatArray | None:
-    """Raise s by the least that makes ``diag(s) - P`` provably positive semi-definite.
+    """Raise s by little until ``diag(s) - P`` is provably positive semi-definite.
 
     Parameters
     ----------
@@ -188,22 +220,11 @@ def certified_dual(P: FloatArray, s: FloatArray) -> FloatArray | None:
     ndarray or None
         The feasible dual point; None if no proof succeeded.
     """
-    n = P.shape[0]
     A = np.asfortranarray(-P)
-    diagonal = A.ravel("K")[:: n + 1]
-    diagonal += s
-    if proved_psd(A):
-        return s
-    lowest = float(eigh(A, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
-    margin = (n + 2) * _EPS * float(np.abs(s).sum()) + n * n * 1e-300
-    shift = max(-lowest, 0.0) + 2.0 * margin
-    for _ in range(12):
-        raised = s + shift
-        diagonal[:] = raised
-        if proved_psd(A):
-            return np.asarray(raised)
-        shift = 2.0 * shift + margin
-    return None
+    A.ravel("K")[:: P.shape[0] + 1] += s
+    shift = proved_shift(A)
+    # The diagonal of A, not s + shift: it is the very number that the proof was about.
+    return None if shift is None else A.diagonal().copy()
 
 
 def with_unit_diagonal(X: FloatArray) -> FloatArray:
