@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -158,7 +160,7 @@ def test_unbalanced_graph_is_refused_with_an_odd_cycle():
         align(A)
     cycle = [int(node) for node in str(error.value).split("nodes ")[1].split(" has")[0].split("-")]
     assert cycle[0] == cycle[-1]
-    signs = [-np.sign(A[i, j]) for i, j in zip(cycle[:-1], cycle[1:], strict=True)]
+    signs = [-np.sign(A[i, j]) for i, j in pairwise(cycle)]
     assert np.prod(signs) == -1
 
 

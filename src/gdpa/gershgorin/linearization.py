@@ -130,7 +130,8 @@ def linearize(
         constraints: they hold at the result.
     update : {"dual", "eigenvector"}, default="dual"
         How the next LP is chosen. "dual" reaches the global optimum; "eigenvector" is the paper's
-        rule, which may stall above it (up to 20 % on the random test problems of this package).
+        rule, which stalls above it: by 2 % at the median and 49 % at most on the random test
+        problems of this package, and arbitrarily far from an unlucky theta0.
     tol : float, default=1e-9
         Relative tolerance of the objective.
     max_iter : int, default=200
@@ -248,7 +249,7 @@ def _find_start(
     zero = np.clip(np.zeros(family.n_parameters), box[:, 0], box[:, 1])
     if (family.weights(zero) >= 0).all():
         point = _Point.at(family, zero)
-        if point.lambda_min >= 0:
+        if point.lambda_min >= -64 * np.finfo(float).eps * _size(family, zero):
             return point, Blocks.from_scaling(family, point.v)
     size = max(_size(family, zero), float(np.abs(family.D.data).max(initial=0.0)))
     size = size or 1.0
@@ -343,13 +344,16 @@ class _Run:
             program = self._solve(blocks)
             if program is None:
                 break
+            before = np.inf if not self.history else self.objective
             self.theta, self.multipliers = program.theta, program.x
             diagonal = np.maximum(self.family.diagonal(program.theta), 0.0)
             i, j = self.family.i, self.family.j
             excess = np.maximum(program.y - 2 * np.sqrt(program.x[i] * program.x[j]), 0.0)
-            # A psd matrix has weights of at most sqrt(A_ii A_jj): what the excess can be worth.
-            violation = float(excess @ np.sqrt(diagonal[i] * diagonal[j]))
-            size = float(np.abs(self.c * program.theta).sum() + program.x @ diagonal)
+            # A psd matrix has weights of at most sqrt(A_ii A_jj): what the excess can be worth. The
+            # mean is added because a diagonal entry that is zero now need not stay so.
+            room = diagonal + (diagonal.mean() or 1.0)
+            violation = float(excess @ np.sqrt(room[i] * room[j]))
+            size = float(np.abs(self.c * program.theta).sum() + program.x @ room)
             stop = self._record(
                 objective=self.objective, violation=violation, blocks=int(blocks.edge.size)
             )
@@ -359,11 +363,25 @@ class _Run:
                 break
             if stop:
                 break
-            blocks = self._next_blocks(blocks, program, excess)
+            # Unused blocks are dropped only when that cannot lead round in a circle.
+            drop = before - self.objective > 1e-3 * self.tol * size
+            following = self._next_blocks(blocks, program, excess, drop=drop)
+            if following is None:
+                self.message = (
+                    f"stopped at the largest ratio of two entries of v, {LARGEST_RATIO:g}: the "
+                    "optimum seems to be approached without being attained"
+                )
+                break
+            blocks = following
         return blocks
 
-    def _next_blocks(self, blocks: Blocks, program: ProgramResult, excess: FloatArray) -> Blocks:
-        """Blocks in use, and per violated edge the one with ratio ``sqrt(X_jj / X_ii)``."""
+    def _next_blocks(
+        self, blocks: Blocks, program: ProgramResult, excess: FloatArray, *, drop: bool
+    ) -> Blocks | None:
+        """Blocks in use, and per violated edge the one with ratio ``sqrt(X_jj / X_ii)``.
+
+        None where every block asked for is there already.
+        """
         family = self.family
         low = np.full(family.n_edges, np.inf)
         high = np.zeros(family.n_edges)
@@ -373,15 +391,23 @@ class _Run:
         ratio = np.sqrt(x[family.j]) / np.sqrt(x[family.i])
         ratio = np.clip(ratio, low / RATIO_STEP, high * RATIO_STEP)
         ratio = np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO)
-        keep = program.share > 0
+        keep = (program.share > 0) | (not drop)
         bare = np.ones(family.n_edges, dtype=bool)
         bare[blocks.edge[keep]] = False
         # Without a block an edge could never get weight again.
         add = np.flatnonzero(bare | (excess > 1e-12 * program.x.max(initial=0.0)))
-        return Blocks(
+        following = Blocks(
             np.concatenate([blocks.edge[keep], add]),
             np.concatenate([blocks.ratio[keep], ratio[add]]),
         )
+        every = np.column_stack(
+            [
+                np.concatenate([blocks.edge, add]),
+                np.round(np.log(np.concatenate([blocks.ratio, ratio[add]])), 12),
+            ]
+        )
+        distinct = len(np.unique(every, axis=0))
+        return following if distinct > len(np.unique(every[: blocks.edge.size], axis=0)) else None
 
     def by_eigenvector(self, theta: FloatArray, v: FloatArray) -> None:
         """Re-align at every optimum, until the objective no longer moves."""
