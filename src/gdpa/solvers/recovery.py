@@ -170,7 +170,13 @@ def linear_recovery(
         # The caller is told by `converged`, and warns in its own name.
         warnings.simplefilter("ignore", ConvergenceWarning)
         result = solve_spd(
-            K, rhs, x0=start, tol=tol, max_iter=max_iter, preconditioner=preconditioner
+            K,
+            rhs,
+            x0=start,
+            tol=tol,
+            max_iter=max_iter,
+            preconditioner=preconditioner,
+            callback=callback,
         )
     scores = np.zeros((n, rhs.shape[1]))
     scores[labeled] = targets.reshape(labeled.size, -1)
