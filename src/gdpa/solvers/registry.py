@@ -25,6 +25,8 @@ METHODS: dict[str, str] = {
     "sdr-admm": "sdr_admm:SDRADMM",
     "modified-dual-interior-point": "modified_dual_interior_point:ModifiedDualInteriorPoint",
     "modified-dual-admm": "modified_dual_admm:ModifiedDualADMM",
+    "sdr-low-rank": "sdr_low_rank:SDRLowRank",
+    "min-cut": "min_cut:MinCut",
     "vote": "vote:Vote",
     "sdcut": "sdcut:SDcut",
     "bcr": "bcr:BCR",

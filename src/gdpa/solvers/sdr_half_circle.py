@@ -1,0 +1,380 @@
+r"""The semidefinite relaxation for non-negative couplings: unit vectors on half a circle.
+
+With W >= 0 among the nodes and any c towards the apex, the relaxation
+
+    min  constant - <W, V V'> - 2 c' V v_apex     over unit rows v_i, of any dimension,
+
+has an optimum in the plane, on half a circle: ``v_i = (cos t_i, sin t_i)``, ``0 <= t_i <= pi``,
+``v_apex = (1, 0)``.
+
+*Why.* Write x = cos t, y = sin t and let t be stationary with y > 0, and s_i = |(W V)_i + c_i
+v_apex|. Stationarity is ``(diag(s) - W) y = 0`` and ``(diag(s) - W) x = c``. The first line makes
+A = diag(s) - W positive semi-definite, being a Z-matrix with A y >= 0 for a positive y (its
+Gershgorin discs, aligned by y, all begin at 0). The second gives the Schur complement of the apex,
+``c' A^+ c = c' x``, so that ``s_apex = c' x`` completes a feasible dual point; its value is equal
+to the primal one.
+
+*The bound away from stationarity.* For any y > 0 take ``s = W y / y``; then A is positive
+semi-definite. For any x and e > 0, A + diag(e) >= diag(e), so with r = c - A x the apex needs no
+more than ``x' A x + sum_i r_i^2 / e_i`` (plus terms that cancel); the best e is |r|, and
+
+    SDR >= constant - sum s - x' A x - 2 |c - A x|_1 .
+
+It costs two products, needs no eigenvalue, and is a proof, up to rounding that is added. Among all
+s >= W y / y the smallest is the best: raising s_i by d lowers the bound by at least
+``(1 - |x_i|)^2 d``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .base import Run, StopSolver
+from .manifold_lbfgs import Point, descend, inner
+from .switching import SwitchedForm
+
+__all__ = [
+    "HalfCircle",
+    "HalfCircleResult",
+    "aligned_bound",
+    "raised_diagonal",
+    "solve_half_circle",
+]
+
+FloatArray = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+_EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive
+_POLISH = 100  # most products spent on one polishing of y
+_REORDER_FROM = 20_000  # rows from which better locality of W pays for the ordering
+
+
+class HalfCircle:
+    """Energy of angles, with one product of W and two columns per evaluation.
+
+    Parameters
+    ----------
+    form : SwitchedForm
+        Non-negative W, and c.
+    """
+
+    def __init__(self, form: SwitchedForm) -> None:
+        self.W, self.c, self.constant = form.W, form.c, form.constant
+        self.total = float(self.W.data.sum()) + 2.0 * float(np.abs(self.c).sum())
+        self.floor = max(_EPS * self.total / max(self.c.size, 1), 1e-300)
+        self.products = 0
+
+    def times(self, columns: FloatArray) -> FloatArray:
+        """Product with W, counted."""
+        self.products += 1
+        return np.asarray(self.W @ columns)
+
+    def evaluate(self, where: FloatArray) -> Point:
+        """Energy and its derivative at angles `where`."""
+        V = np.empty((where.size, 2))
+        np.cos(where, out=V[:, 0])
+        np.sin(where, out=V[:, 1])
+        G = self.times(V)
+        # Through einsum, which sums in blocks: no copy of V * G, no long chain of roundings.
+        coupling = float(np.einsum("ij,ij->j", V, G).sum()) + 2.0 * inner(self.c, V[:, 0])
+        pull = G[:, 0] + self.c
+        gradient = 2.0 * (pull * V[:, 1] - G[:, 1] * V[:, 0])
+        curvature = 2.0 * np.maximum(np.hypot(pull, G[:, 1]), self.floor)
+        noise = 4.0 * _EPS * (abs(self.constant) + self.total)
+        return Point(where, self.constant - coupling, gradient, curvature, G, noise)
+
+    def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
+        """Turn the vectors; where one leaves the half circle it is reflected.
+
+        With W >= 0 the reflection y -> |y| never raises the energy.
+        """
+        turned = np.abs(np.mod(where + step + np.pi, 2.0 * np.pi) - np.pi)
+        return np.clip(turned, _EDGE, np.pi - _EDGE)
+
+    def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
+        """Angles have no constraint: the identity."""
+        return vector
+
+
+def aligned_bound(
+    W: sp.csr_array,
+    c: FloatArray,
+    constant: float,
+    x: FloatArray,
+    y: FloatArray,
+    Wx: FloatArray,
+    Wy: FloatArray,
+) -> float:
+    """Lower bound of the relaxation by discs aligned with y (see the module's docstring).
+
+    Parameters
+    ----------
+    W : csr_array of shape (n, n)
+        Non-negative couplings; only its longest row is looked at.
+    c : ndarray of shape (n,)
+        Couplings to the apex.
+    constant : float
+        Constant of the reduced form.
+    x : ndarray of shape (n,)
+        Any vector.
+    y : ndarray of shape (n,)
+        Any positive vector.
+    Wx, Wy : ndarray of shape (n,)
+        Their products with W.
+
+    Returns
+    -------
+    float
+        The bound, up to the rounding of its sums.
+    """
+    s = raised_diagonal(W, y, Wy)
+    r = c - s * x + Wx
+    return float(constant - (s * (1.0 + x * x) - x * Wx + 2.0 * np.abs(r)).sum())
+
+
+def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArray:
+    """Diagonal ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n, n)
+        Non-negative couplings; only its longest row is looked at.
+    y, Wy : ndarray of shape (n,)
+        Positive vector and its product with W.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The diagonal; raised by more than the rounding of W y and of the division.
+    """
+    longest = int(np.diff(W.indptr).max(initial=0))
+    return np.asarray((Wy / y) * (1.0 + (longest + 8) * _EPS))
+
+
+@dataclass
+class HalfCircleResult:
+    """Angles, and the bound with the pair (x, y) that proves it."""
+
+    angles: FloatArray
+    value: float
+    bound: float
+    x: FloatArray
+    y: FloatArray
+    iterations: int
+    products: int
+    converged: bool
+    message: str
+    polishes: int = 0
+
+    def keep(
+        self, circle: HalfCircle, x: FloatArray, y: FloatArray, Wx: FloatArray, Wy: FloatArray
+    ) -> None:
+        """Take the pair (x, y) if its bound is better."""
+        bound = aligned_bound(circle.W, circle.c, circle.constant, x, y, Wx, Wy)
+        if bound > self.bound:
+            self.bound, self.x, self.y = bound, x, y
+
+
+def solve_half_circle(
+    form: SwitchedForm,
+    *,
+    tol: float,
+    max_iter: int,
+    memory: int,
+    start: FloatArray | None,
+    run: Run,
+) -> HalfCircleResult:
+    """Minimise over the half circle until value and bound meet.
+
+    Parameters
+    ----------
+    form : SwitchedForm
+        Non-negative W, and c.
+    tol : float
+        Accepted gap between value and bound, relative to the value.
+    max_iter : int
+        Most steps of descent.
+    memory : int
+        Pairs of the quasi-Newton method.
+    start : ndarray of shape (n,), optional
+        Scores in [-1, 1] to start from.
+    run : Run
+        Receives value, bound and products per iteration.
+
+    Returns
+    -------
+    HalfCircleResult
+        The best angles and the best bound.
+    """
+    order = None
+    if form.c.size >= _REORDER_FROM:
+        with run.stage("order"):
+            form, order = _ordered(form)
+            start = start if start is None else start[order]
+    circle = HalfCircle(form)
+    with run.stage("start"):
+        angles = _start(circle, start)
+    scale = max(1e-6 * circle.total, 1e-300)
+    best = HalfCircleResult(angles, np.inf, -np.inf, angles, angles, 0, 0, False, "")
+    next_polish, products = 0, np.empty((0, 2))
+    walk = descend(circle, angles, memory=memory)
+    try:
+        while True:
+            with run.stage("descent"):
+                point, _ = next(walk, (None, 0.0))
+            if point is not None:
+                best.angles, best.value, products = point.where, point.value, point.products
+                best.iterations += 1
+            allowed = tol * max(abs(best.value), scale)
+            with run.stage("bound"):
+                best.keep(circle, np.cos(best.angles), np.sin(best.angles), *products.T)
+                if best.value - best.bound > allowed and (
+                    point is None or best.iterations >= next_polish
+                ):
+                    tried = _polish(best, circle, products, allowed, last=point is None)
+                    next_polish = best.iterations + 4 if tried else 0
+                # At the end there is no other use for products than a finer polish.
+                for _ in range(4 if point is None else 0):
+                    if best.value - best.bound > allowed:
+                        _polish(best, circle, products, allowed, last=True)
+            run.report(
+                iteration=best.iterations,
+                value=best.value,
+                bound=best.bound,
+                products=circle.products,
+            )
+            if best.value - best.bound <= allowed:
+                best.converged, best.message = True, "value and bound agree"
+                break
+            if point is None:
+                best.message = "no descent left; the bound is not within the tolerance"
+                break
+            if best.iterations > max_iter:
+                best.message = f"max_iter={max_iter} reached"
+                break
+    except StopSolver:
+        best.message = "stopped by the callback"
+    best.products = circle.products
+    if order is not None:
+        best.angles, best.x, best.y = (_back(v, order) for v in (best.angles, best.x, best.y))
+    return best
+
+
+def _ordered(form: SwitchedForm) -> tuple[SwitchedForm, NDArray[np.intp]]:
+    """Number neighbours closely: products then run several times faster on large graphs."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    order = reverse_cuthill_mckee(form.W, symmetric_mode=True)
+    W = form.W[order][:, order]
+    W.sort_indices()
+    return SwitchedForm(W, form.c[order], form.constant, form.signs[order]), order
+
+
+def _back(values: FloatArray, order: NDArray[np.intp]) -> FloatArray:
+    result = np.empty_like(values)
+    result[order] = values
+    return result
+
+
+def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
+    """A few plain sweeps ``v_i <- normalise((W V)_i + c_i v_apex)``, which keep y > 0."""
+    n = circle.c.size
+    V = np.zeros((n, 2))
+    V[:, 1] = 1.0
+    if start is not None:
+        V[:, 0] = np.clip(start, -1.0, 1.0)
+        V[:, 1] = np.sqrt(np.maximum(1.0 - V[:, 0] ** 2, 1e-4))
+    for _ in range(3):
+        G = circle.times(V)
+        G[:, 0] += circle.c
+        length = np.hypot(G[:, 0], G[:, 1])
+        V = np.where((length > 0)[:, None], G / np.maximum(length, 1e-300)[:, None], V)
+    return np.clip(np.arctan2(V[:, 1], V[:, 0]), _EDGE, np.pi - _EDGE)
+
+
+def _polish(
+    best: HalfCircleResult,
+    circle: HalfCircle,
+    products: FloatArray,
+    allowed: float,
+    *,
+    last: bool,
+) -> bool:
+    """Look for a better pair (x, y) than the angles give.
+
+    Where the relaxation is tight, y tends to 0 and the angles no longer say in which proportion.
+    One step of inverse iteration, ``((1 + d) diag(s) - W) y = d diag(s) y0``, aligns the discs to
+    within d. Raising s_i by a little costs ``1 - x_i^2`` times that once x is solved for again,
+    ``A x = c``: d is chosen such that it amounts to a quarter of the allowed gap to first order, and
+    smaller at every further polish. Both systems by
+    conjugate gradients, one product per step; the bound is looked at along the way, since any
+    positive y and any x are good for one. Nothing is tried (and False returned) as long as a
+    perfect y would not close the gap.
+    """
+    W, c, constant = circle.W, circle.c, circle.constant
+    x, Wx = np.cos(best.angles), products[:, 0]
+    s = np.maximum(np.hypot(Wx + c, products[:, 1]), circle.floor)
+    wish = constant - float((s * (1.0 + x * x) - x * Wx + 2.0 * np.abs(c - s * x + Wx)).sum())
+    if best.value - wish > 0.6 * allowed and not last:
+        return False
+    loss = float((s * (1.0 - x * x)).sum())
+    most = max(0.1 * 0.1**best.polishes, 1e-8)
+    d = float(np.clip(0.25 * allowed / max(loss, 1e-300), 1e-8, most))
+    best.polishes += 1
+    y = np.maximum(np.sin(best.angles), 1e-3)
+    b = d * s * y
+
+    def aligned(y: FloatArray, residual: FloatArray) -> bool:
+        Wy = np.maximum((1.0 + d) * s * y - b + residual, 0.0)  # by the recurrence, no product
+        if y.min() > 0 and aligned_bound(W, c, constant, x, y, Wx, Wy) > best.bound:
+            best.keep(circle, x, y, Wx, circle.times(y))
+        return best.value - best.bound <= allowed
+
+    y = _conjugate_gradients(circle, (1.0 + d) * s, b, y, aligned)
+    if best.value - best.bound <= allowed or y.min() <= 0:
+        return True
+    Wy = circle.times(y)
+    # Where the discs would allow less than s, less would make A singular and A x = c unsolvable;
+    # the bound itself then takes the smallest s for the x that is found.
+    s = np.maximum(raised_diagonal(W, y, Wy), s)
+
+    def settled(x: FloatArray, residual: FloatArray) -> bool:
+        best.keep(circle, x, y, s * x - c + residual, Wy)
+        return best.value - best.bound <= allowed
+
+    _conjugate_gradients(circle, s, c, x, settled)
+    return True
+
+
+def _conjugate_gradients(
+    circle: HalfCircle,
+    diagonal: FloatArray,
+    b: FloatArray,
+    start: FloatArray,
+    enough: Callable[[FloatArray, FloatArray], bool],
+) -> FloatArray:
+    """Solve ``(diag(diagonal) - W) z = b``; every fifth iterate and its residual go to `enough`."""
+    z = start
+    residual = b - diagonal * z + circle.times(z)
+    q = residual / diagonal
+    p, rho = q.copy(), inner(residual, q)
+    target = 1e-14 * rho
+    for step in range(1, _POLISH + 1):
+        image = diagonal * p - circle.times(p)
+        curvature = inner(p, image)
+        if curvature <= 0:  # not definite: more descent first
+            break
+        length = rho / curvature
+        z = z + length * p
+        residual = residual - length * image
+        q = residual / diagonal
+        rho, old = inner(residual, q), rho
+        if (step % 5 == 0 or rho <= target) and (enough(z, residual) or rho <= target):
+            break
+        p = q + (rho / old) * p
+    return z

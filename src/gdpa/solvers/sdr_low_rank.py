@@ -1,0 +1,233 @@
+"""The true semidefinite relaxation at scale, by factors of low rank, with a bound.
+
+    SDR = min  constant - <P, X>   subject to  X_ii = 1,  X psd       (reduced form, one apex)
+
+with ``X = V V'`` and unit rows: products with P are all that is needed. Where the couplings of the
+nodes other than the apex are non-negative, or can be switched to be, two dimensions are enough and
+the bound is proved by aligned discs at any size (``sdr_half_circle``). Else V has a few dimensions
+more and the bound rests on a first eigenvalue (``sdr_sphere``), proved by a Cholesky factorisation
+for small problems only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import GraphProblem, Problem, ReducedForm
+from .base import Outcome, Run, Solver
+from .sdr_half_circle import aligned_bound, solve_half_circle
+from .sdr_sphere import solve_spheres
+from .switching import SwitchedForm, rounding_margin, switched_form
+
+__all__ = ["SDRLowRank"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SDRLowRank(Solver):
+    """Burer-Monteiro factorisation of the semidefinite relaxation.
+
+    ``info`` has ``sdr_value``, the value of the relaxation at V; ``sdr_gap``, its relative distance
+    to the bound (the gap of the solution also contains what rounding to labels costs);
+    ``products``, how many products with the couplings were made; ``rank``; and ``proof``: "aligned
+    discs", "factorisation" or "none".
+
+    Parameters
+    ----------
+    tol : float, default=1e-4
+        Accepted gap between the value of the relaxation and the bound, relative to the value.
+    rank : int, optional
+        Dimension of the vectors. By default 2 where that is enough (non-negative or switchable
+        couplings), else ``min(ceil(sqrt(2 n)) + 1, 12)``, raised where the bound asks for it. A
+        given rank is used as it is, on the general path.
+    memory : int, default=6
+        Pairs kept by the quasi-Newton method.
+    prove_below : int, default=1500
+        On the general path: rows up to which a dense factorisation proves the bound.
+    roundings : int, default=0
+        Random hyperplanes (Goemans, Williamson 1995) that are tried besides the sign of the apex
+        column; the labelling with the smallest objective is returned.
+    """
+
+    name = "sdr-low-rank"
+    summary = "semidefinite relaxation by low-rank factors, with a bound, at any size"
+    kind = "relaxation"
+    binary_quadratic = True
+    signed = True
+
+    tol: float = 1e-4
+    rank: int | None = None
+    memory: int = 6
+    prove_below: int = 1500
+    roundings: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the options of this method."""
+        super().__post_init__()
+        smallest = {"rank": 2, "memory": 1, "prove_below": 0, "roundings": 0}
+        for option, least in smallest.items():
+            value = getattr(self, option)
+            if option == "rank" and value is None:
+                continue
+            if isinstance(value, bool) or int(value) != value or value < least:
+                raise ValueError(f"{option}={value!r} must be a whole number of at least {least}")
+
+    def _solve(self, problem: Problem, run: Run) -> Outcome:
+        with run.stage("reduce"):
+            form = problem.reduced()
+            flat = None if self.rank is not None else switched_form(form)
+        x0 = None
+        if self.x0 is not None:
+            x0 = np.clip(np.asarray(self.x0, dtype=np.float64)[form.nodes], -1.0, 1.0)
+        margin = rounding_margin(problem)
+        if flat is None:
+            return self._general(problem, form, x0, margin, run)
+        return self._flat(problem, form, flat, x0, margin, run)
+
+    def _flat(
+        self,
+        problem: Problem,
+        form: ReducedForm,
+        flat: SwitchedForm,
+        x0: FloatArray | None,
+        margin: float,
+        run: Run,
+    ) -> Outcome:
+        found = solve_half_circle(
+            flat,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory=self.memory,
+            start=None if x0 is None else x0 * flat.signs,
+            run=run,
+        )
+        V = np.empty((form.P.shape[0], 2))
+        V[form.apex] = 1.0, 0.0
+        others = np.delete(np.arange(form.P.shape[0]), form.apex)
+        V[others, 0] = np.cos(found.angles) * flat.signs
+        V[others, 1] = np.sin(found.angles) * flat.signs
+        with run.stage("bound"):
+            # Once more from scratch: a proof does not rest on what an iteration carried along.
+            products = flat.W @ np.column_stack((found.x, found.y))
+            bound = aligned_bound(
+                flat.W, flat.c, flat.constant, found.x, found.y, products[:, 0], products[:, 1]
+            )
+        return self._outcome(
+            problem,
+            form,
+            V,
+            run,
+            value=found.value,
+            # The margin is for |x| <= 1; the solution of a linear system may exceed that.
+            lower_bound=bound - margin * max(1.0, float(np.abs(found.x).max())) ** 2,
+            bound_status="certified",
+            iterations=found.iterations,
+            converged=found.converged,
+            message=found.message,
+            dual={"x": found.x, "y": found.y},
+            products=found.products + 1,
+            proof="aligned discs",
+        )
+
+    def _general(
+        self,
+        problem: Problem,
+        form: ReducedForm,
+        x0: FloatArray | None,
+        margin: float,
+        run: Run,
+    ) -> Outcome:
+        n = form.P.shape[0]
+        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 12) if self.rank is None else self.rank
+        start = None if x0 is None else np.insert(x0, form.apex, 1.0)
+        found = solve_spheres(
+            form,
+            rank=rank,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory=self.memory,
+            prove_below=self.prove_below,
+            random_state=self.random_state,
+            start=start,
+            run=run,
+        )
+        return self._outcome(
+            problem,
+            form,
+            found.V,
+            run,
+            value=found.value,
+            lower_bound=found.bound - margin,
+            bound_status=found.status,
+            iterations=found.iterations,
+            converged=found.converged,
+            message=found.message,
+            dual={"s": found.s},
+            products=found.products,
+            proof="factorisation" if found.status == "certified" else "none",
+        )
+
+    def _outcome(
+        self,
+        problem: Problem,
+        form: ReducedForm,
+        V: FloatArray,
+        run: Run,
+        *,
+        value: float,
+        products: int,
+        proof: str,
+        **details: Any,
+    ) -> Outcome:
+        with run.stage("round"):
+            column = V @ V[form.apex]
+            labels = None
+            if self.roundings:
+                rng = np.random.default_rng(self.random_state)
+                labels = _best_rounding(form, V, column, self.roundings, rng)
+        scores, signs = _spread(problem, form, column, labels)
+        gap = value - details["lower_bound"]
+        info = {
+            "sdr_value": value,
+            "sdr_gap": gap / max(abs(value), abs(details["lower_bound"]), 1e-300),
+            "products": products,
+            "rank": V.shape[1],
+            "proof": proof,
+        }
+        return Outcome(scores=scores, labels=signs, info=info, **details)
+
+
+def _spread(
+    problem: Problem, form: ReducedForm, column: FloatArray, labels: NDArray[np.int8] | None
+) -> tuple[FloatArray, NDArray[np.int8] | None]:
+    """Turn reduced scores and signs into those of the problem."""
+    if not isinstance(problem, GraphProblem):
+        return column, labels
+    scores = problem.labels.astype(np.float64)
+    scores[form.nodes] = np.delete(column, form.apex)
+    if labels is None:
+        return scores, None
+    signs = problem.labels.copy()
+    signs[form.nodes] = np.delete(labels, form.apex)
+    return scores, signs
+
+
+def _best_rounding(
+    form: ReducedForm, V: FloatArray, column: FloatArray, count: int, rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """Best of the sign of the apex column and of random hyperplanes, apex at +1."""
+    best = np.where(column < 0, -1, 1).astype(np.int8)
+    value = form.objective(best)
+    for _ in range(count):
+        side = V @ rng.standard_normal(V.shape[1])
+        x = np.where(side * side[form.apex] < 0, -1, 1).astype(np.int8)
+        x[form.apex] = 1
+        objective = form.objective(x)
+        if objective < value:
+            best, value = x, objective
+    return best

@@ -1,0 +1,275 @@
+"""The semidefinite relaxation for couplings of any sign: unit vectors in r dimensions.
+
+Burer-Monteiro: ``X = V V'`` with unit rows, ``min constant - <P, V V'>`` over the product of
+spheres. At a stationary point ``(diag(s) - P) V = 0`` with s_i = |(P V)_i|, and V is a global
+optimum exactly when diag(s) - P is positive semi-definite; if not, its first eigenvector is a
+direction of descent in one more dimension (the "staircase", Boumal, Voroninski, Bandeira 2016).
+
+*The bound.* With D = diag(s)^-1/2 and -t the smallest eigenvalue of I - D P D, or 0 if that is
+positive, ``(1 + t) diag(s) - P`` is positive semi-definite, so
+
+    SDR >= constant - (1 + t) sum s .
+
+Scaling by D raises s in proportion instead of by the same amount everywhere, which costs less
+where the s_i differ. A Cholesky factorisation proves it for small problems; else it is an estimate
+from the eigenvalue and its residual.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import ConvergenceWarning
+from ..linalg import first_eigenvector
+from ..problem import ReducedForm
+from ..solution import BoundStatus
+from .base import Run, StopSolver
+from .manifold_lbfgs import Point, descend
+from .sdr_form import certified_dual
+
+__all__ = ["SphereProduct", "SphereResult", "dual_bound", "solve_spheres"]
+
+FloatArray = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class SphereProduct:
+    """Energy of unit rows, with one product of P and V per evaluation.
+
+    Parameters
+    ----------
+    form : ReducedForm
+        The couplings and the constant.
+    """
+
+    def __init__(self, form: ReducedForm) -> None:
+        self.P, self.constant = form.P, form.constant
+        self.total = float(np.abs(self.P.data).sum())
+        self.floor = max(1e-12 * self.total / self.P.shape[0], 1e-300)
+        self.products = 0
+
+    def evaluate(self, where: FloatArray) -> Point:
+        """Energy and its Riemannian gradient at unit rows `where`."""
+        self.products += 1
+        G = np.asarray(self.P @ where)
+        along = np.einsum("ij,ij->i", where, G)
+        gradient = -2.0 * (G - along[:, None] * where)
+        s = np.maximum(np.sqrt(np.einsum("ij,ij->i", G, G)), self.floor)
+        noise = 4.0 * _EPS * (abs(self.constant) + self.total)
+        return Point(
+            where, self.constant - float(along.sum()), gradient, 2.0 * s[:, None], G, noise
+        )
+
+    def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
+        """Add and normalise."""
+        moved = where + step
+        moved /= np.sqrt(np.einsum("ij,ij->i", moved, moved))[:, None]
+        return moved
+
+    def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
+        """Remove the part along each row."""
+        return np.asarray(vector - np.einsum("ij,ij->i", where, vector)[:, None] * where)
+
+
+@dataclass
+class SphereResult:
+    """Unit rows, and the bound with the dual point behind it."""
+
+    V: FloatArray
+    value: float
+    bound: float
+    s: FloatArray
+    status: BoundStatus
+    iterations: int
+    products: int
+    converged: bool
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class DualBound:
+    """A bound, its dual point, and the direction that would improve V."""
+
+    bound: float
+    s: FloatArray
+    status: BoundStatus
+    lowest: float
+    vector: FloatArray
+    matvecs: int
+
+
+def dual_bound(
+    form: ReducedForm, s: FloatArray, *, allowed: float, prove_below: int, random_state: int
+) -> DualBound:
+    """Raise s in proportion until it is dual feasible.
+
+    Parameters
+    ----------
+    form : ReducedForm
+        The couplings and the constant.
+    s : ndarray of shape (n,)
+        Positive dual point, nearly feasible.
+    allowed : float
+        The gap that is hoped for; decides how exactly the eigenvalue is needed.
+    prove_below : int
+        Rows up to which a dense Cholesky factorisation proves the bound.
+    random_state : int
+        Seed of the eigenvalue computation.
+
+    Returns
+    -------
+    DualBound
+        The bound. Its status is "estimated" where it is not proved.
+    """
+    n = s.size
+    d = 1.0 / np.sqrt(s)
+    rows = np.repeat(d, np.diff(form.P.indptr))
+    B = sp.csr_array(
+        (form.P.data * rows * d[form.P.indices], form.P.indices, form.P.indptr), shape=form.P.shape
+    )
+    total = float(s.sum())
+    A = (sp.diags_array(np.ones(n)) - B).tocsr()
+    tol = float(np.clip(0.05 * allowed / max(total, 1e-300), 1e-9, 1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its residual is added below
+        eigen = first_eigenvector(A, tol=tol, max_iter=200, random_state=random_state)
+    longest = float(np.abs(B).sum(axis=1).max())
+    rounding = 16.0 * _EPS * (1.0 + longest)
+    if n <= prove_below:
+        proved = certified_dual(B.toarray(), np.ones(n))
+        if proved is not None:
+            t = float(proved.max()) - 1.0 + rounding
+            bound = form.constant - (1.0 + t) * total
+            return DualBound(
+                bound, (1.0 + t) * s, "certified", eigen.value, eigen.vector, eigen.matvecs
+            )
+    t = max(0.0, eigen.residual - eigen.value) + rounding
+    bound = form.constant - (1.0 + t) * total
+    return DualBound(bound, (1.0 + t) * s, "estimated", eigen.value, eigen.vector, eigen.matvecs)
+
+
+def solve_spheres(
+    form: ReducedForm,
+    *,
+    rank: int,
+    tol: float,
+    max_iter: int,
+    memory: int,
+    prove_below: int,
+    random_state: int,
+    start: FloatArray | None,
+    run: Run,
+) -> SphereResult:
+    """Minimise over unit rows until value and bound meet.
+
+    Parameters
+    ----------
+    form : ReducedForm
+        The couplings and the constant.
+    rank : int
+        Dimension of the rows at the start; raised by one wherever the bound shows that V is not a
+        global optimum.
+    tol : float
+        Accepted gap between value and bound, relative to the value.
+    max_iter : int
+        Most steps of descent.
+    memory : int
+        Pairs of the quasi-Newton method.
+    prove_below : int
+        Rows up to which the bound is proved.
+    random_state : int
+        Seed of the first rows.
+    start : ndarray of shape (n,), optional
+        Scores in [-1, 1] for the component along the apex.
+    run : Run
+        Receives value, bound and products per iteration.
+
+    Returns
+    -------
+    SphereResult
+        The best rows and the best bound.
+    """
+    spheres = SphereProduct(form)
+    rng = np.random.default_rng(random_state)
+    V = rng.standard_normal((form.P.shape[0], rank))
+    if start is not None:
+        V /= np.sqrt(np.einsum("ij,ij->i", V, V) * rank)[:, None]
+        V[:, 0] = start
+    V = spheres.move(V, np.zeros_like(V))
+    scale = max(1e-6 * spheres.total, 1e-300)
+    best = SphereResult(V, np.inf, -np.inf, np.zeros(0), "none", 0, 0, False, "")
+    # How small the promised decrease must be before an eigenvalue is worth its products.
+    settled, eigen_products = 0.1, 0
+    walk = descend(spheres, V, memory=memory)
+    s = np.zeros(0)
+    try:
+        while True:
+            with run.stage("descent"):
+                point, decrease = next(walk, (None, 0.0))
+            if point is not None:
+                best.V, best.value = point.where, point.value
+                s = 0.5 * point.curvature.ravel()
+                best.iterations += 1
+            allowed = tol * max(abs(best.value), scale)
+            found = None
+            if decrease <= settled * allowed:
+                with run.stage("bound"):
+                    found = dual_bound(
+                        form, s, allowed=allowed, prove_below=prove_below, random_state=random_state
+                    )
+                eigen_products += found.matvecs
+                if found.bound > best.bound:
+                    best.bound, best.s, best.status = found.bound, found.s, found.status
+            run.report(
+                iteration=best.iterations,
+                value=best.value,
+                bound=best.bound,
+                products=spheres.products + eigen_products,
+            )
+            if best.value - best.bound <= allowed:
+                best.converged, best.message = True, "value and bound agree"
+                break
+            if best.iterations > max_iter:
+                best.message = f"max_iter={max_iter} reached"
+                break
+            if found is not None and (point is None or settled <= 1e-5):
+                if -found.lowest * float(s.sum()) <= 0.1 * allowed and point is None:
+                    best.message = "no descent left; the bound is not within the tolerance"
+                    break
+                # A saddle or a local optimum: one more dimension leads out of it.
+                walk = descend(spheres, _raised(spheres, best.V, found.vector, s), memory=memory)
+                settled = 0.1
+            elif found is not None:
+                settled *= 0.1
+    except StopSolver:
+        best.message = "stopped by the callback"
+    if best.status == "none":
+        with run.stage("bound"):
+            found = dual_bound(
+                form,
+                s,
+                allowed=tol * max(abs(best.value), scale),
+                prove_below=prove_below,
+                random_state=random_state,
+            )
+        best.bound, best.s, best.status = found.bound, found.s, found.status
+        eigen_products += found.matvecs
+    best.products = spheres.products + eigen_products
+    return best
+
+
+def _raised(spheres: SphereProduct, V: FloatArray, vector: FloatArray, s: FloatArray) -> FloatArray:
+    """Add a dimension along the first eigenvector, with the best of a few lengths."""
+    u = vector / np.sqrt(s)
+    u = u / np.abs(u).max()
+    candidates = []
+    for length in (1.0, 0.3, 0.1, 0.03):
+        W = spheres.move(np.column_stack((V, length * u)), np.zeros((1, V.shape[1] + 1)))
+        candidates.append((spheres.evaluate(W).value, length, W))
+    return min(candidates, key=lambda entry: entry[:2])[2]

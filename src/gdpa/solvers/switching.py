@@ -1,0 +1,144 @@
+"""Bring a reduced form to non-negative couplings, where sign switching can do it.
+
+Replacing x_i by -x_i turns the sign of every coupling of node i. A signed graph can be switched to
+non-negative couplings exactly when it is balanced: when its nodes have two colours such that
+positive couplings join equal colours and negative ones different colours. The apex is left out: its
+couplings c may have any sign, they are the evidence at the other nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..graph.adjacency import component_labels
+from ..problem import GraphProblem, Problem, ReducedForm
+
+__all__ = ["SwitchedForm", "rounding_margin", "switched_form", "two_coloring"]
+
+FloatArray = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchedForm:
+    """A reduced form with ``x_i = signs_i * z_i``, in which couplings are non-negative.
+
+    The objective is ``constant - z' W z - 2 c' z`` for z in {-1, +1}^n.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n, n)
+        Couplings of the nodes other than the apex, non-negative.
+    c : ndarray of shape (n,)
+        Couplings to the apex, of any sign.
+    constant : float
+        As in the reduced form.
+    signs : ndarray of shape (n,)
+        Switching signs; all +1 if the couplings were non-negative from the start.
+    """
+
+    W: sp.csr_array
+    c: FloatArray
+    constant: float
+    signs: NDArray[np.int8]
+
+    def objective(self, z: NDArray[np.int8] | FloatArray) -> float:
+        """Objective of the problem at the switched variables."""
+        z = np.asarray(z, dtype=np.float64)
+        return float(self.constant - z @ (self.W @ z) - 2.0 * (self.c @ z))
+
+
+def two_coloring(A: sp.csr_array) -> NDArray[np.int8] | None:
+    """Colour a signed graph with +1 and -1, or return None if it is not balanced.
+
+    Node i has two copies (i, +1) and (i, -1); a positive coupling joins copies of equal sign, a
+    negative one copies of different sign. The graph is balanced exactly when no node has both
+    copies in one component.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Symmetric signed couplings.
+
+    Returns
+    -------
+    ndarray of int8 or None
+        ``A_ij * color_i * color_j >= 0`` for all i, j.
+    """
+    n = A.shape[0]
+    if not A.nnz or A.data.min() >= 0:
+        return np.ones(n, dtype=np.int8)
+    positive, negative = A.copy(), A.copy()
+    positive.data = (A.data > 0).astype(np.int8)
+    negative.data = (A.data < 0).astype(np.int8)
+    positive.eliminate_zeros()
+    negative.eliminate_zeros()
+    cover = sp.block_array([[positive, negative], [negative, positive]], format="csr")
+    count, copy = component_labels(cover)
+    if (copy[:n] == copy[n:]).any():
+        return None
+    # The two copies of a component mirror each other: +1 goes to the one that is met first.
+    partner = np.empty(count, dtype=np.int64)
+    partner[copy[:n]] = copy[n:]
+    partner[copy[n:]] = copy[:n]
+    return np.where(copy[:n] < partner[copy[:n]], 1, -1).astype(np.int8)
+
+
+def switched_form(form: ReducedForm) -> SwitchedForm | None:
+    """Split a reduced form into W >= 0 and c by switching signs.
+
+    Parameters
+    ----------
+    form : ReducedForm
+        Reduced form of a problem.
+
+    Returns
+    -------
+    SwitchedForm or None
+        None if the couplings among the nodes other than the apex are not balanced.
+    """
+    n = form.P.shape[0]
+    others = np.delete(np.arange(n), form.apex)
+    c = form.P[[form.apex]].toarray().ravel()[others]
+    W = form.P[:-1, :-1] if form.apex == n - 1 else form.P[others][:, others]
+    W = sp.csr_array(W)
+    colors = two_coloring(W)
+    if colors is None:
+        return None
+    if (colors < 0).any():
+        rows = np.repeat(colors, np.diff(W.indptr))
+        W = sp.csr_array((W.data * rows * colors[W.indices], W.indices, W.indptr), shape=W.shape)
+        c = c * colors
+    return SwitchedForm(W=W, c=c, constant=form.constant, signs=colors)
+
+
+def rounding_margin(problem: Problem) -> float:
+    """Bound the rounding error of evaluating the objective or a bound of the problem.
+
+    Any order of summing N terms in floating point is wrong by at most ``N eps`` times the sum of
+    their sizes; the factor 8 covers the few sums of that size that a bound consists of.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+
+    Returns
+    -------
+    float
+        The margin, in units of the objective.
+    """
+    if isinstance(problem, GraphProblem):
+        A = problem.adjacency
+        size = 2.0 * float(problem.diagonal.sum()) + 2.0 * float(np.abs(problem.bias).sum())
+    else:
+        A = problem.P
+        size = 0.0
+    size += float(np.abs(A.data).sum())
+    longest = int(np.diff(A.indptr).max(initial=0))
+    return 8.0 * (problem.n_nodes + longest + 20) * _EPS * size
