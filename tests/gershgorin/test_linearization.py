@@ -277,6 +277,15 @@ def test_infeasible_problems_are_refused():
         linearize([1], np.eye(2), [unit(2, 0, 1)], bounds=(1, 2), signs=[[0, 1], [1, 0]])
 
 
+def test_a_start_that_was_not_found_is_not_called_infeasible():
+    # Feasible, but one LP with v = 1 does not see it.
+    A0 = -unit(2, 0, 1) + np.diag([1e-2, 110.0]) - 1e-3 * np.eye(2)
+    problem = ([1.0], A0, [np.diag([1.0, 0])])
+    with pytest.raises(ValueError, match="no start was found in 1 LPs"):
+        linearize(*problem, bounds=(0, 1e-3), max_iter=1)
+    assert linearize(*problem, bounds=(0, 1e-3)).lambda_min >= -1e-8
+
+
 def test_unbalanced_signs_are_refused_with_a_cycle():
     A0 = np.eye(3) * 5 + unit(3, 0, 1) - unit(3, 1, 2) - unit(3, 0, 2)
     with pytest.raises(ValueError, match=r"not balanced.*cycle of nodes"):

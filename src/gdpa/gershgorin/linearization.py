@@ -269,17 +269,21 @@ def _find_start(
         raise ValueError(
             "no theta within the bounds gives every edge its sign, so the problem is infeasible"
         ) from error
-    assert run.theta is not None
+    if run.theta is None:
+        raise ValueError(f"no start was found ({run.message}); give theta0")
     if run.objective > PSD_TOLERANCE * size:
+        bound = run.lower_bound()
+        found = f"the best found has smallest eigenvalue {-run.objective:g}"
+        if bound <= 0:
+            raise ValueError(f"no start was found in {max_iter} LPs ({found}); give theta0")
         raise ValueError(
-            "the problem is infeasible: no theta within the bounds makes the matrix psd (the best "
-            f"found has smallest eigenvalue {-run.objective:g}, at most "
-            f"{-run.lower_bound():g} is possible)"
+            "the problem is infeasible: no theta within the bounds makes the matrix psd "
+            f"({found}, and more than {-bound:g} is not possible)"
         )
     point = _Point.at(family, run.theta[:-1])
-    found = Blocks.from_scaling(family, point.v)
+    own = Blocks.from_scaling(family, point.v)
     return point, Blocks(
-        np.concatenate([blocks.edge, found.edge]), np.concatenate([blocks.ratio, found.ratio])
+        np.concatenate([blocks.edge, own.edge]), np.concatenate([blocks.ratio, own.ratio])
     )
 
 
