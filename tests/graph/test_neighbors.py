@@ -247,6 +247,14 @@ def test_one_and_two_points():
     assert nearest_neighbors([[1.0], [5.0]], 1).indices.ravel().tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 9])
+def test_approximate_search_of_very_few_points(n):
+    X = np.random.default_rng(n).normal(size=(n, 2))
+    result = nearest_neighbors(X, n - 1, algorithm="approximate")
+    check_lists(result, X, n - 1)
+    assert np.allclose(result.distances, oracle(X, X, n - 1, own=True), rtol=1e-12)
+
+
 def test_too_many_neighbors_are_cut_with_a_warning():
     X = np.arange(6.0)[:, None]
     with pytest.warns(UserWarning, match="n_neighbors=6 is more than the 5 other points; 5"):

@@ -162,15 +162,13 @@ class BruteForce:
         q = self._placed(Q)
         if isinstance(q, np.ndarray):
             q = q.astype(self.points.dtype, copy=False)
-        # Below 1024 queries per thread the search splits the points instead of the queries, and
-        # ties could then be broken by the number of threads.
-        threads = max(1, min(n_jobs, (q.shape[0] - 1) // 1024))
-        with threadpool_limits(threads):
+        with threadpool_limits(_threads(n_jobs, q.shape[0])):
             distances, found = self.search.kneighbors(q, more)
         if isinstance(q, np.ndarray) and more < n:
             doubtful = self._doubtful(q, found, distances, k)
             if doubtful.size:
-                found[doubtful] = self._by_differences(q[doubtful], more)
+                with threadpool_limits(_threads(n_jobs, doubtful.size)):
+                    found[doubtful] = self._by_differences(q[doubtful], more)
         return np.asarray(found, dtype=np.intp)
 
     def _doubtful(
@@ -193,6 +191,15 @@ class BruteForce:
         return np.asarray(found, dtype=np.intp)
 
 
+def _threads(n_jobs: int, n_queries: int) -> int:
+    """Threads for an exhaustive search whose answer must not depend on their number.
+
+    With fewer than 1024 queries per thread it would split the points instead of the queries, and
+    ties would be broken by where it splits.
+    """
+    return max(1, min(n_jobs, (n_queries - 1) // 1024))
+
+
 class InvertedFile:
     """Approximate search in many points: faiss' inverted file, exact within the cells it visits.
 
@@ -209,7 +216,7 @@ class InvertedFile:
         # Unit spread: single precision would overflow on features beyond 1e19.
         self.unit = float(np.sqrt(spread / d)) or 1.0
         # Measured: in few dimensions scanning costs more than choosing cells, so there are more.
-        n_cells = max(1, int((3 if d <= 16 else 2) * np.sqrt(n)))
+        n_cells = max(1, min(n, int((3 if d <= 16 else 2) * np.sqrt(n))))
         with _FaissThreads(self.faiss, 1):
             # The index only points to its quantizer, which must live as long.
             self.quantizer = self.faiss.IndexFlatL2(d)
