@@ -20,10 +20,14 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
-from .operand import Operand, positive_int, positive_number
-from .preconditioners import Preconditioner, make_preconditioner
+from .operand import Operand, positive_int, positive_number, threads
+from .preconditioners import Preconditioner, eigen_two_level, make_preconditioner
+from .two_level import coarse_count, patches
 
 __all__ = ["EigenResult", "first_eigenvector"]
+
+# Iterations after which a coarse correction is built, and rebuilt from a better vector.
+COARSE_AT = (25, 50, 100, 200, 400)
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,11 @@ def first_eigenvector(
     v0: Any = None,
     tol: float = 1e-8,
     max_iter: int = 500,
-    preconditioner: Any = "jacobi",
+    preconditioner: Any = "auto",
     dense_below: int = 300,
     block_size: int = 1,
     diagonal: Any = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     random_state: int = 0,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
 ) -> EigenResult:
@@ -100,16 +104,19 @@ def first_eigenvector(
     max_iter : int, default=500
         Most iterations of LOBPCG before the fall-back (Lanczos, or shift-and-invert where a sparse
         factorisation is cheap).
-    preconditioner : None, str, callable or LinearOperator, default="jacobi"
-        Approximate inverse: "jacobi", "amg" (extra ``amg``), or one's own.
+    preconditioner : None, str, callable or LinearOperator, default="auto"
+        Approximate inverse: "jacobi"; "auto", Jacobi to begin with, and with a coarse correction
+        (:mod:`gdpa.linalg.two_level`) built from the iterate when it takes many iterations;
+        "two-level", the same after a few iterations; "amg" (extra ``amg``); or one's own.
     dense_below : int, default=300
         Smaller matrices are handed to LAPACK.
     block_size : int, default=1
         Vectors iterated together. More help where the smallest eigenvalues are close together.
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``.
-    n_jobs : int, default=1
-        Threads for large sparse products. The result does not depend on it.
+    n_jobs : int, optional
+        Threads for large sparse products; all processors, at most 8, by default. The result does
+        not depend on it.
     random_state : int, default=0
         Seed of the start, where none is given.
     callback : callable, optional
@@ -129,7 +136,7 @@ def first_eigenvector(
     max_iter = positive_int(max_iter, "max_iter")
     block_size = positive_int(block_size, "block_size")
     dense_below = positive_int(dense_below, "dense_below", least=0)
-    operand = Operand(A, diagonal=diagonal, n_jobs=positive_int(n_jobs, "n_jobs"))
+    operand = Operand(A, diagonal=diagonal, n_jobs=threads(n_jobs))
     start = _check_start(v0, operand.n)
     # Residuals below rounding cannot be reached.
     threshold = max(tol, 4 * np.finfo(float).eps) * operand.norm()
@@ -140,7 +147,7 @@ def first_eigenvector(
     else:
         best = _measured(operand, _first_guess(operand.n, start, random_state), "start")
         if start is None or best.residual > threshold:
-            M = make_preconditioner(preconditioner, operand)
+            M = _Correction(preconditioner, operand)
             best, iterations, note = _lobpcg(
                 operand, best.vector, M, threshold, max_iter, block_size, random_state, callback
             )
@@ -181,7 +188,7 @@ def _first_guess(
     if start is not None:
         return start
     # Near the constant vector (the answer for a plain Laplacian), but not exactly any eigenvector.
-    return 1.0 + 0.5 * np.random.default_rng(random_state).standard_normal(n)
+    return 1.0 + 0.05 * np.random.default_rng(random_state).standard_normal(n)
 
 
 def _measured(operand: Operand, v: NDArray[np.float64], method: str) -> _Pair:
@@ -201,24 +208,56 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
 def _ritz(
     S: NDArray[np.float64], AS: NDArray[np.float64], count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Lowest Ritz values and coefficients in the span of `S`, dependent directions left out."""
-    G = S.T @ S
+    """Lowest Ritz values and coefficients in the span of the rows of `S`.
+
+    Directions that depend on the others, to rounding, are left out.
+    """
+    G = S @ S.T
     scale = np.sqrt(np.diagonal(G))
     if not np.isfinite(scale).all():
         return None
     scale = np.where(scale > 0, scale, 1.0)
-    weights, U = linalg.eigh(G / np.outer(scale, scale))
+    weights, U = np.linalg.eigh(G / np.outer(scale, scale))
     keep = weights > 1e-12
     basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
-    T = basis.T @ (S.T @ AS) @ basis
-    values, Q = linalg.eigh((T + T.T) / 2)
+    T = basis.T @ (S @ AS.T) @ basis
+    values, Q = np.linalg.eigh((T + T.T) / 2)
     return values[:count], basis @ Q[:, :count]
+
+
+class _Correction:
+    """The preconditioner of an iteration, which may be rebuilt from a better iterate."""
+
+    def __init__(self, spec: Any, operand: Operand) -> None:
+        self.base: Preconditioner | None = make_preconditioner(spec, operand)
+        self.current = self.base
+        self.operand = operand
+        coarse = isinstance(spec, str) and spec in ("auto", "two-level")
+        # When to rebuild: the better the vector, the better the pieces of it.
+        self.schedule: tuple[int, ...] = ()
+        self.patch: NDArray[np.int32] | None = None
+        if coarse and operand.kind == "sparse" and self.base is not None:
+            self.schedule = COARSE_AT if spec == "auto" else (8, *COARSE_AT)
+
+    def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        return R if self.current is None else self.current(R)
+
+    def refresh(self, iteration: int, vector: NDArray[np.float64]) -> bool:
+        """Rebuild if it is time; whether that was done."""
+        if iteration not in self.schedule or self.base is None:
+            return False
+        A = self.operand.matrix
+        count = coarse_count(A)
+        if self.patch is None:
+            self.patch = patches(A, count)
+        self.current = eigen_two_level(A, vector, self.base, self.patch, count)
+        return True
 
 
 def _lobpcg(
     operand: Operand,
     start: NDArray[np.float64],
-    M: Preconditioner | None,
+    M: _Correction,
     threshold: float,
     max_iter: int,
     block_size: int,
@@ -231,57 +270,63 @@ def _lobpcg(
     ``A P`` follow the same linear combinations, so an iteration costs one product per column; they
     are computed afresh before convergence is believed.
     """
-    rng = np.random.default_rng(random_state + 1)
-    X = np.column_stack([start, rng.standard_normal((operand.n, block_size - 1))])
-    if M is not None and block_size > 1:
-        X[:, 1:] = M(X[:, 1:])
-    X = np.linalg.qr(X)[0]
-    AX = operand.dot(X)
-    P = AP = np.empty((operand.n, 0))
-    best = _Pair(np.inf, X[:, 0], np.inf, "lobpcg")
-    values, C = np.linalg.eigh(X.T @ AX)
-    X, AX = X @ C, AX @ C
+    n, b = operand.n, block_size
+    # Rows, not columns: each vector is contiguous.
+    S, AS = np.zeros((3 * b, n)), np.zeros((3 * b, n))
+    X, W, P = S[:b], S[b : 2 * b], S[2 * b :]
+    AX, AW, AP = AS[:b], AS[b : 2 * b], AS[2 * b :]
+    X[0] = start
+    if b > 1:
+        X[1:] = M(np.random.default_rng(random_state + 1).standard_normal((n, b - 1))).T
+    used = 2 * b  # rows of the basis in use: P comes with the second iteration
+
+    def products(V: NDArray[np.float64]) -> NDArray[np.float64]:
+        return operand.dot(V[0])[None] if b == 1 else operand.dot(np.ascontiguousarray(V.T)).T
+
+    def restart() -> NDArray[np.float64]:
+        X[:] = np.linalg.qr(X.T)[0].T
+        AX[:] = products(X)
+        values, C = np.linalg.eigh(X @ AX.T)
+        X[:], AX[:] = C.T @ X, C.T @ AX
+        return np.asarray(values)
+
+    values = restart()
+    best = _Pair(np.inf, X[0].copy(), np.inf, "lobpcg")
     failed_checks = 0
     iteration = 0
     while True:
-        R = AX - X * values
-        norms = np.linalg.norm(R, axis=0)
-        if norms[0] <= threshold:
-            pair = _measured(operand, X[:, 0], "lobpcg")
-            if pair.residual <= threshold:
-                return pair, iteration, "tolerance met"
-            # The updated products have drifted: compute them again and forget the direction.
+        R = AX - values[:, None] * X
+        first = float(np.linalg.norm(R[0]))
+        if first <= threshold:
+            pair = _measured(operand, X[0], "lobpcg")
             failed_checks += 1
-            if failed_checks > 3:
-                return pair, iteration, "stalled at rounding"
-            X = np.linalg.qr(X)[0]
-            AX = operand.dot(X)
-            P = AP = np.empty((operand.n, 0))
-            values, C = np.linalg.eigh(X.T @ AX)
-            X, AX = X @ C, AX @ C
-            R = AX - X * values
-            norms = np.linalg.norm(R, axis=0)
-        if norms[0] < best.residual:
-            best = _Pair(float(values[0]), X[:, 0].copy(), float(norms[0]), "lobpcg")
+            if pair.residual <= threshold or failed_checks > 3:
+                note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
+                return pair, iteration, note
+            # The updated products have drifted: compute them again and forget the direction.
+            values, used = restart(), 2 * b
+            R = AX - values[:, None] * X
+            first = float(np.linalg.norm(R[0]))
+        if first < best.residual:
+            best.value, best.residual = float(values[0]), first
+            best.vector[:] = X[0]
         if callback is not None and iteration:
-            report = {"iteration": iteration, "value": values[0], "residual": norms[0]}
+            report = {"iteration": iteration, "value": float(values[0]), "residual": first}
             if callback(report) is True:
-                return _measured(operand, X[:, 0], "lobpcg"), iteration, "stopped by the callback"
+                return _measured(operand, X[0], "lobpcg"), iteration, "stopped by the callback"
         if iteration >= max_iter:
             return _measured(operand, best.vector, "lobpcg"), iteration, "max_iter reached"
-        W = R if M is None else M(R)
-        W = W - X @ (X.T @ W)
-        W /= np.maximum(np.linalg.norm(W, axis=0), np.finfo(float).tiny)
-        AW = operand.dot(W)
-        S = np.concatenate([X, W, P], axis=1)
-        AS = np.concatenate([AX, AW, AP], axis=1)
-        found = _ritz(S, AS, block_size)
-        if found is None or found[0].size < block_size:
+        M.refresh(iteration, X[0])
+        W[:] = M(R[0])[None] if b == 1 else M(np.ascontiguousarray(R.T)).T
+        W -= (W @ X.T) @ X
+        AW[:] = products(W)
+        found = _ritz(S[:used], AS[:used], b)
+        if found is None or found[0].size < b:
             return _measured(operand, best.vector, "lobpcg"), iteration, "basis broke down"
         values, C = found
-        b = X.shape[1]
-        P, AP = S[:, b:] @ C[b:], AS[:, b:] @ C[b:]
-        X, AX = X @ C[:b] + P, AX @ C[:b] + AP
+        P[:], AP[:] = C[b:].T @ S[b:used], C[b:].T @ AS[b:used]
+        X[:], AX[:] = C[:b].T @ X + P, C[:b].T @ AX + AP
+        used = 3 * b
         iteration += 1
 
 

@@ -8,6 +8,7 @@ in the same order, so the result is the same to the last bit).
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral, Real
@@ -18,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-__all__ = ["Operand", "positive_int", "positive_number"]
+__all__ = ["Operand", "positive_int", "positive_number", "threads"]
 
 # Below this many stored entries starting threads costs more than it saves.
 THREAD_NNZ = 1_000_000
@@ -38,6 +39,15 @@ def positive_int(value: Any, name: str, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
     return int(value)
+
+
+def threads(n_jobs: Any) -> int:
+    """Number of threads: `n_jobs`, or the processors this process may use, at most 8."""
+    if n_jobs is not None:
+        return positive_int(n_jobs, "n_jobs")
+    available = getattr(os, "sched_getaffinity", None)
+    count = len(available(0)) if available is not None else os.cpu_count() or 1
+    return min(count, 8)
 
 
 class Operand:
@@ -85,6 +95,7 @@ class Operand:
         self._check_symmetric()
         self.n_jobs = n_jobs if self.nnz >= THREAD_NNZ else 1
         self._blocks: list[sp.csr_array] = []
+        self._pool: ThreadPoolExecutor | None = None
 
     @property
     def kind(self) -> str:
@@ -159,10 +170,10 @@ class Operand:
     def _product(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.n_jobs == 1 or self.kind != "sparse":
             return np.asarray(self.matrix @ X, dtype=np.float64)
-        if not self._blocks:
+        if self._pool is None:
             self._blocks = _row_blocks(self.matrix, self.n_jobs)
-        with ThreadPoolExecutor(self.n_jobs) as pool:
-            return np.concatenate(list(pool.map(lambda block: block @ X, self._blocks)))
+            self._pool = ThreadPoolExecutor(self.n_jobs)  # its threads end with this object
+        return np.concatenate(list(self._pool.map(lambda block: block @ X, self._blocks)))
 
     def norm(self) -> float:
         """Upper bound of the spectral norm: the largest absolute row sum.

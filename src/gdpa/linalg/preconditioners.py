@@ -15,9 +15,16 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
 from .operand import Operand
-from .two_level import coarse_space
+from .two_level import CoarseSpace, coarse_count, patches
 
-__all__ = ["PRECONDITIONERS", "Preconditioner", "jacobi", "make_preconditioner"]
+__all__ = [
+    "PRECONDITIONERS",
+    "Preconditioner",
+    "eigen_two_level",
+    "jacobi",
+    "make_preconditioner",
+    "two_level",
+]
 
 Preconditioner = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 PRECONDITIONERS = ("auto", "jacobi", "two-level", "amg")
@@ -73,24 +80,68 @@ def _amg(A: sp.csr_array) -> Preconditioner:
     return apply
 
 
-def two_level(A: sp.csr_array, diagonal: NDArray[np.float64]) -> Preconditioner:
-    """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`); Jacobi if that fails.
+def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditioner | None:
+    """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`) for a scaled matrix.
 
     Parameters
     ----------
     A : csr_array of shape (n, n)
         Positive semi-definite matrix.
-    diagonal : ndarray of shape (n,)
-        Its diagonal.
+    scale : ndarray of shape (n,) or None
+        ``diag(A)^-1/2``; None where that is one everywhere.
+
+    Returns
+    -------
+    callable or None
+        Approximate inverse of the matrix with unit diagonal; None if there is none of this kind.
+    """
+    count = coarse_count(A)
+    coarse = CoarseSpace(A, patches(A, count), count)
+    inverse = coarse.definite_inverse()
+    if inverse is None:
+        return None
+    Z = coarse.Z
+    if scale is not None:
+        Z.data = np.divide(Z.data, scale, out=np.zeros_like(scale), where=scale > 0)
+    Zt = Z.T
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = Z @ (inverse @ (Zt @ R))
+        out += R
+        return np.asarray(out)
+
+    return apply
+
+
+def eigen_two_level(
+    A: sp.csr_array,
+    vector: NDArray[np.float64],
+    smooth: Preconditioner,
+    patch: NDArray[np.int32],
+    count: int,
+) -> Preconditioner:
+    """Jacobi plus a coarse correction around an approximate first eigenvector.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Symmetric matrix.
+    vector : ndarray of shape (n,)
+        Approximate eigenvector; the coarse functions are its pieces on the patches.
+    smooth : callable
+        The other part, usually :func:`jacobi`.
+    patch : ndarray of int32 of shape (n,)
+        Patch of each node, see :func:`gdpa.linalg.two_level.patches`.
+    count : int
+        Number of patches.
 
     Returns
     -------
     callable
-        The approximate inverse.
+        Positive semi-definite correction; `smooth` itself if there is none of this kind.
     """
-    smooth = jacobi(diagonal)
-    coarse = coarse_space(A)
-    inverse = coarse.definite_inverse()
+    coarse = CoarseSpace(A, patch, count, vector)
+    inverse = coarse.gap_inverse()
     if inverse is None:
         return smooth
     Z, Zt = coarse.Z, coarse.Z.T
@@ -109,8 +160,8 @@ def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
     Parameters
     ----------
     spec : None, str, callable or LinearOperator
-        None; a name of :data:`PRECONDITIONERS` ("auto" here means "jacobi": the solvers decide when
-        to go further); or something that maps residuals to corrections.
+        None; a name of :data:`PRECONDITIONERS` ("auto" and "two-level" here mean "jacobi": the
+        solvers add the coarse part); or something that maps residuals to corrections.
     operand : Operand
         The matrix.
 
@@ -125,12 +176,10 @@ def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
             hint = nearest_name(spec, list(PRECONDITIONERS))
             raise ValueError(f"preconditioner={spec!r} is not known. {hint}")
         diagonal = operand.diagonal()
-        if spec in ("auto", "jacobi"):
+        if spec in ("auto", "jacobi", "two-level"):
             return None if diagonal is None else jacobi(diagonal)
         if operand.kind == "operator":
             raise ValueError(f"preconditioner={spec!r} needs a matrix, not a LinearOperator")
-        if spec == "two-level" and diagonal is not None:
-            return two_level(sp.csr_array(operand.matrix), diagonal)
         return _amg(sp.csr_array(operand.matrix))
     if hasattr(spec, "matmat"):
         return lambda R: np.asarray(spec @ R, dtype=np.float64)

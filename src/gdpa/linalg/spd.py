@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import ConvergenceWarning
-from .operand import Operand, positive_int, positive_number
-from .preconditioners import Preconditioner, make_preconditioner
+from .operand import Operand, positive_int, positive_number, threads
+from .preconditioners import Preconditioner, make_preconditioner, two_level
 
 __all__ = ["SPDResult", "solve_spd"]
 
@@ -67,7 +68,7 @@ def solve_spd(
     stable_after: int | None = None,
     stable_tol: float = 1e-2,
     diagonal: Any = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
 ) -> SPDResult:
     """Solve ``A X = B`` for a symmetric positive (semi-)definite matrix.
@@ -102,8 +103,9 @@ def solve_spd(
         See `stable_after`.
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``.
-    n_jobs : int, default=1
-        Threads for large sparse products. The result does not depend on it.
+    n_jobs : int, optional
+        Threads for large sparse products; all processors, at most 8, by default. The result does
+        not depend on it.
     callback : callable, optional
         Called once per iteration with a mapping (iteration, residual); returning True stops.
 
@@ -119,7 +121,7 @@ def solve_spd(
     """
     tol = positive_number(tol, "tol")
     stable_tol = positive_number(stable_tol, "stable_tol")
-    n_jobs = positive_int(n_jobs, "n_jobs")
+    n_jobs = threads(n_jobs)
     dense_below = positive_int(dense_below, "dense_below", least=0)
     if stable_after is not None:
         stable_after = positive_int(stable_after, "stable_after")
@@ -133,13 +135,13 @@ def solve_spd(
     system = _Scaled(operand, rhs)
     if n < dense_below:
         y, method = _dense(system)
-        iterations, why = 0, "factorised"
+        iterations, why, R = 0, "factorised", None
     else:
         M = _scaled_preconditioner(preconditioner, operand, system, tol)
         rule = _Stop(tol, limit, stable_after, stable_tol, callback)
-        y, iterations, why = _conjugate_gradients(system, system.scaled(start), M, rule)
+        y, R, iterations, why = _conjugate_gradients(system, system.scaled(start), M, rule)
         method = "cg"
-    y, residual = system.checked(y)
+    y, residual = system.checked(y, R)
     converged = residual <= tol or why == "labels stable"
     message = f"{why}, relative residual {residual:.2e} (tol {tol:.1e})"
     if not converged:
@@ -224,10 +226,17 @@ class _Scaled:
             X = np.ldexp(self.times_s(Y), self.exponent)
         return np.asarray(np.nan_to_num(X))
 
-    def checked(self, Y: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """`Y`, with columns that are worse than zero replaced by zero, and the largest residual."""
-        Y = np.where(np.isfinite(Y), Y, 0.0)
-        norms = np.linalg.norm(self.b - self.dot(Y), axis=0)
+    def checked(
+        self, Y: NDArray[np.float64], R: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], float]:
+        """`Y`, with columns that are worse than zero replaced by zero, and the largest residual.
+
+        `R` is ``b - A Y`` if that was computed already.
+        """
+        if R is None:
+            Y = np.where(np.isfinite(Y), Y, 0.0)
+            R = self.b - self.dot(Y)
+        norms = np.linalg.norm(R, axis=0)
         bad = ~(norms <= self.b_norm)
         if bad.any():
             Y = np.where(bad, 0.0, Y)
@@ -245,6 +254,11 @@ def _scaled_preconditioner(
         spec = "two-level" if _is_slow(operand, system, tol) else "jacobi"
     if spec is None or (isinstance(spec, str) and spec == "jacobi"):
         return None
+    if isinstance(spec, str) and spec == "two-level":
+        if operand.kind == "operator":
+            raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return two_level(sp.csr_array(operand.matrix), system.s)
     with np.errstate(over="ignore", invalid="ignore"):
         M = make_preconditioner(spec, operand)
     if M is None:
@@ -272,7 +286,7 @@ def _is_slow(operand: Operand, system: _Scaled, tol: float) -> bool:
     if operand.kind != "sparse" or diagonal is None or operand.n < 2000:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        excess = float(operand.dot(np.ones(operand.n)).sum() / diagonal.sum())
+        excess = float(operand.matrix.data.sum() / diagonal.sum())
     if not np.isfinite(excess):
         return False
     needed = 0.5 * np.sqrt(2.0 / max(excess, 1e-12)) * np.log(2.0 / tol)
@@ -325,12 +339,14 @@ def _column_dot(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.fl
 
 def _conjugate_gradients(
     system: _Scaled, start: NDArray[np.float64] | None, M: Preconditioner | None, rule: _Stop
-) -> tuple[NDArray[np.float64], int, str]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int, str]:
     """Column-wise conjugate gradients, restarted where the true residual was left behind."""
     Y = np.zeros_like(system.b) if start is None else start.copy()
-    R = system.b - system.dot(Y) if start is not None else system.b.copy()
+    R = system.b.copy()
     if start is not None:
-        worse = ~(np.linalg.norm(R, axis=0) <= system.b_norm)
+        with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
+            R -= system.dot(Y)
+            worse = ~(np.linalg.norm(R, axis=0) <= system.b_norm)
         Y[:, worse] = 0.0
         R[:, worse] = system.b[:, worse]
     iterations = 0
@@ -339,13 +355,13 @@ def _conjugate_gradients(
         norms = np.linalg.norm(R, axis=0)
         open_columns = np.flatnonzero(norms > rule.tol * system.b_norm)
         if open_columns.size == 0:
-            return Y, iterations, "residual reached"
+            return Y, R, iterations, "residual reached"
         if (norms[open_columns] > 0.5 * previous[open_columns]).all():
-            return Y, iterations, "stagnated"
+            return Y, R, iterations, "stagnated"
         previous = norms
         iterations, why = _cg_round(system, Y, R, open_columns, M, rule, iterations)
         if why != "residual reached":
-            return Y, iterations, why
+            return Y, None, iterations, why
         R = system.b - system.dot(Y)
 
 

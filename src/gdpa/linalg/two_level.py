@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.csgraph import breadth_first_order
 
-__all__ = ["CoarseSpace", "coarse_space", "patches"]
+__all__ = ["CoarseSpace", "coarse_count", "patches"]
 
 
 def patches(A: sp.csr_array, count: int, *, random_state: int = 0) -> NDArray[np.int32]:
@@ -128,34 +128,6 @@ class CoarseSpace:
         return np.asarray((vectors * weights) @ vectors.T)
 
 
-def coarse_space(
-    A: sp.csr_array,
-    *,
-    vector: NDArray[np.float64] | None = None,
-    patch: NDArray[np.int32] | None = None,
-    count: int | None = None,
-) -> CoarseSpace:
-    """Build patches and small matrix.
-
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        The matrix.
-    vector : ndarray of shape (n,), optional
-        What varies within a patch.
-    patch : ndarray, optional
-        Patches, if they are known.
-    count : int, optional
-        Number of patches; by default such that the small system costs less than a product with
-        `A`, at most 256.
-
-    Returns
-    -------
-    CoarseSpace
-    """
-    if count is None:
-        count = int(np.clip(np.sqrt(A.nnz) / 8, 16, 256))
-    count = min(count, A.shape[0])
-    if patch is None:
-        patch = patches(A, count)
-    return CoarseSpace(A, patch, count, vector)
+def coarse_count(A: sp.csr_array) -> int:
+    """Number of patches such that the small system costs less than products with `A`."""
+    return int(min(np.clip(np.sqrt(A.nnz) / 4, 16, 256), A.shape[0]))

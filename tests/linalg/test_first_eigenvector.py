@@ -1,0 +1,235 @@
+"""First eigenvector against LAPACK, on degenerate matrices, and how much a warm start saves."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
+from scipy.spatial import cKDTree
+
+from gdpa.errors import ConvergenceWarning
+from gdpa.linalg import first_eigenvector
+
+
+def random_symmetric(n: int, seed: int, shift: float = 0.0) -> sp.csr_array:
+    """Generalised Laplacian of a random signed graph: indefinite in general."""
+    rng = np.random.default_rng(seed)
+    W = sp.random_array((n, n), density=min(1.0, 5 / n), rng=rng, data_sampler=rng.standard_normal)
+    W = W + W.T
+    return sp.csr_array(
+        sp.diags_array(np.asarray(abs(W).sum(axis=1)) + shift * rng.standard_normal(n)) - W
+    )
+
+
+def neighbour_laplacian(n: int, dimension: int, labels: int, seed: int = 0) -> sp.csr_array:
+    """Combinatorial Laplacian of a 10-nearest-neighbour graph, plus one on some nodes."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, dimension))
+    distance, index = cKDTree(X).query(X, 11)
+    weight = np.exp(-(distance[:, 1:] ** 2) / (distance[:, 7:8] * distance[index[:, 1:], 7]))
+    W = sp.csr_array(
+        (weight.ravel(), (np.repeat(np.arange(n), 10), index[:, 1:].ravel())), shape=(n, n)
+    )
+    W = W.maximum(W.T)
+    y = np.zeros(n)
+    y[rng.choice(n, labels, replace=False)] = 1.0
+    return sp.csr_array(sp.diags_array(np.asarray(W.sum(axis=1)) + y) - W)
+
+
+def check(A, result, tol: float = 1e-8) -> None:
+    dense = A.toarray() if sp.issparse(A) else np.asarray(A)
+    v, norm = result.vector, np.abs(dense).sum(axis=1).max()
+    residual = np.linalg.norm(dense @ v - result.value * v)
+    assert np.isfinite(v).all()
+    assert np.linalg.norm(v) == pytest.approx(1.0, abs=1e-12)
+    assert result.converged
+    assert residual <= 1.01 * tol * norm + 1e-14 * norm
+    assert result.residual == pytest.approx(residual, rel=1e-3, abs=1e-13 * norm)
+    # Rayleigh quotients lie above the first eigenvalue, by no more than the residual here.
+    first = np.linalg.eigvalsh(dense)[0]
+    assert first - 1e-12 * norm <= result.value <= first + residual + 1e-12 * norm
+
+
+@given(
+    n=st.integers(1, 60),
+    seed=st.integers(0, 10**6),
+    shift=st.sampled_from([0.0, 1.0, 5.0]),
+    preconditioner=st.sampled_from([None, "jacobi", "auto", "two-level"]),
+    dense_below=st.sampled_from([0, 300]),
+)
+def test_agrees_with_lapack(n, seed, shift, preconditioner, dense_below):
+    A = random_symmetric(n, seed, shift)
+    result = first_eigenvector(A, preconditioner=preconditioner, dense_below=dense_below)
+    check(A, result)
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 4])
+@pytest.mark.parametrize("preconditioner", [None, "jacobi", "auto", "two-level", "amg"])
+def test_iteration_agrees_with_lapack(block_size, preconditioner):
+    if preconditioner == "amg":
+        pytest.importorskip("pyamg")
+    A = random_symmetric(700, 3, 1.0)
+    result = first_eigenvector(A, block_size=block_size, preconditioner=preconditioner)
+    assert result.method == "lobpcg"
+    assert result.iterations > 0
+    check(A, result)
+
+
+@pytest.mark.parametrize("storage", ["dense", "operator", "operator without diagonal"])
+def test_storage_does_not_matter(storage):
+    A = random_symmetric(500, 1, 1.0)
+    expected = first_eigenvector(A)
+    if storage == "dense":
+        result = first_eigenvector(A.toarray())
+    elif storage == "operator":
+        result = first_eigenvector(aslinearoperator(A), diagonal=A.diagonal())
+    else:
+        result = first_eigenvector(aslinearoperator(A))
+    assert result.converged
+    assert result.value == pytest.approx(expected.value, abs=1e-10)
+    assert abs(result.vector @ expected.vector) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("dense_below", [0, 300])
+@pytest.mark.parametrize(
+    "A",
+    [
+        np.array([[3.0]]),
+        np.array([[0.0]]),
+        np.array([[1.0, 2.0], [2.0, 1.0]]),
+        np.zeros((40, 40)),
+        np.eye(40),
+        -np.eye(40),
+        np.diag(np.arange(40.0)),
+        np.diag(np.r_[0.0, 0.0, np.arange(1.0, 39.0)]),
+        np.kron(np.eye(20), [[1.0, -1.0], [-1.0, 1.0]]),  # 20 components, lmin = 0 repeated
+        np.ones((40, 40)),
+        -np.ones((40, 40)),
+        np.eye(40) * 40 - np.ones((40, 40)),
+        np.ones((40, 40)) - np.eye(40) * 40,  # the constant vector is the last, not the first
+    ],
+)
+def test_degenerate(A, dense_below):
+    result = first_eigenvector(A, dense_below=dense_below)
+    check(A, result)
+    again = first_eigenvector(A, dense_below=dense_below)
+    np.testing.assert_array_equal(result.vector, again.vector)
+
+
+def test_components_of_a_large_graph():
+    path = sp.diags_array([-np.ones(299), -np.ones(299)], offsets=[-1, 1]).toarray()
+    L = np.diag(-path.sum(axis=1)) + path
+    A = sp.csr_array(sp.block_diag([L] * 4))
+    result = first_eigenvector(A)
+    assert result.converged
+    assert result.value == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-150, 1e150, 1e300])
+@pytest.mark.parametrize("n", [30, 600])
+def test_extreme_entries(factor, n):
+    A = random_symmetric(n, 5, 1.0)
+    plain = first_eigenvector(A)
+    result = first_eigenvector(A * factor)
+    assert result.converged
+    assert result.value == pytest.approx(plain.value * factor, rel=1e-8)
+    np.testing.assert_allclose(result.vector, plain.vector, atol=1e-6)
+
+
+def test_sign_is_fixed():
+    A = random_symmetric(500, 2, 1.0)
+    v = first_eigenvector(A).vector
+    flipped = first_eigenvector(A, v0=-v).vector
+    np.testing.assert_allclose(flipped, v, atol=1e-12)
+
+
+def test_start_that_is_good_enough_costs_one_product():
+    A = random_symmetric(500, 2, 1.0)
+    first = first_eigenvector(A)
+    again = first_eigenvector(A, v0=first.vector)
+    assert (again.iterations, again.matvecs, again.method) == (0, 1, "start")
+    assert again.converged
+
+
+def test_warm_start_halves_the_iterations_at_20000_nodes():
+    A = neighbour_laplacian(20_000, 8, 200)
+    cold = first_eigenvector(A)
+    assert cold.converged
+    rng = np.random.default_rng(1)
+    change = 1e-4 * rng.standard_normal(A.shape[0])
+    B = sp.csr_array(A + sp.diags_array(change))
+    cold_again = first_eigenvector(B)
+    warm = first_eigenvector(B, v0=cold.vector)
+    assert warm.converged
+    assert warm.iterations <= 0.5 * cold_again.iterations
+    assert abs(warm.vector @ cold_again.vector) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_coarse_correction_saves_iterations_on_a_planar_graph():
+    A = neighbour_laplacian(20_000, 2, 200)
+    jacobi = first_eigenvector(A, preconditioner="jacobi", tol=1e-6, max_iter=1000)
+    both = first_eigenvector(A, preconditioner="auto", tol=1e-6)
+    assert jacobi.converged
+    assert both.converged
+    assert both.method == "lobpcg"
+    assert both.iterations <= 0.5 * jacobi.iterations
+    assert both.value == pytest.approx(jacobi.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [400, 6000])
+def test_stall_is_taken_over(n):
+    # A path has its smallest eigenvalues at distances of 1/n^2: LOBPCG is not done in 5 steps.
+    A = sp.csr_array(sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    result = first_eigenvector(A, max_iter=5)
+    assert result.method in ("shift-invert", "eigsh")
+    assert result.converged
+    exact = 2 - 2 * np.cos(np.pi / (n + 1))
+    assert result.value == pytest.approx(exact, abs=1e-12)
+    mode = np.sin(np.pi * np.arange(1, n + 1) / (n + 1))
+    assert abs(result.vector @ mode) / np.linalg.norm(mode) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_no_convergence_is_reported():
+    n = 20_000
+    A = aslinearoperator(
+        sp.csr_array(sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    )
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        result = first_eigenvector(A, max_iter=3, tol=1e-14, callback=lambda e: e["iteration"] == 2)
+    assert not result.converged
+    assert result.iterations == 2
+    assert np.isfinite(result.vector).all()
+
+
+def test_callback_sees_falling_values():
+    values: list[float] = []
+    first_eigenvector(random_symmetric(600, 4, 1.0), callback=lambda e: values.append(e["value"]))
+    assert len(values) > 3
+    assert all(b <= a + 1e-10 for a, b in pairwise(values))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"A": np.ones((2, 3))}, "square"),
+        ({"A": np.zeros((0, 0))}, "at least one row"),
+        ({"A": np.array([[1.0, np.nan], [np.nan, 1.0]])}, "finite"),
+        ({"A": np.array([[1.0, 2.0], [0.0, 1.0]])}, "symmetric"),
+        ({"tol": 0.0}, "tol=0.0"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"block_size": 1.5}, "block_size=1.5"),
+        ({"v0": np.zeros(3)}, "v0"),
+        ({"v0": np.ones(2)}, "v0"),
+        ({"preconditioner": "jacob", "dense_below": 0, "A": np.eye(9)}, "did you mean 'jacobi'"),
+        ({"preconditioner": 3, "dense_below": 0, "A": np.eye(9)}, "preconditioner=3"),
+        ({"diagonal": np.ones(3)}, "diagonal"),
+    ],
+)
+def test_bad_input(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        first_eigenvector(**({"A": np.eye(3)} | arguments))
