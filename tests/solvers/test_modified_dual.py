@@ -111,6 +111,19 @@ def test_scores_are_the_first_eigenvector_of_H(random_graph, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_first_eigenvector_is_the_constant_mode_inside_the_face(method):
+    # A full graph with weights 1 inside and 0.5 between two groups, half of each labelled. Already
+    # the vote separates the groups; the first eigenvector gives all unlabelled nodes one class.
+    W = 0.5 + 0.5 * np.kron(np.eye(2), np.ones((6, 6)))
+    labels = np.array([1, 1, 1, 0, 0, 0, -1, -1, -1, 0, 0, 0])
+    problem = gdpa.GraphProblem(W, labels)
+    solution = gdpa.solve(problem, method)
+    assert solution.info["lowest_eigenvalue"] > 0.1
+    assert len(set(solution.labels[problem.unlabeled].tolist())) == 1
+    assert gdpa.solve(problem, "vote").labels.tolist() == [1] * 6 + [-1] * 6
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_evidence_alone_orients_by_the_apex(random_graph, method):
     bias = np.array([1.0, 0.5, 0.5, 0.2, -0.1, 0.3, 0.4, 0.8])
     problem = gdpa.GraphProblem(random_graph(8, 0), np.zeros(8), bias=bias)

@@ -91,7 +91,7 @@ def clarabel_bytes(n: int) -> float:
 
 def scs_bytes(n: int) -> float:
     """Estimate the memory that SCS takes: vectors of the triangle, one dense eigenproblem."""
-    return 200.0 * float(n) ** 2
+    return 320.0 * float(n) ** 2  # measured: 39 matrices of n rows at n = 1,500
 
 
 _CLARABEL_BYTES = 14.0  # measured: 14 n^4 at n = 60 and 90

@@ -10,7 +10,12 @@ The labels are ``sign(xh_1 v_1 v)``, v the first eigenvector of H(y*, z*).
 The optimal points form a face (see :mod:`gdpa.dual`): every a >= 0 is optimal, with y determined
 by it. So y*, z* and with them the labels depend on which point of the face a solver ends at: an
 interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on labels
-while they agree on the value. That is a property of (Dual'), not of the solvers.
+while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the labels
+good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the paper's full
+graphs all unlabelled nodes get one class. The two halves of the apex do not enter alike, so the
+solvers' label weights differ between the classes, and the linear system of
+:mod:`gdpa.solvers.recovery` at their a is one-sided too. What the authors report for this method
+rests on where their solver stopped.
 """
 
 from __future__ import annotations
@@ -125,14 +130,10 @@ def solve_modified_dual(
     a = np.maximum(x[n + 1 :], 0.0)
     signs = problem.labels[problem.labeled].astype(np.float64)
     dual = DualVariables(y=x[: n + 1], z=-signs * a)
+    H = np.asfortranarray(build_H(problem, dual).toarray())
     with run.stage("eigenvector"):
-        H = np.asfortranarray(build_H(problem, dual).toarray())
         values, vectors = eigh(H, subset_by_index=[0, 0], check_finite=False)
-        v = vectors[:, 0]
-        # Orientation by the first label; by the apex (value +1) where that gives none.
-        first = problem.labeled[:1]
-        side = float(problem.labels[first[0]] * v[first[0]]) if first.size else 0.0
-        scores = (v if (side or float(v[-1])) >= 0 else -v)[:n]
+        scores = _oriented(problem, vectors[:, 0])
     with run.stage("certify"):
         dual, bound = _certified(problem, dual, H)
     value = dual_objective(problem, dual)
@@ -150,6 +151,13 @@ def solve_modified_dual(
         dual=dual,
         info={"dual_value": value, "lowest_eigenvalue": float(values[0])},
     )
+
+
+def _oriented(problem: GraphProblem, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn the eigenvector by the first label; by the apex (value +1) where that gives no sign."""
+    first = problem.labeled[:1]
+    side = float(problem.labels[first[0]] * v[first[0]]) if first.size else 0.0
+    return np.asarray((v if (side or float(v[-1])) >= 0 else -v)[: problem.n_nodes])
 
 
 def _certified(
