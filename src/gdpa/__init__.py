@@ -14,14 +14,17 @@ from .solvers.registry import list_methods, solve
 
 if TYPE_CHECKING:
     from . import datasets, gershgorin, graph
+    from .certificate import Certificate, certify
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BinaryQuadratic",
+    "Certificate",
     "GraphProblem",
     "Solution",
     "__version__",
+    "certify",
     "datasets",
     "gershgorin",
     "graph",
@@ -31,6 +34,8 @@ __all__ = [
 
 # Loaded on first use, so that `import gdpa` stays cheap: name -> (module, attribute or None).
 _LAZY: dict[str, tuple[str, str | None]] = {
+    "Certificate": ("gdpa.certificate", "Certificate"),
+    "certify": ("gdpa.certificate", "certify"),
     "datasets": ("gdpa.datasets", None),
     "gershgorin": ("gdpa.gershgorin", None),
     "graph": ("gdpa.graph", None),

@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from ..errors import UnsupportedProblemError
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from .base import Outcome, Run, Solver, StopSolver
-from .switching import SwitchedForm, rounding_margin, switched_form
+from .switching import SwitchedForm, nearby_numbering, rounding_margin, switched_form
 
 __all__ = ["MinCut"]
 
@@ -82,6 +82,8 @@ class MinCut(Solver):
             reduced = problem.reduced()
             form = switched_form(reduced)
         assert form is not None  # _check_problem saw to it
+        with run.stage("order"):
+            form, order = nearby_numbering(form)
         tie = problem.majority if isinstance(problem, GraphProblem) else 1
         network = _Network(form)
         base = form.constant - float(form.W.data.sum()) - 2.0 * float(np.abs(form.c).sum())
@@ -107,6 +109,8 @@ class MinCut(Solver):
         except StopSolver:
             message = "stopped by the callback"
         x = (best * form.signs).astype(np.int8)
+        if order is not None:
+            x[order] = x.copy()
         labels = np.ones(problem.n_nodes, dtype=np.int8)
         if isinstance(problem, GraphProblem):
             labels[problem.labeled] = problem.labels[problem.labeled]

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
-from .switching import SwitchedForm
+from .switching import SwitchedForm, nearby_numbering
 
 __all__ = [
     "HalfCircle",
@@ -51,7 +51,6 @@ FloatArray = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive
 _POLISH = 100  # most products spent on one polishing of y
-_REORDER_FROM = 20_000  # rows from which better locality of W pays for the ordering
 
 
 class HalfCircle:
@@ -211,11 +210,10 @@ def solve_half_circle(
     HalfCircleResult
         The best angles and the best bound.
     """
-    order = None
-    if form.c.size >= _REORDER_FROM:
-        with run.stage("order"):
-            form, order = _ordered(form)
-            start = start if start is None else start[order]
+    with run.stage("order"):
+        form, order = nearby_numbering(form)
+        if start is not None and order is not None:
+            start = start[order]
     circle = HalfCircle(form)
     with run.stage("start"):
         angles = _start(circle, start)
@@ -265,16 +263,6 @@ def solve_half_circle(
     return best
 
 
-def _ordered(form: SwitchedForm) -> tuple[SwitchedForm, NDArray[np.intp]]:
-    """Number neighbours closely: products then run several times faster on large graphs."""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    order = reverse_cuthill_mckee(form.W, symmetric_mode=True)
-    W = form.W[order][:, order]
-    W.sort_indices()
-    return SwitchedForm(W, form.c[order], form.constant, form.signs[order]), order
-
-
 def _back(values: FloatArray, order: NDArray[np.intp]) -> FloatArray:
     result = np.empty_like(values)
     result[order] = values
@@ -310,11 +298,10 @@ def _polish(
     Where the relaxation is tight, y tends to 0 and the angles no longer say in which proportion.
     One step of inverse iteration, ``((1 + d) diag(s) - W) y = d diag(s) y0``, aligns the discs to
     within d. Raising s_i by a little costs ``1 - x_i^2`` times that once x is solved for again,
-    ``A x = c``: d is chosen such that it amounts to a quarter of the allowed gap to first order, and
-    smaller at every further polish. Both systems by
-    conjugate gradients, one product per step; the bound is looked at along the way, since any
-    positive y and any x are good for one. Nothing is tried (and False returned) as long as a
-    perfect y would not close the gap.
+    ``A x = c``: to first order d costs a quarter of the allowed gap, and it shrinks with every
+    further polish. Both systems by conjugate gradients, one product per step; the bound is looked
+    at along the way, since any positive y and any x are good for one. Nothing is tried (and False
+    returned) as long as a perfect y would not close the gap.
     """
     W, c, constant = circle.W, circle.c, circle.constant
     x, Wx = np.cos(best.angles), products[:, 0]

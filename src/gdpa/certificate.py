@@ -1,0 +1,168 @@
+"""How good is a labelling? Its objective against the best lower bound that can be proved.
+
+Where the couplings are non-negative, or can be switched to be, the minimum cut gives the optimum of
+(P) itself, so the gap is exact. Otherwise the bound is that of the semidefinite relaxation: by
+interior point for small problems, by low-rank factors for large ones.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import DegenerateProblemWarning, UnreachedWarning
+from .problem import BinaryQuadratic, GraphProblem, Problem
+from .solution import BoundStatus, Solution
+from .solvers.registry import METHODS, get_solver
+from .solvers.switching import switched_form
+
+__all__ = ["Certificate", "certify"]
+
+_INTERIOR_POINT_UP_TO = 400  # rows; beyond, low rank is faster and as good
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A labelling's objective, and a bound that no labelling can beat.
+
+    Parameters
+    ----------
+    objective : float
+        Objective of the labelling (to be minimised).
+    lower_bound : float
+        No labelling has a smaller objective, if `bound_status` is "certified".
+    bound_status : {"certified", "estimated", "none"}
+        Whether the bound is proved.
+    method : str
+        The method behind the bound.
+    exact : bool
+        Whether the bound is the optimum itself (a minimum cut), up to rounding.
+    optimal_labels : ndarray of int8 or None
+        A labelling of least objective, where the method is exact.
+    """
+
+    objective: float
+    lower_bound: float
+    bound_status: BoundStatus
+    method: str
+    exact: bool
+    optimal_labels: NDArray[np.int8] | None = None
+
+    @property
+    def gap(self) -> float:
+        """Objective minus lower bound: by no more than this can the labelling be improved."""
+        return float(max(self.objective - self.lower_bound, 0.0))
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap as a fraction of the larger of |objective| and |lower bound|; 0 where both are 0."""
+        gap = self.gap
+        if gap == 0.0 or not np.isfinite(gap):
+            return gap
+        return gap / max(abs(self.objective), abs(self.lower_bound))
+
+    def __str__(self) -> str:
+        what = "optimum" if self.exact else "lower bound"
+        return (
+            f"objective {self.objective:.6g}, {what} {self.lower_bound:.6g} "
+            f"({self.bound_status}, {self.method}), gap {self.gap:.3g} "
+            f"({100.0 * self.relative_gap:.3g} %)"
+        )
+
+
+def certify(problem: Problem, labels: Any, *, method: str | None = None) -> Certificate:
+    """Say how good a labelling is.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+    labels : array-like of shape (n_nodes,)
+        +1 or -1 for every node, equal to the known labels where there are some.
+    method : {"min-cut", "sdr-interior-point", "sdr-low-rank"}, optional
+        Where the bound comes from. By default the exact cut where it is valid, else the
+        semidefinite relaxation, by interior point up to 400 rows and by low-rank factors beyond.
+
+    Returns
+    -------
+    Certificate
+        Objective, bound and gap.
+
+    Raises
+    ------
+    ValueError
+        If `labels` is no labelling of the problem.
+
+    Examples
+    --------
+    >>> import gdpa
+    >>> problem = gdpa.GraphProblem([[0, 1, 0], [1, 0, 2], [0, 2, 0]], [1, 0, -1])
+    >>> certificate = gdpa.certify(problem, [1, 1, -1])
+    >>> certificate.objective, round(certificate.gap, 6), certificate.optimal_labels.tolist()
+    (8.0, 4.0, [1, -1, -1])
+    """
+    if not isinstance(problem, GraphProblem | BinaryQuadratic):
+        raise TypeError(
+            "problem must be a gdpa.GraphProblem or a gdpa.BinaryQuadratic, "
+            f"got {type(problem).__name__}"
+        )
+    x = _check_labeling(problem, labels)
+    objective = problem.objective(x)
+    solution = _bound(problem, method or _choose(problem))
+    exact = get_solver(solution.method).kind == "exact"
+    return Certificate(
+        objective=objective,
+        # A bound that is the optimum itself may exceed the objective by a rounding error.
+        lower_bound=min(solution.lower_bound, objective),
+        bound_status=solution.bound_status,
+        method=solution.method,
+        exact=exact,
+        optimal_labels=solution.labels if exact else None,
+    )
+
+
+def _choose(problem: Problem) -> str:
+    if not problem.signed or switched_form(problem.reduced()) is not None:
+        return "min-cut"
+    small = problem.n_nodes <= _INTERIOR_POINT_UP_TO
+    return "sdr-interior-point" if small else "sdr-low-rank"
+
+
+def _bound(problem: Problem, method: str) -> Solution:
+    accepted = ("min-cut", "sdr-interior-point", "sdr-low-rank")
+    if method not in accepted or method not in METHODS:
+        raise ValueError(f"method={method!r} gives no bound here; accepted: {', '.join(accepted)}")
+    with warnings.catch_warnings():
+        # They are about the labels that the method itself would give.
+        warnings.simplefilter("ignore", UnreachedWarning)
+        warnings.simplefilter("ignore", DegenerateProblemWarning)
+        return get_solver(method)().solve(problem)
+
+
+def _check_labeling(problem: Problem, labels: Any) -> NDArray[np.int8]:
+    try:
+        x = np.asarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("labels must be numbers: +1 or -1 for every node") from error
+    if x.shape != (problem.n_nodes,):
+        raise ValueError(
+            f"labels must have shape ({problem.n_nodes},), one per node, got {x.shape}"
+        )
+    wrong = np.flatnonzero((x != 1.0) & (x != -1.0))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(f"labels[{i}] is {x[i]:g}; a labelling has +1 or -1 for every node")
+    if isinstance(problem, GraphProblem):
+        known = problem.labeled
+        broken = known[x[known] != problem.labels[known]]
+        if broken.size:
+            i = int(broken[0])
+            raise ValueError(
+                f"labels[{i}] is {x[i]:+g}, but the known label of that node is "
+                f"{problem.labels[i]:+d}"
+            )
+    return x.astype(np.int8)
