@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from .bandwidth import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
+from .checks import effective_jobs
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
-from .neighbors import NeighborIndex, effective_jobs
+from .neighbors import NeighborIndex
 from .search import feature_scale
 
 __all__ = ["FullGraphOperator", "full_graph"]

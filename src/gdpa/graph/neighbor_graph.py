@@ -26,9 +26,10 @@ from .bandwidth import (
     median_scale,
     smallest_weight,
 )
+from .checks import check_n_neighbors
 from .features import row_blocks
 from .memory import check_memory
-from .neighbors import NeighborIndex, NeighborResult, check_n_neighbors
+from .neighbors import NeighborIndex, NeighborResult
 
 __all__ = ["NeighborGraph", "build_neighbor_graph", "graph_from_neighbors", "neighbor_graph"]
 

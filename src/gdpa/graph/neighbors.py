@@ -7,8 +7,6 @@ with their recall, measured against exhaustive search on a sample of the points.
 
 from __future__ import annotations
 
-import os
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
+from .checks import check_n_neighbors, check_seed, effective_jobs
 from .duplicates import Thinned, thin_duplicates
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
+from .recall import true_reach
 from .search import Backend, BruteForce, InvertedFile, KDTree, feature_scale, pair_distances
 
 __all__ = [
     "NeighborIndex",
     "NeighborResult",
     "choose_algorithm",
-    "effective_jobs",
     "nearest_neighbors",
     "query_neighbors",
 ]
@@ -36,10 +35,11 @@ ALGORITHMS = ("auto", "exact", "approximate")
 # whole blocks (at 12 features it is 0.7 to 4 times their time, at 16 2 to 12 times).
 KD_TREE_FEATURES = 10
 # Up to this many points exact search takes a few seconds at most, and is preferred: by products of
-# whole blocks, and by KD-tree. In very few dimensions the tree is the fastest at any size.
+# whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size (a million
+# points, CPU seconds: 4 with 3 features, 14 with 5, 33 with 6, 100 with 8; inverted file: 50).
 EXACT_POINTS_BRUTE = 20_000
 EXACT_POINTS_TREE = 50_000
-ALWAYS_TREE_FEATURES = 4
+ALWAYS_TREE_FEATURES = 6
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
 RECALL_SAMPLE = 256
@@ -78,27 +78,6 @@ class NeighborResult:
         return self.algorithm in ("kd-tree", "brute-force")
 
 
-def effective_jobs(n_jobs: int | None) -> int:
-    """Number of threads: None means 1, negative counts down from all cores (-1 is all).
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        What the caller asked for.
-
-    Returns
-    -------
-    int
-        At least 1.
-    """
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
-    cores = os.cpu_count() or 1
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
-
-
 def index_dtype(largest: int) -> type[np.int32] | type[np.int64]:
     """Smallest index type that holds `largest` (a node number or a count of stored entries)."""
     return np.int32 if largest <= INT32_LIMIT else np.int64
@@ -119,7 +98,7 @@ def choose_algorithm(
         "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
         "approximate" is faiss' inverted file; without faiss a KD-tree with a tolerance up to 10
         features and exhaustive search beyond. "auto" is exact up to 50,000 points (20,000 with
-        more than 10 features; any number with up to 4 features), else approximate.
+        more than 10 features; any number with up to 6 features), else approximate.
 
     Returns
     -------
@@ -349,7 +328,7 @@ class NeighborIndex:
                 backend.eps = effort
             _, distances = self._answer(backend, Q, k, sample)
             if truth is None:
-                truth = self._true_distances(Q, sample, distances[:, -1], k)
+                truth = true_reach(self.X, sample, distances[:, -1], k, self.scale)
             self.recall = float((distances <= truth[:, None]).mean())
             if self.recall >= TARGET_RECALL:
                 return
@@ -359,50 +338,6 @@ class NeighborIndex:
             steps = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
             return [*(float(s) for s in steps if s < backend.n_cells), float(backend.n_cells)]
         return list(_EPSILONS)
-
-    def _true_distances(
-        self, Q: Features, sample: NDArray[np.intp], reach: NDArray[np.float64], k: int
-    ) -> NDArray[np.float64]:
-        """True distance of each sampled point to its k-th neighbour.
-
-        Some k points lie within `reach`, so the true neighbours do too: only these few have to be
-        compared, all others are passed over by one matrix product.
-        """
-        assert isinstance(Q, np.ndarray)
-        assert isinstance(self.X, np.ndarray)
-        q = np.asarray(Q, dtype=np.float64) / self.scale
-        center = q.mean(axis=0)
-        q = q - center
-        norms = np.einsum("ij,ij->i", q, q)
-        limit = (reach / self.scale) ** 2
-        pairs: list[NDArray[np.intp]] = []
-        near: list[NDArray[np.float64]] = []
-        for rows in row_blocks(self.X.shape[0], 8 * (Q.shape[0] + q.shape[1])):
-            x = np.asarray(self.X[rows], dtype=np.float64) / self.scale - center
-            x_norms = np.einsum("ij,ij->i", x, x)
-            squares = q @ x.T
-            squares *= -2
-            squares += norms[:, None]
-            squares += x_norms
-            slack = 1e-12 * (norms + x_norms.max())
-            i, j = np.nonzero(squares <= (limit * (1 + 1e-9) + slack)[:, None])
-            other = j + rows.start != sample[i]
-            i, j = i[other], j[other] + rows.start
-            pairs.append(i)
-            near.append(self._distances_of_pairs(Q, i, j))
-        i = np.concatenate(pairs)
-        d = np.concatenate(near)
-        order = np.lexsort((d, i))
-        first = np.searchsorted(i[order], np.arange(Q.shape[0]))
-        return np.asarray(d[order][first + k - 1], dtype=np.float64)
-
-    def _distances_of_pairs(
-        self, Q: NDArray[Any], i: NDArray[np.intp], j: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        out = np.empty(i.size)
-        for part in row_blocks(i.size, 16 * Q.shape[1]):
-            out[part] = pair_distances(Q[i[part]], self.X, j[part][:, None], self.scale).ravel()
-        return out
 
 
 def complete(backend: Backend, Q: Features, k: int, n_jobs: int) -> NDArray[np.intp]:
@@ -420,35 +355,6 @@ def complete(backend: Backend, Q: Features, k: int, n_jobs: int) -> NDArray[np.i
     finally:
         backend.n_probe = effort
     return found
-
-
-def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
-    """Validate a number of neighbours and cut it to what there is, with a warning."""
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer):
-        raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
-    if n_neighbors > most:
-        warnings.warn(
-            f"n_neighbors={n_neighbors} is more than the {most} {what}; {most} are used",
-            UserWarning,
-            stacklevel=3,
-        )
-    return int(min(n_neighbors, most))
-
-
-def check_seed(random_state: Any) -> int:
-    """Validate a seed: a non-negative integer (None stands for 0)."""
-    if random_state is None:
-        return 0
-    if isinstance(random_state, np.random.RandomState | np.random.Generator):
-        raw = random_state.bytes(4)
-        return int.from_bytes(raw, "little") % 2**31
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ValueError(f"random_state must be an integer, got {random_state!r}")
-    if random_state < 0:
-        raise ValueError(f"random_state must not be negative, got {random_state}")
-    return int(random_state)
 
 
 def nearest_neighbors(
