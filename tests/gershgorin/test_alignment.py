@@ -140,8 +140,8 @@ def test_repeated_smallest_eigenvalue_of_two_components():
     np.testing.assert_allclose(align(A).left_ends, align(M).lambda_min, atol=1e-12)
 
 
-def test_large_sparse_graph_without_factorisation():
-    # A 90 x 90 grid with random colours: 8100 nodes, beyond what is factorised.
+def test_large_sparse_graph():
+    # A 90 x 90 grid with random colours: 8100 nodes, conjugate gradients first.
     line = sp.diags_array([np.ones(89), np.ones(89)], offsets=[-1, 1])
     rng = np.random.default_rng(0)
     colors = sp.diags_array(rng.choice([-1.0, 1.0], 8100))

@@ -16,6 +16,7 @@ of the maximal eigenvalue of a non-negative irreducible matrix", Numer. Math. 17
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,11 @@ from .discs import FloatArray, check_scaling, disc_radii
 
 __all__ = ["Alignment", "align", "two_coloring"]
 
-# Beyond these many nodes a start by LOBPCG pays; beyond the second no matrix is factorised.
+# Beyond these many nodes a start by LOBPCG pays; conjugate gradients are tried before a
+# factorisation; no matrix is factorised.
 EIGENSOLVER_ABOVE = 2_000
 FACTOR_BELOW = 5_000
+FACTOR_LIMIT = 20_000
 MAX_POLISH = 50
 SMALLEST = 1e-290
 """Entries of v are kept above this, so that quotients stay finite."""
@@ -135,8 +138,8 @@ def align(A: Any, *, v: Any = None, tol: float = 1e-12, random_state: int = 0) -
     -----
     ConvergenceWarning
         If the tolerance was not met; `spread` says how far it is. It happens where entries of v
-        span more than about 290 orders of magnitude, and on graphs of more than 5000 nodes,
-        where systems are solved by conjugate gradients instead of a factorisation, to less.
+        span more than about 290 orders of magnitude, and on graphs of more than 20 000 nodes,
+        where conjugate gradients alone may not resolve the smallest entries.
 
     Notes
     -----
@@ -275,34 +278,51 @@ class _Switched:
 
     def polish(self, p: FloatArray) -> tuple[FloatArray, int]:
         """Iterate until the left-ends agree, and return the best vector seen."""
-        p = self.normalized(p)
-        factorise = self.A.shape[0] <= FACTOR_BELOW
-        best, best_spread, stalled = p, np.inf, 0
-        for iteration in range(MAX_POLISH + 1):
-            low, high = self.bracket(p)
-            spread = float((high - low).max())
-            stalled = stalled + 1 if spread >= best_spread else 0
-            if spread < best_spread:
-                best, best_spread = p, spread
-            if best_spread <= self.threshold or stalled == 3 or iteration == MAX_POLISH:
-                break
-            p = self.normalized(self._noda(p, low, factorise=factorise))
-        return best, iteration
+        n = self.A.shape[0]
+        solvers: list[Callable[[FloatArray, FloatArray], FloatArray]] = []
+        if n > FACTOR_BELOW:
+            solvers.append(self._solve_iterative)
+        if n <= FACTOR_LIMIT:
+            solvers.append(self._solve_direct)
+        best, total = self.normalized(p), 0
+        best_spread = self._spread(best)
+        for solve in solvers:
+            p, stalled = best, 0
+            while best_spread > self.threshold and stalled < 3 and total < MAX_POLISH:
+                p = self.normalized(self._noda(p, solve))
+                spread = self._spread(p)
+                stalled = stalled + 1 if spread >= best_spread else 0
+                if spread < best_spread:
+                    best, best_spread = p, spread
+                total += 1
+        return best, total
 
-    def _noda(self, p: FloatArray, low: FloatArray, *, factorise: bool) -> FloatArray:
-        """Solve ``(A - sigma I) y = p`` with sigma just below the smallest left-end.
+    def _spread(self, p: FloatArray) -> float:
+        low, high = self.bracket(p)
+        return float((high - low).max())
 
-        The margin below keeps the system regular once the bracket has closed.
+    def _noda(
+        self, p: FloatArray, solve: Callable[[FloatArray, FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Solve ``(A - sigma I) y = p`` with sigma just below lambda_min, per component.
+
+        Noda's shift is the smallest left-end. Where small entries are still wrong it is far off,
+        and the Rayleigh quotient less its residual is the better bound; whether it is one shows in
+        the signs of y. The margin keeps the system regular once the bracket has closed.
         """
+        p = self.normalized(p)
+        low, _ = self.bracket(p)
+        quotient = self.rayleigh(p)
+        rest = self.diagonal * p - self.off @ p - quotient[self.components] * p
+        below = np.maximum(low, quotient - 2 * np.sqrt(self._sums(rest * rest)))
         margin = 4 * np.finfo(float).eps * self.size
-        solve = self._solve_direct if factorise else self._solve_iterative
         while margin < 1e3 * self.size:
-            shift = self.diagonal - low[self.components] + margin
-            y = solve(shift, p)
+            y = solve(self.diagonal - below[self.components] + margin, p)
             if np.isfinite(y).all() and (y >= 0).all():
                 return y
             # Rounding broke the M-matrix: a larger margin is slower and safer.
             margin *= 1e3
+            below = np.minimum(below, np.maximum(low, below - margin))
         return p
 
     def _solve_direct(self, shift: FloatArray, p: FloatArray) -> FloatArray:

@@ -24,28 +24,23 @@ and a non-negative diagonal): the objective never rises and its limit is the glo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..errors import ConvergenceWarning, nearest_name
-from .alignment import align
 from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_theta
-from .linear_program import LARGEST_RATIO, Blocks, ProgramResult, inner_program, outer_bound
+from .linear_program import Blocks
+from .program_sequence import Callback, InfeasibleError, Point, ProgramSequence
 
 __all__ = ["UPDATES", "LinearizationResult", "linearize"]
 
 UPDATES = ("dual", "eigenvector")
-# A multiplier of zero asks for an infinite ratio: one step changes a ratio by no more than this.
-RATIO_STEP = 10.0
 # Negative by less than this (relative to the largest entry) is what the LP's tolerance leaves.
 PSD_TOLERANCE = 1e-8
-
-Callback = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -185,29 +180,12 @@ def linearize(
         start, blocks = _checked_start(family, box, given)
     else:
         start, blocks = _find_start(family, box, tol, max_iter)
-    run = _Run(family, cost, box, tol, max_iter, callback)
+    run = ProgramSequence(family, cost, box, tol, max_iter, callback)
     if update == "dual":
         run.by_multipliers(start.theta, blocks)
     else:
         run.by_eigenvector(start.theta, start.v)
-    return run.result(update, start)
-
-
-@dataclass(frozen=True)
-class _Point:
-    """A parameter vector with the first eigenpair of its matrix."""
-
-    theta: FloatArray
-    lambda_min: float
-    v: FloatArray
-
-    @classmethod
-    def at(cls, family: AffineFamily, theta: FloatArray, v: FloatArray | None = None) -> _Point:
-        with warnings.catch_warnings():
-            # Every positive v is valid; how well it is aligned only decides how good the LP is.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            aligned = align(family.matrix(theta), v=v)
-        return cls(theta, aligned.lambda_min, np.abs(aligned.v))
+    return _result(run, update, start)
 
 
 def _size(family: AffineFamily, theta: FloatArray) -> float:
@@ -218,7 +196,7 @@ def _size(family: AffineFamily, theta: FloatArray) -> float:
 
 def _checked_start(
     family: AffineFamily, box: FloatArray, theta: FloatArray
-) -> tuple[_Point, Blocks]:
+) -> tuple[Point, Blocks]:
     slack = PSD_TOLERANCE * max(1.0, float(np.abs(theta).max()))
     outside = np.flatnonzero((theta < box[:, 0] - slack) | (theta > box[:, 1] + slack))
     if outside.size:
@@ -233,7 +211,7 @@ def _checked_start(
             f"theta0 breaks the sign of edge ({family.i[e]}, {family.j[e]}): its weight is "
             f"{family.signs[e] * weights[e]:g}"
         )
-    point = _Point.at(family, theta)
+    point = Point.at(family, theta)
     if point.lambda_min < -PSD_TOLERANCE * size:
         raise ValueError(
             f"theta0 is not feasible: the smallest eigenvalue of A(theta0) is "
@@ -244,17 +222,17 @@ def _checked_start(
 
 def _find_start(
     family: AffineFamily, box: FloatArray, tol: float, max_iter: int
-) -> tuple[_Point, Blocks]:
+) -> tuple[Point, Blocks]:
     """Phase 1: the smallest t with ``A(theta) + t I`` psd, stopped once it is clearly negative."""
     zero = np.clip(np.zeros(family.n_parameters), box[:, 0], box[:, 1])
     if (family.weights(zero) >= 0).all():
-        point = _Point.at(family, zero)
+        point = Point.at(family, zero)
         if point.lambda_min >= -64 * np.finfo(float).eps * _size(family, zero):
             return point, Blocks.from_scaling(family, point.v)
     size = max(_size(family, zero), float(np.abs(family.D.data).max(initial=0.0)))
     size = size or 1.0
     enough = -1e-3 * size
-    run = _Run(
+    run = ProgramSequence(
         family.shifted(),
         np.concatenate([np.zeros(family.n_parameters), [1.0]]),
         np.vstack([box, [-size, np.inf]]),
@@ -265,7 +243,7 @@ def _find_start(
     ones = np.ones(family.n_nodes)
     try:
         blocks = run.by_multipliers(None, Blocks.from_scaling(family, ones))
-    except _InfeasibleError as error:
+    except InfeasibleError as error:
         raise ValueError(
             "no theta within the bounds gives every edge its sign, so the problem is infeasible"
         ) from error
@@ -280,191 +258,34 @@ def _find_start(
             "the problem is infeasible: no theta within the bounds makes the matrix psd "
             f"({found}, and more than {-bound:g} is not possible)"
         )
-    point = _Point.at(family, run.theta[:-1])
+    point = Point.at(family, run.theta[:-1])
     own = Blocks.from_scaling(family, point.v)
     return point, Blocks(
         np.concatenate([blocks.edge, own.edge]), np.concatenate([blocks.ratio, own.ratio])
     )
 
 
-class _InfeasibleError(Exception):
-    """The first LP has no feasible point."""
-
-
-class _Run:
-    """The sequence of LPs, its incumbent and its history."""
-
-    def __init__(
-        self,
-        family: AffineFamily,
-        c: FloatArray,
-        bounds: FloatArray,
-        tol: float,
-        max_iter: int,
-        callback: Callback | None,
-    ) -> None:
-        self.family, self.c, self.bounds = family, c, bounds
-        self.tol, self.max_iter, self.callback = tol, max_iter, callback
-        self.theta: FloatArray | None = None
-        self.multipliers = np.zeros(family.n_nodes)
-        self.history: list[Mapping[str, Any]] = []
-        self.converged = False
-        self.message = f"stopped after max_iter={max_iter} linear programs"
-
-    @property
-    def objective(self) -> float:
-        assert self.theta is not None
-        return float(self.c @ self.theta)
-
-    def _solve(self, blocks: Blocks) -> ProgramResult | None:
-        """One LP; None (and a message) where the solver has no answer to go on with."""
-        program = inner_program(self.family, self.c, self.bounds, blocks)
-        if program.status == "unbounded":
-            # A ray of the LP is a ray of psd matrices: the psd problem is unbounded too.
-            raise ValueError(
-                "the objective is unbounded below: some direction of theta lowers it for ever "
-                "and keeps the matrix psd; give bounds"
-            )
-        if program.status == "optimal":
-            return program
-        if self.theta is None and program.status == "infeasible":
-            raise _InfeasibleError
-        self.message = f"the LP solver stopped: {program.message}"
-        return None
-
-    def _record(self, **values: Any) -> bool:
-        """Keep an entry of the history; whether the callback asks to stop."""
-        entry = MappingProxyType({"iteration": len(self.history) + 1, **values})
-        self.history.append(entry)
-        if self.callback is not None and self.callback(entry) is True:
-            self.message = "stopped by the callback"
-            return True
-        return False
-
-    def by_multipliers(self, theta: FloatArray | None, blocks: Blocks) -> Blocks:
-        """Offer the LP the blocks its multipliers ask for, until they ask for none."""
-        self.theta = theta
-        while len(self.history) < self.max_iter:
-            program = self._solve(blocks)
-            if program is None:
-                break
-            before = np.inf if not self.history else self.objective
-            self.theta, self.multipliers = program.theta, program.x
-            diagonal = np.maximum(self.family.diagonal(program.theta), 0.0)
-            i, j = self.family.i, self.family.j
-            excess = np.maximum(program.y - 2 * np.sqrt(program.x[i] * program.x[j]), 0.0)
-            # A psd matrix has weights of at most sqrt(A_ii A_jj): what the excess can be worth. The
-            # mean is added because a diagonal entry that is zero now need not stay so.
-            room = diagonal + (diagonal.mean() or 1.0)
-            violation = float(excess @ np.sqrt(room[i] * room[j]))
-            size = float(np.abs(self.c * program.theta).sum() + program.x @ room)
-            stop = self._record(
-                objective=self.objective, violation=violation, blocks=int(blocks.edge.size)
-            )
-            if violation <= self.tol * size:
-                self.converged = True
-                self.message = "the multipliers ask for no other block"
-                break
-            if stop:
-                break
-            # Unused blocks are dropped only when that cannot lead round in a circle.
-            drop = before - self.objective > 1e-3 * self.tol * size
-            following = self._next_blocks(blocks, program, excess, drop=drop)
-            if following is None:
-                self.message = (
-                    f"stopped at the largest ratio of two entries of v, {LARGEST_RATIO:g}: the "
-                    "optimum seems to be approached without being attained"
-                )
-                break
-            blocks = following
-        return blocks
-
-    def _next_blocks(
-        self, blocks: Blocks, program: ProgramResult, excess: FloatArray, *, drop: bool
-    ) -> Blocks | None:
-        """Blocks in use, and per violated edge the one with ratio ``sqrt(X_jj / X_ii)``.
-
-        None where every block asked for is there already.
-        """
-        family = self.family
-        low = np.full(family.n_edges, np.inf)
-        high = np.zeros(family.n_edges)
-        np.minimum.at(low, blocks.edge, blocks.ratio)
-        np.maximum.at(high, blocks.edge, blocks.ratio)
-        x = np.maximum(program.x, np.finfo(float).tiny)
-        ratio = np.sqrt(x[family.j]) / np.sqrt(x[family.i])
-        ratio = np.clip(ratio, low / RATIO_STEP, high * RATIO_STEP)
-        ratio = np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO)
-        keep = (program.share > 0) | (not drop)
-        bare = np.ones(family.n_edges, dtype=bool)
-        bare[blocks.edge[keep]] = False
-        # Without a block an edge could never get weight again.
-        add = np.flatnonzero(bare | (excess > 1e-12 * program.x.max(initial=0.0)))
-        following = Blocks(
-            np.concatenate([blocks.edge[keep], add]),
-            np.concatenate([blocks.ratio[keep], ratio[add]]),
-        )
-        every = np.column_stack(
-            [
-                np.concatenate([blocks.edge, add]),
-                np.round(np.log(np.concatenate([blocks.ratio, ratio[add]])), 12),
-            ]
-        )
-        distinct = len(np.unique(every, axis=0))
-        return following if distinct > len(np.unique(every[: blocks.edge.size], axis=0)) else None
-
-    def by_eigenvector(self, theta: FloatArray, v: FloatArray) -> None:
-        """Re-align at every optimum, until the objective no longer moves."""
-        self.theta = theta
-        while len(self.history) < self.max_iter:
-            blocks = Blocks.from_scaling(self.family, v)
-            program = self._solve(blocks)
-            if program is None:
-                break
-            before = self.objective
-            improved = before - float(self.c @ program.theta)
-            if improved > 0 or not self.history:
-                self.theta = program.theta
-            self.multipliers = v * v
-            stop = self._record(objective=self.objective, blocks=int(blocks.edge.size))
-            size = float(np.abs(self.c * self.theta).sum())
-            if improved <= self.tol * size and len(self.history) > 1:
-                self.converged = True
-                self.message = "the objective no longer moves"
-                break
-            if stop:
-                break
-            v = _Point.at(self.family, self.theta).v
-
-    def lower_bound(self) -> float:
-        """Bound from the last multipliers (for the paper's rule: from the last eigenvector)."""
-        v = np.sqrt(self.multipliers)
-        top = float(v.max(initial=0.0))
-        v = np.maximum(v, top / LARGEST_RATIO) if top > 0 else np.ones_like(v)
-        bound = outer_bound(self.family, self.c, self.bounds, v)
-        return bound if bound < np.inf else -np.inf
-
-    def result(self, update: str, start: _Point) -> LinearizationResult:
-        assert self.theta is not None
-        point = _Point.at(self.family, self.theta)
-        if point.lambda_min < 0 < start.lambda_min:
-            # The LP's tolerance leaves the cone by a hair; lambda_min is concave, so a hair towards
-            # an inner point brings it back.
-            step = point.lambda_min / (point.lambda_min - start.lambda_min)
-            if step < 1e-6:
-                theta = point.theta + step * (start.theta - point.theta)
-                point = _Point.at(self.family, theta, point.v)
-        if not self.converged:
-            warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
-        return LinearizationResult(
-            theta=point.theta,
-            objective=float(self.c @ point.theta),
-            lower_bound=self.lower_bound(),
-            lambda_min=point.lambda_min,
-            v=self.family.colors * point.v,
-            iterations=len(self.history),
-            converged=self.converged,
-            message=self.message,
-            update=update,
-            history=tuple(self.history),
-        )
+def _result(run: ProgramSequence, update: str, start: Point) -> LinearizationResult:
+    assert run.theta is not None
+    point = Point.at(run.family, run.theta)
+    if point.lambda_min < 0 < start.lambda_min:
+        # The LP's tolerance leaves the cone by a hair; lambda_min is concave, so a hair towards
+        # an inner point brings it back.
+        step = point.lambda_min / (point.lambda_min - start.lambda_min)
+        if step < 1e-6:
+            theta = point.theta + step * (start.theta - point.theta)
+            point = Point.at(run.family, theta, point.v)
+    if not run.converged:
+        warnings.warn(run.message, ConvergenceWarning, stacklevel=3)
+    return LinearizationResult(
+        theta=point.theta,
+        objective=float(run.c @ point.theta),
+        lower_bound=run.lower_bound(),
+        lambda_min=point.lambda_min,
+        v=run.family.colors * point.v,
+        iterations=len(run.history),
+        converged=run.converged,
+        message=run.message,
+        update=update,
+        history=tuple(run.history),
+    )
