@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gdpa
 from gdpa.datasets import restoration
 from gdpa.errors import ConvergenceWarning
+from gdpa.solvers import sns as module
 from gdpa.solvers.sns import SNS
 
 
@@ -106,6 +107,20 @@ def test_authors_variant_maximises_what_is_to_be_minimised(seed):
         x[free] = signs
         values.append(problem.objective(x))
     assert stated.objective < np.median(values) < authors.objective
+
+
+def test_authors_projection_leaves_the_most_contradicted_label():
+    W = np.ones((5, 5)) - np.eye(5)
+    problem = gdpa.GraphProblem(W, [1, 1, -1, -1, 0])
+    X = np.array([[0.5, -2.0, 3.0, -1.0, 0.7], [0.5, 2.0, -3.0, -1.0, -0.7]]).T
+    stated = module._search(problem, "stated", 5).project(X, np.ones_like(X))
+    authors = module._search(problem, "authors", 5).project(X, np.ones_like(X))
+    np.testing.assert_array_equal(stated.T, [[1, 1, -1, -1, 1], [1, 1, -1, -1, -1]])
+    # First column: nodes 1 (by 2) and 2 (by 3) are contradicted, the second column agrees.
+    np.testing.assert_array_equal(authors.T, [[1, 1, 1, -1, 1], [1, 1, -1, -1, -1]])
+    # What is returned keeps every label.
+    labels = gdpa.solve(problem, "sns", variant="authors").labels
+    np.testing.assert_array_equal(labels[:4], [1, 1, -1, -1])
 
 
 def test_authors_variant_is_the_same_for_a_quadratic_form():
