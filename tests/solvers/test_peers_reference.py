@@ -104,6 +104,36 @@ def test_signed_forms_against_brute_force(seed, n, sparse):
         check_against(form, best, method, {})
 
 
+@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
+@pytest.mark.parametrize("exponents", [(-320, -310), (-300, -295), (-300, 300), (299, 300)])
+@pytest.mark.parametrize("name", list(PEERS))
+def test_weights_of_any_magnitude_give_finite_answers(name, exponents, laplacian):
+    rng = np.random.default_rng(3)
+    W = np.triu(10.0 ** rng.uniform(*exponents, (8, 8)), 1)
+    problem = gdpa.GraphProblem(W + W.T, [1, 0, 0, 0, -1, 0, 0, 0], laplacian=laplacian)
+    check_against(problem, best_objective(problem), name.split()[0], PEERS[name])
+
+
+@pytest.mark.parametrize("name", list(PEERS))
+def test_smallest_problems(name):
+    method, options = name.split()[0], PEERS[name]
+    pair = [[0.0, 1.0], [1.0, 0.0]]
+    evidence = gdpa.GraphProblem(pair, [0, 0], bias=[2.0, -1.5])
+    check_against(evidence, best_objective(evidence), method, options)
+    with pytest.warns(DegenerateProblemWarning):
+        assert gdpa.solve(gdpa.GraphProblem(pair, [0, -1]), method, **options).labels.tolist() == [
+            -1,
+            -1,
+        ]
+    labeled = gdpa.solve(gdpa.GraphProblem(pair, [1, -1]), method, **options)
+    assert labeled.gap == 0.0
+    islands = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
+    with pytest.warns(gdpa.errors.UnreachedWarning, match="3 of 6 nodes"):
+        apart = gdpa.solve(gdpa.GraphProblem(islands, [1, 0, -1, 0, 0, 0]), method, **options)
+    assert apart.unreached.tolist() == [3, 4, 5]
+    assert (apart.scores[3:] == 0).all()
+
+
 @pytest.mark.parametrize("method", ["sdcut", "bcr", "glr-box"])
 def test_methods_for_graphs_refuse_a_quadratic_form_and_name_others(method):
     form = gdpa.BinaryQuadratic([[0, 1, -1], [1, 0, 1], [-1, 1, 0]])

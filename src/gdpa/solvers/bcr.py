@@ -182,7 +182,9 @@ def _scaled_cost(problem: GraphProblem) -> sp.csr_array:
     scale = max(
         float((problem.diagonal / largest).mean()), float(np.abs(problem.bias / largest).max())
     )
-    L = (problem.L / largest) / scale
+    L = problem.L
+    # Entry by entry: SciPy divides by a scalar by way of its reciprocal, which may overflow.
+    L = sp.csr_array(((L.data / largest) / scale, L.indices, L.indptr), shape=L.shape)
     h = sp.csr_array(-((problem.bias / largest) / scale)[:, None])
     return sp.block_array([[L, h], [h.T, None]], format="csr")
 

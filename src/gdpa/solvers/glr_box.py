@@ -125,7 +125,8 @@ def _box_qp(
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = tol
     eye = sp.eye_array(n)
     result = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(K * (2.0 / scale))),
+        sp.csc_matrix(sp.triu(sp.csr_array((K.data / scale, K.indices, K.indptr), shape=K.shape)))
+        * 2.0,
         -2.0 * (c / scale),
         sp.csc_matrix(sp.vstack([eye, -eye])),
         np.ones(2 * n),

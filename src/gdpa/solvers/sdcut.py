@@ -151,7 +151,7 @@ class _PenalisedDual:
             float((problem.diagonal / largest).mean()), float(np.abs(problem.bias / largest).max())
         )
         C = np.zeros((n + 1, n + 1))
-        C[:n, :n] = (problem.L / scale).toarray()
+        C[:n, :n] = problem.L.toarray() / scale
         C[:n, n] = C[n, :n] = -problem.bias / scale
         known = problem.labeled
         return cls(C, known, problem.labels[known].astype(np.float64), sigma, scale)

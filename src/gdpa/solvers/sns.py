@@ -216,11 +216,12 @@ def _search(problem: Problem, variant: str, mixtures: int) -> _Search:
         fixed = np.array([problem.anchor])
         signs = np.ones(1)
     scale = max(float(np.abs(Q.data).max(initial=0.0)), float(np.abs(h).max()))
-    Q, h = Q / scale, h / scale
+    # Entry by entry: SciPy divides by a scalar by way of its reciprocal, which may overflow.
+    Q, h = sp.csr_array((Q.data / scale, Q.indices, Q.indptr), shape=Q.shape), h / scale
     n = problem.n_nodes
     dense = n <= DENSE_NODES and Q.nnz > DENSE_SHARE * n * n
     leaves_one = variant == "authors" and isinstance(problem, GraphProblem) and fixed.size > 0
-    return _Search(Q.toarray() if dense else Q.tocsr(), h, fixed, signs, mixtures, leaves_one)
+    return _Search(Q.toarray() if dense else Q, h, fixed, signs, mixtures, leaves_one)
 
 
 def _starts(problem: Problem, search: _Search, x0: FloatArray | None) -> FloatArray:
