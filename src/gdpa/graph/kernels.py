@@ -162,8 +162,9 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
     n_jobs : int, optional
         Threads; the result does not depend on it.
     dtype : {float64, float32}, default=float64
-        Precision in which weights are computed; sums are in float64. float32 is about twice as
-        fast; its exponents are off by up to 1e-6 |f|^2 / sigma^2, f the centred features.
+        Precision in which weights are computed and multiplied, block by block; blocks are added in
+        float64. In float32 the exponents are off by up to 1e-6 |f|^2 / sigma^2, f the
+        centred features.
 
     Attributes
     ----------
@@ -250,7 +251,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
                 yield rows, columns
 
     def _matmat(self, V: Any) -> FloatArray:
-        V = np.asarray(V, dtype=np.float64)
+        V = np.asarray(V, dtype=self._roots.dtype)
         out = np.zeros((self.shape[0], V.shape[1]))
 
         def product(pair: tuple[slice, slice]) -> tuple[slice, slice, Any, Any]:

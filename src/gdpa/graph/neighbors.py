@@ -313,22 +313,26 @@ class NeighborIndex:
 
     def _tune(self, backend: Backend, k: int) -> None:
         """Choose the effort of an approximate search so that the sample reaches the target."""
-        n = self.X.shape[0]
+        # Duplicates that were left out change no distance, and could be within everyone's reach.
+        kept = self._thinned.kept
+        points = self.X if kept is None else self.X[kept]
+        n = points.shape[0]
         rng = np.random.default_rng(self.random_state)
         sample = np.sort(rng.choice(n, min(n, RECALL_SAMPLE), replace=False))
         k = min(k, n - 1)
         if k == 0:
             return
-        Q = self.X[sample]
+        Q = points[sample]
+        own = sample if kept is None else kept[sample]
         truth: NDArray[np.float64] | None = None
         for effort in self._efforts(backend):
             if isinstance(backend, InvertedFile):
                 backend.n_probe = int(effort)
             elif isinstance(backend, KDTree):
                 backend.eps = effort
-            _, distances = self._answer(backend, Q, k, sample)
+            _, distances = self._answer(backend, Q, k, own)
             if truth is None:
-                truth = true_reach(self.X, sample, distances[:, -1], k, self.scale)
+                truth = true_reach(points, sample, distances[:, -1], k, self.scale)
             self.recall = float((distances <= truth[:, None]).mean())
             if self.recall >= TARGET_RECALL:
                 return
