@@ -36,7 +36,7 @@ ALGORITHMS = ("auto", "exact", "approximate")
 KD_TREE_FEATURES = 10
 # Up to this many points exact search takes a few seconds at most, and is preferred: by products of
 # whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size (a million
-# points, CPU seconds: 4 with 3 features, 14 with 5, 33 with 6, 100 with 8; inverted file: 50).
+# points, CPU seconds: 4 with 3 features, 14 with 5, 33 with 6, 150 with 8; inverted file 50).
 EXACT_POINTS_BRUTE = 20_000
 EXACT_POINTS_TREE = 50_000
 ALWAYS_TREE_FEATURES = 6
