@@ -15,16 +15,20 @@ from .solvers.registry import list_methods, solve
 if TYPE_CHECKING:
     from . import datasets, gershgorin, graph
     from .certificate import Certificate, certify
+    from .classifier import GDPAClassifier, SemiSupervisedKFold, classify
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BinaryQuadratic",
     "Certificate",
+    "GDPAClassifier",
     "GraphProblem",
+    "SemiSupervisedKFold",
     "Solution",
     "__version__",
     "certify",
+    "classify",
     "datasets",
     "gershgorin",
     "graph",
@@ -35,7 +39,10 @@ __all__ = [
 # Loaded on first use, so that `import gdpa` stays cheap: name -> (module, attribute or None).
 _LAZY: dict[str, tuple[str, str | None]] = {
     "Certificate": ("gdpa.certificate", "Certificate"),
+    "GDPAClassifier": ("gdpa.classifier", "GDPAClassifier"),
+    "SemiSupervisedKFold": ("gdpa.classifier", "SemiSupervisedKFold"),
     "certify": ("gdpa.certificate", "certify"),
+    "classify": ("gdpa.classifier", "classify"),
     "datasets": ("gdpa.datasets", None),
     "gershgorin": ("gdpa.gershgorin", None),
     "graph": ("gdpa.graph", None),

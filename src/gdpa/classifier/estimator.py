@@ -1,0 +1,632 @@
+"""GDPAClassifier: the estimator, and :func:`classify`, its function twin.
+
+Features or a graph, labels for some rows, labels for all of them. The scores of the classes solve
+
+    (L + diag(a + gamma + e)) F = a Y + e T
+
+on a neighbour graph: labels Y with weight a, a self-loop gamma that keeps their influence local,
+evidence T of other classifiers with weight e. All three weights, and the number of neighbours, are
+chosen by leaving labels out.
+"""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..graph.features import check_features
+from ..solution import Solution
+from ..solvers.registry import METHODS
+from . import storage
+from .calibration import sharpen, to_shares
+from .evidence import check_models
+from .fitting import fit_state, more_labels
+from .inductive import row_scores
+from .labels import encode_labels, encode_more, is_missing, known_labels
+from .priors import check_prior
+from .query import query_nodes
+from .state import FittedState, winners
+from .tuning import Tuning
+
+__all__ = ["GDPAClassifier", "classify"]
+
+FloatArray = NDArray[np.float64]
+
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+_POSITIVE_INT = Interval(Integral, 1, None, closed="left")
+_WEIGHT = Interval(Real, 0, None, closed="left")
+
+
+class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Graph-based semi-supervised classifier.
+
+    Parameters
+    ----------
+    graph : {"knn", "full", "precomputed"}, default="knn"
+        "knn" links nearest neighbours, "full" all pairs (small data only); with "precomputed" X is
+        the graph: a symmetric non-negative matrix, a NetworkX graph or a list of edges.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours per sample. "auto" takes 10, 15 or 20, whichever predicts left-out labels best;
+        10 with more than 5,000 samples or too few labels.
+    bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
+        sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: each sample's distance to its 7th
+        neighbour, the median distance, or a number.
+    rescale : {None, "minmax", "standard"}, default=None
+        Re-scaling of the features: columns to [0, 1], or standardised columns and rows of unit
+        length.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+        Which Laplacian measures smoothness.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        Neighbour search; see :func:`gdpa.graph.choose_algorithm`.
+    multiclass : {"shared", "tree"}, default="shared"
+        One block solve for all classes, or nested binary splits of the classes.
+    method : str, default="gdpa"
+        Method of the registry (:func:`gdpa.list_methods`). Others than "gdpa" solve binary
+        problems; several classes then go through the tree.
+    method_options : dict, optional
+        Options of the method; they too lead through binary problems.
+    label_weight : float or "auto", default="auto"
+        Weight a of the labels; ``inf`` keeps the given labels' scores exactly.
+    self_loop : float or "auto", default="auto"
+        Self-loop gamma. "auto" for this and for `label_weight` leaves labels out: one by one, in
+        closed form, where that is affordable, else fold by fold; with fewer than 8 labels in
+        classes of at least 2 it takes inf and 0.01 (times the mean diagonal of the Laplacian).
+    evidence : classifier or list of classifiers, optional
+        scikit-learn classifiers with `predict_proba`. Their out-of-fold predictions on labelled
+        samples and their predictions on the others enter as node biases. They see the re-scaled
+        features.
+    evidence_weight : float or "auto", default="auto"
+        Weight e of the evidence.
+    class_prior : None, "labeled" or array-like of shape (n_classes,), default=None
+        Shifts the thresholds so that the class masses of the unlabelled samples match the shares
+        of the labels, or those given (in the order of ``classes_``). None: no shift.
+    unlabeled : object, default=-1
+        What marks an unknown label in y; None or NaN stand for all missing values.
+    abstain_below : float, optional
+        `predict` says "I don't know", with the marker `unlabeled`, where the largest probability
+        is below this.
+    tol : float, default=1e-6
+        Relative residual of the linear solve.
+    max_iter : int, optional
+        Most iterations of the linear solve; ten times the number of samples at most by default.
+    n_jobs : int, optional
+        Threads of the neighbour search; results do not depend on it.
+    random_state : int, default=0
+        Seed of approximate neighbour search and of evidence models without one.
+    callback : callable, optional
+        Called with a mapping after each stage and each iteration; returning True during the solve
+        stops it.
+    verbose : int, default=0
+        1 logs stages, 2 iterations, to the logger "gdpa.classifier".
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    transduction_ : ndarray of shape (n_samples,)
+        Label of every sample of `fit`; given labels are kept.
+    label_scores_ : ndarray of shape (n_samples, n_classes)
+        Share of each class in the sample's scores. Rows add up to 1.
+    graph_ : csr_array of shape (n_samples, n_samples)
+        The weights.
+    unreached_ : ndarray of int
+        Samples without a path to a label. They get the prior class.
+    unsure_ : ndarray of bool of shape (n_samples,)
+        Unlabelled samples that `abstain_below` applies to.
+    n_iter_ : int
+        Iterations of the linear solve (1 for a factorisation).
+    objective_ : float
+        Smoothness ``x' L x`` of ``transduction_``; see :class:`~gdpa.GraphProblem`.
+    solution_ : Solution or tuple of Solution
+        Record of the solve: one for two classes, one per class for more (per split with "tree").
+    tuning_ : Tuning
+        What was chosen, its loss on left-out labels, and how it was measured.
+    label_weight_, self_loop_, evidence_weight_ : float
+        The weights in use.
+    n_neighbors_ : int or None
+        Neighbours in use.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X had names.
+
+    See Also
+    --------
+    classify : The same as a function.
+    SemiSupervisedKFold : Cross-validation that keeps unlabelled rows in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gdpa import GDPAClassifier
+    >>> X = np.array([[0.0], [0.2], [0.4], [3.0], [3.2], [3.4]])
+    >>> y = ["low", None, None, None, None, "high"]
+    >>> model = GDPAClassifier(unlabeled=None, n_neighbors=2).fit(X, y)
+    >>> model.transduction_.tolist()
+    ['low', 'low', 'low', 'high', 'high', 'high']
+    >>> model.predict([[0.3], [2.9]]).tolist()
+    ['low', 'high']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "graph": [StrOptions({"knn", "full", "precomputed"})],
+        "n_neighbors": [_POSITIVE_INT, StrOptions({"auto"})],
+        "bandwidth": [StrOptions({"self-tuning", "median"}), _POSITIVE],
+        "rescale": [None, StrOptions({"minmax", "standard"})],
+        "laplacian": [StrOptions({"normalized", "combinatorial"})],
+        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
+        "multiclass": [StrOptions({"shared", "tree"})],
+        "method": [StrOptions(set(METHODS))],
+        "method_options": [None, dict],
+        "label_weight": [Interval(Real, 0, None, closed="right"), StrOptions({"auto"})],
+        "self_loop": [_WEIGHT, StrOptions({"auto"})],
+        "evidence": "no_validation",
+        "evidence_weight": [_WEIGHT, StrOptions({"auto"})],
+        "class_prior": [None, StrOptions({"labeled"}), "array-like"],
+        "unlabeled": "no_validation",
+        "abstain_below": [None, Interval(Real, 0, 1, closed="both")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "max_iter": [None, _POSITIVE_INT],
+        "n_jobs": [None, Integral],
+        "random_state": [None, Interval(Integral, 0, None, closed="left")],
+        "callback": [None, callable],
+        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        graph: str = "knn",
+        n_neighbors: Any = "auto",
+        bandwidth: Any = "self-tuning",
+        rescale: str | None = None,
+        laplacian: str = "normalized",
+        algorithm: str = "auto",
+        multiclass: str = "shared",
+        method: str = "gdpa",
+        method_options: dict[str, Any] | None = None,
+        label_weight: Any = "auto",
+        self_loop: Any = "auto",
+        evidence: Any = None,
+        evidence_weight: Any = "auto",
+        class_prior: Any = None,
+        unlabeled: Any = -1,
+        abstain_below: float | None = None,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+        callback: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.bandwidth = bandwidth
+        self.rescale = rescale
+        self.laplacian = laplacian
+        self.algorithm = algorithm
+        self.multiclass = multiclass
+        self.method = method
+        self.method_options = method_options
+        self.label_weight = label_weight
+        self.self_loop = self_loop
+        self.evidence = evidence
+        self.evidence_weight = evidence_weight
+        self.class_prior = class_prior
+        self.unlabeled = unlabeled
+        self.abstain_below = abstain_below
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.graph == "precomputed"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_state")
+
+    def fit(self, X: Any, y: Any) -> GDPAClassifier:
+        """Fit: label all samples from those whose label is known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features; with ``graph="precomputed"`` a symmetric matrix of shape (n_samples,
+            n_samples), a NetworkX graph or a list of edges.
+        y : array-like of shape (n_samples,)
+            Labels of any kind, `unlabeled` where they are not known.
+
+        Returns
+        -------
+        GDPAClassifier
+            Itself.
+        """
+        self._validate_params()
+        models = check_models(self.evidence)
+        if models and self.graph == "precomputed":
+            raise ValueError("evidence needs features; graph='precomputed' has none")
+        if self.graph == "precomputed":
+            A = self._check_precomputed(X)
+        else:
+            A = self._check_X(X, reset=True)
+        coding = encode_labels(y, self.unlabeled)
+        n = A.shape[0]
+        if coding.codes.size != n:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
+                f"y has {coding.codes.size}"
+            )
+        prior = self._prior(coding.classes)
+        self._take(fit_state(A, coding, self.get_params(deep=False), models, prior))
+        return self
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        A = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+            skip_check_array=False,
+        )
+        # Not by scikit-learn: this one names the row and the column.
+        return check_features(A)
+
+    def _check_precomputed(self, X: Any) -> Any:
+        from .graphs import precomputed_graph
+
+        if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+            A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        else:
+            A = precomputed_graph(X, self.laplacian).W
+            self.n_features_in_ = A.shape[1]
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(
+                f"graph='precomputed' needs a square matrix of weights, X has shape {A.shape}"
+            )
+        return A
+
+    def _prior(self, classes: NDArray[Any]) -> Any:
+        if self.class_prior is None or isinstance(self.class_prior, str):
+            return self.class_prior
+        return check_prior(self.class_prior, classes)
+
+    def _take(self, state: FittedState) -> None:
+        """Adopt a state and publish what it knows."""
+        self._state = state
+        self.classes_ = state.coding.classes
+        self.transduction_ = state.coding.classes[state.transduction()]
+        self.label_scores_ = state.shares
+        self.graph_ = state.graph.W
+        self.unreached_ = state.unreached
+        self.n_iter_ = max(1, int(state.run["iterations"]))
+
+    @property
+    def _fitted(self) -> FittedState:
+        check_is_fitted(self)
+        return self._state
+
+    @property
+    def objective_(self) -> float:
+        """Smoothness of the labels."""
+        return self._fitted.objective()
+
+    @property
+    def solution_(self) -> Solution | tuple[Solution, ...]:
+        """Record of the solve."""
+        records = self._fitted.solutions(self.method)
+        return records[0] if len(records) == 1 else records
+
+    @property
+    def tuning_(self) -> Tuning:
+        """What was chosen and why."""
+        return self._fitted.tuning
+
+    @property
+    def label_weight_(self) -> float:
+        """Weight of the labels in use."""
+        return self._fitted.setting.label_weight
+
+    @property
+    def self_loop_(self) -> float:
+        """Self-loop in use."""
+        return self._fitted.setting.self_loop
+
+    @property
+    def evidence_weight_(self) -> float:
+        """Weight of the evidence in use."""
+        return self._fitted.setting.evidence_weight
+
+    @property
+    def n_neighbors_(self) -> int | None:
+        """Neighbours in use; None without a neighbour graph."""
+        return self._fitted.graph.n_neighbors
+
+    @property
+    def unsure_(self) -> NDArray[np.bool_]:
+        """Unlabelled samples whose largest probability is below `abstain_below`."""
+        state = self._fitted
+        unsure = state.probabilities().max(axis=1) < (self.abstain_below or 0.0)
+        unsure[state.coding.labeled] = False
+        return np.asarray(unsure)
+
+    def _shares(self, X: Any) -> FloatArray:
+        """Shares of new rows."""
+        state = self._fitted
+        A = self._check_X(X, reset=False)
+        if state.graph.rescaler is not None:
+            A = state.graph.rescaler.transform(A)
+        evidence = state.evidence.predict(A) if state.evidence is not None else None
+        weights = state.graph.attach(A)
+        scores = row_scores(state.graph, weights, state.scores, state.setting, evidence)
+        faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.tol)
+        if faint.size and evidence is None:
+            # So far from any label that only the neighbours' shares are left to go by.
+            scores[faint] = row_scores(state.graph, weights[faint], state.shares, state.setting)
+        return to_shares(scores, state.prior)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Logarithms of the probabilities up to a constant; for two classes the difference,
+            positive for the second one.
+        """
+        p = np.log(self.predict_proba(X))
+        return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, calibrated on left-out labels where there are 20 or more.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1, in the order of ``classes_``.
+        """
+        state = self._fitted
+        return sharpen(self._shares(X), state.sharpness, state.offset)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of rows, through their neighbours among the fitted samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples. A row equal to
+            a fitted sample gets that sample's label.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels; the marker `unlabeled` where `abstain_below` says so.
+        """
+        state = self._fitted
+        shares = self._shares(X)
+        labels = state.coding.classes[winners(shares, state.sharpness, state.offset)]
+        if self.abstain_below is None:
+            return np.asarray(labels)
+        p = sharpen(shares, state.sharpness, state.offset)
+        return self._abstain(labels, p.max(axis=1) < self.abstain_below)
+
+    def _abstain(self, labels: NDArray[Any], unsure: NDArray[np.bool_]) -> NDArray[Any]:
+        marker = self.unlabeled
+        if labels.dtype.kind in "iuf" and isinstance(marker, int | float | np.number):
+            return np.where(unsure, marker, labels)
+        if labels.dtype.kind == "f" and is_missing(marker):
+            return np.where(unsure, np.nan, labels)
+        out = labels.astype(object)
+        out[unsure] = marker
+        return out
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the rows whose label is known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            Rows.
+        y : array-like of shape (n_rows,)
+            Labels; rows with the marker `unlabeled` are left out.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of right labels.
+        """
+        from sklearn.metrics import accuracy_score
+
+        predicted = self.predict(X)
+        values, known = known_labels(y, self.unlabeled)
+        if not known.any():
+            raise ValueError("y has no known label to score against")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        truth = np.asarray(values[known].tolist()) if values.dtype.kind == "O" else values[known]
+        if self.abstain_below is not None:
+            right = np.array([a == b for a, b in zip(truth, predicted[known], strict=True)])
+            return float(np.average(right, weights=weight))
+        return float(accuracy_score(truth, predicted[known], sample_weight=weight))
+
+    def add_labels(self, indices: Any, labels: Any, *, tol: float = 1e-3) -> GDPAClassifier:
+        """Learn more labels of fitted samples, or corrected ones, without fitting again.
+
+        Only the neighbourhood whose scores change is relaxed. Graph, weights, evidence models and
+        calibration stay as they are.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Which samples of `fit`.
+        labels : label or array-like of labels
+            Their labels, of the known classes.
+        tol : float, default=1e-3
+            Residual that the update may leave, relative to the right-hand side. When updates have
+            added up to five times this, the whole system is solved again, from where it stands.
+
+        Returns
+        -------
+        GDPAClassifier
+            Itself.
+        """
+        state = self._fitted
+        nodes = np.atleast_1d(np.asarray(indices))
+        if nodes.size == 0:
+            return self
+        n = state.graph.n_nodes
+        if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+            raise ValueError(f"indices={indices!r} must be whole numbers, one per label")
+        wrong = nodes[(nodes < 0) | (nodes >= n)]
+        if wrong.size:
+            raise ValueError(
+                f"indices has {wrong[0]}; the fitted samples are numbered 0 to {n - 1}"
+            )
+        if not (isinstance(tol, int | float) and 0 < tol < 1):
+            raise ValueError(f"tol={tol!r} must be a number between 0 and 1")
+        codes = encode_more(labels, state.coding.classes)
+        if codes.size != nodes.size:
+            raise ValueError(f"labels has {codes.size} entries, indices has {nodes.size}")
+        unique, first, inverse = np.unique(nodes, return_index=True, return_inverse=True)
+        if (codes[first][inverse] != codes).any():
+            twice = nodes[codes[first][inverse] != codes][0]
+            raise ValueError(f"labels names two classes for sample {twice}")
+        params = self.get_params(deep=False)
+        prior = self._prior(state.coding.classes)
+        self._take(more_labels(state, unique, codes[first], params, prior, float(tol)))
+        return self
+
+    def query(self, n: int = 1, strategy: str = "margin") -> NDArray[np.intp]:
+        """Which samples to label next.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        strategy : {"margin", "entropy", "expected-change"}, default="margin"
+            Smallest lead of the first class over the second, largest entropy, or largest expected
+            change of all scores.
+
+        Returns
+        -------
+        ndarray of int
+            Unlabelled samples, the most valuable first.
+        """
+        return query_nodes(self._fitted, n, strategy)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted classifier to a file without pickle: arrays and JSON, with a checksum.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; ".npz" is customary.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If something cannot be stored safely: evidence models, options that are no plain data,
+            classes that are neither numbers nor text.
+        """
+        state = self._fitted
+        if state.evidence is not None:
+            raise ValueError(
+                "evidence models cannot be stored without pickle; use pickle or joblib, and only "
+                "for files that you trust"
+            )
+        arrays, meta = storage.state_arrays(state)
+        meta["params"] = storage.plain_params(self.get_params(deep=False))
+        meta["n_features_in"] = int(self.n_features_in_)
+        names = getattr(self, "feature_names_in_", None)
+        meta["feature_names_in"] = None if names is None else [str(name) for name in names]
+        return storage.write_file(path, arrays, meta)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GDPAClassifier:
+        """Read a classifier written by :meth:`save`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        GDPAClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, of a newer version, or no saved classifier.
+        """
+        arrays, meta = storage.read_file(path)
+        model = cls(**storage.restored_params(meta["params"]))
+        params = model.get_params(deep=False)
+        model._take(storage.read_state(arrays, meta, params))
+        model.n_features_in_ = meta["n_features_in"]
+        if meta["feature_names_in"] is not None:
+            model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
+        return model
+
+
+def classify(X: Any, y: Any, **options: Any) -> NDArray[Any]:
+    """Label all samples from those whose label is known.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        Features, or a graph with ``graph="precomputed"``.
+    y : array-like of shape (n_samples,)
+        Labels, with -1 (or the marker `unlabeled`) where they are not known.
+    **options
+        Parameters of :class:`GDPAClassifier`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels of all samples; the given ones are kept. With `abstain_below` the marker where the
+        classifier is not sure.
+
+    Examples
+    --------
+    >>> import gdpa
+    >>> gdpa.classify([[0.0], [0.1], [5.0], [5.1]], [0, -1, -1, 1], n_neighbors=1).tolist()
+    [0, 0, 1, 1]
+    """
+    model = GDPAClassifier(**options).fit(X, y)
+    if model.abstain_below is None:
+        return np.asarray(model.transduction_)
+    return model._abstain(model.transduction_, model.unsure_)

@@ -1,0 +1,238 @@
+"""Labels of any kind to class numbers: which entries of y are unknown, and which classes occur.
+
+The marker for an unknown label is -1 unless the caller names another one. A missing value (None,
+NaN, NaT, pandas' NA) is a marker of its own kind: whichever of them is named, all of them count.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+__all__ = ["LabelCoding", "encode_labels", "encode_more", "is_missing", "known_labels"]
+
+
+@dataclass(frozen=True)
+class LabelCoding:
+    """Class numbers of all samples.
+
+    Parameters
+    ----------
+    codes : ndarray of int32 of shape (n_samples,)
+        Position in `classes`, or -1 where the label is unknown.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    """
+
+    codes: NDArray[np.int32]
+    classes: NDArray[Any]
+
+    @property
+    def labeled(self) -> NDArray[np.intp]:
+        """Positions of the known labels, ascending."""
+        return np.flatnonzero(self.codes >= 0)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether one value stands for "missing": None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Values of y as a flat array, and which of them are labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels of any kind.
+    unlabeled : object, default=-1
+        Marker of an unknown label.
+
+    Returns
+    -------
+    values : ndarray of shape (n_samples,)
+        The entries.
+    known : ndarray of bool of shape (n_samples,)
+        Where there is a label.
+
+    Raises
+    ------
+    ValueError
+        If y is not one-dimensional, or a value is missing although another marker is in use.
+    """
+    values = _flat(y)
+    missing = _missing(values)
+    if is_missing(unlabeled):
+        return values, ~missing
+    if missing.any():
+        i = int(np.flatnonzero(missing)[0])
+        raise ValueError(
+            f"Input y contains NaN: y[{i}] is missing, but the marker of an unknown label is "
+            f"unlabeled={unlabeled!r}; pass unlabeled=None if missing values mean that"
+        )
+    return values, ~_equal(values, unlabeled)
+
+
+def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
+    """Number the classes of y.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels of any kind.
+    unlabeled : object, default=-1
+        Marker of an unknown label; None or NaN stand for every kind of missing value.
+
+    Returns
+    -------
+    LabelCoding
+        Class numbers and classes.
+
+    Raises
+    ------
+    ValueError
+        If no label is known, the labels are continuous or of mixed kinds, or y contains only -1
+        and +1 while -1 is the marker.
+    """
+    values, known = known_labels(y, unlabeled)
+    if _ambiguous(values, unlabeled):
+        raise ValueError(
+            "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
+            "whether -1 is a class. If it is, pass unlabeled=0 (or any marker that is no class); "
+            "if not, there is only one class, 1, to learn from"
+        )
+    if not known.any():
+        raise ValueError(
+            f"y has no known label: all {values.size} entries are {unlabeled!r} (unlabeled="
+            f"{unlabeled!r}); at least one label is needed"
+        )
+    labels = _natural(values[known])
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains infinity; labels must be finite")
+    check_classification_targets(labels)
+    try:
+        classes, inverse = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(v).__name__ for v in labels})
+        raise ValueError(
+            f"y mixes labels of kinds that cannot be sorted ({', '.join(kinds)}); use one kind"
+        ) from error
+    codes = np.full(values.size, -1, dtype=np.int32)
+    codes[known] = inverse
+    return LabelCoding(codes, classes)
+
+
+def encode_more(labels: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Class numbers of further labels of known classes.
+
+    Parameters
+    ----------
+    labels : array-like or scalar
+        Labels.
+    classes : ndarray
+        The classes, sorted.
+
+    Returns
+    -------
+    ndarray of int32
+        Positions in `classes`.
+
+    Raises
+    ------
+    ValueError
+        If a label is none of the classes.
+    """
+    values = _natural(_flat(np.atleast_1d(np.asarray(labels))))
+    position = {value: code for code, value in enumerate(classes.tolist())}
+    codes = np.empty(values.size, dtype=np.int32)
+    for i, value in enumerate(values.tolist()):
+        code = position.get(value)
+        if code is None:
+            raise ValueError(
+                f"labels[{i}] is {value!r}, which is none of the classes "
+                f"{classes.tolist()!r}; fit again to learn a new class"
+            )
+        codes[i] = code
+    return codes
+
+
+def _flat(y: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: y must hold one label or marker "
+            "per sample"
+        )
+    # pandas' nullable and categorical types: as objects, so that NA stays NA.
+    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
+    values = np.asarray(y, dtype=object) if extension else np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,)",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
+    if values.dtype.kind == "c":
+        raise ValueError("y is complex; Complex data not supported as labels")
+    return values
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind == "O":
+        return np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
+    return np.zeros(values.size, dtype=bool)
+
+
+def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
+    if values.dtype.kind == "U":
+        # NumPy turns a number among strings into its text: ["a", -1] is stored as ["a", "-1"].
+        return np.asarray(values == str(marker))
+    if values.dtype.kind == "O":
+        return np.fromiter(
+            (type(v) is not bool and bool(v == marker) for v in values),
+            dtype=bool,
+            count=values.size,
+        )
+    if isinstance(marker, str):
+        return np.zeros(values.size, dtype=bool)
+    return np.asarray(values == marker) & np.full(values.size, values.dtype.kind != "b")
+
+
+def _ambiguous(values: NDArray[Any], unlabeled: Any) -> bool:
+    if not isinstance(unlabeled, int | float | np.number) or unlabeled != -1:
+        return False
+    if values.dtype.kind not in "iufO":
+        return False
+    try:
+        found = set(np.unique(values).tolist())
+    except TypeError:  # mixed kinds: not only -1 and +1
+        return False
+    return found == {-1, 1}
+
+
+def _natural(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that came as objects become an array of numbers; other objects stay."""
+    if labels.dtype.kind != "O":
+        return labels
+    kinds = {type(v) for v in labels}
+    for family in ((bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)):
+        if all(issubclass(kind, family) and (bool in family or kind is not bool) for kind in kinds):
+            return np.asarray(labels.tolist())
+    return labels

@@ -1,0 +1,148 @@
+"""Cross-validation that keeps unlabelled rows in training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from .labels import encode_labels
+
+__all__ = ["SemiSupervisedKFold", "stratified_folds"]
+
+
+def stratified_folds(codes: NDArray[Any], n_folds: int) -> NDArray[np.int32]:
+    """Fold of each label: the classes are dealt out in turn, without chance.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_labels,)
+        Class numbers.
+    n_folds : int
+        Number of folds.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_labels,)
+        Fold numbers; sizes differ by at most one, in total and within each class.
+    """
+    order = np.argsort(codes, kind="stable")
+    fold = np.empty(codes.size, dtype=np.int32)
+    fold[order] = np.arange(codes.size) % n_folds
+    return fold
+
+
+class SemiSupervisedKFold:
+    """K folds over the labelled rows; unlabelled rows are always in training.
+
+    Each labelled row is in exactly one test fold, classes are spread evenly over the folds, and
+    no unlabelled row is ever scored.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=False
+        Shuffle the labelled rows before they are dealt out.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffle.
+    unlabeled : object, default=-1
+        Marker of an unknown label, as in :class:`~gdpa.GDPAClassifier`.
+
+    Examples
+    --------
+    >>> from gdpa import SemiSupervisedKFold
+    >>> folds = SemiSupervisedKFold(n_splits=2)
+    >>> for train, test in folds.split([[0.0]] * 6, [0, 0, 1, 1, -1, -1]):
+    ...     print(train, test)
+    [1 3 4 5] [0 2]
+    [0 2 4 5] [1 3]
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        random_state: Any = None,
+        unlabeled: Any = -1,
+    ) -> None:
+        if isinstance(n_splits, bool) or int(n_splits) != n_splits or n_splits < 2:
+            raise ValueError(f"n_splits={n_splits!r} must be a whole number of at least 2")
+        if not isinstance(shuffle, bool | np.bool_):
+            raise ValueError(f"shuffle={shuffle!r} must be True or False")
+        if not shuffle and random_state is not None:
+            raise ValueError("random_state has no effect without shuffle=True; leave it at None")
+        self.n_splits = int(n_splits)
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.unlabeled = unlabeled
+
+    def __repr__(self) -> str:
+        return (
+            f"SemiSupervisedKFold(n_splits={self.n_splits}, shuffle={self.shuffle}, "
+            f"random_state={self.random_state!r}, unlabeled={self.unlabeled!r})"
+        )
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored.
+
+        Returns
+        -------
+        int
+            `n_splits`.
+        """
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: Any, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield training and test rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; only their number of rows counts.
+        y : array-like of shape (n_samples,)
+            Labels, with the marker where they are unknown.
+        groups : object
+            Ignored.
+
+        Yields
+        ------
+        train : ndarray of int
+            All unlabelled rows and the labelled ones of the other folds, ascending.
+        test : ndarray of int
+            The labelled rows of this fold, ascending.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer labelled rows than folds.
+        """
+        coding = encode_labels(y, self.unlabeled)
+        n = _num_samples(X)
+        if n != coding.codes.size:
+            raise ValueError(f"X has {n} rows and y has {coding.codes.size}")
+        labeled = coding.labeled
+        if labeled.size < self.n_splits:
+            raise ValueError(
+                f"n_splits={self.n_splits} folds need as many labelled rows; y has {labeled.size}"
+            )
+        if self.shuffle:
+            labeled = check_random_state(self.random_state).permutation(labeled)
+        fold = stratified_folds(coding.codes[labeled], self.n_splits)
+        for number in range(self.n_splits):
+            test = np.sort(labeled[fold == number])
+            inside = np.ones(n, dtype=bool)
+            inside[test] = False
+            yield np.flatnonzero(inside), test

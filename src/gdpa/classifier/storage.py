@@ -1,0 +1,338 @@
+"""Save and load fitted classifiers: arrays and JSON in one ``.npz`` file, never pickle.
+
+The file holds plain numeric and text arrays, a JSON text with the parameters, the version of the
+format, and a SHA-256 over all of it. Loading runs no code from the file: it refuses objects, other
+formats, newer versions and files whose checksum does not match.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..graph import NeighborGraph, NeighborIndex, Rescaler, degrees, laplacian_parts
+from .graphs import ClassifierGraph
+from .labels import LabelCoding, is_missing
+from .state import FittedState
+from .tuning import Setting, Tuning
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "plain_params",
+    "read_file",
+    "read_state",
+    "restored_params",
+    "state_arrays",
+    "write_file",
+]
+
+FORMAT = "gdpa-classifier"
+VERSION = 1
+
+
+def write_file(path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[str, Any]) -> Path:
+    """Write arrays and JSON with version and checksum.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to; written beside and then moved, so that no half file is left behind.
+    arrays : dict
+        Numeric or text arrays.
+    meta : dict
+        What JSON can hold.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    target = Path(path)
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} holds Python objects and cannot be stored safely")
+    text = json.dumps({"format": FORMAT, "version": VERSION, **meta}, sort_keys=True)
+    payload = {**arrays, "json": np.array(text)}
+    payload["checksum"] = np.array(_checksum(payload))
+    part = target.with_name(target.name + ".part")
+    try:
+        with part.open("wb") as file:
+            np.savez_compressed(file, **payload)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read and verify a file of :func:`write_file`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    arrays : dict
+        The arrays.
+    meta : dict
+        The JSON part.
+
+    Raises
+    ------
+    ValueError
+        If it is no such file, damaged, or of a newer version.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file {source}")
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(str(arrays["json"][()]))
+        stored = str(arrays.pop("checksum")[()])
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, TypeError) as error:
+        raise ValueError(f"{source} is damaged or no saved classifier: {error}") from error
+    except Exception as error:  # zlib.error and the like: whatever a damaged archive provokes
+        raise ValueError(f"{source} is damaged: {error}") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise ValueError(f"{source} is no saved classifier")
+    if int(meta.get("version", 0)) > VERSION:
+        raise ValueError(
+            f"{source} has format version {meta['version']}, this gdpa reads up to {VERSION}; "
+            "install a newer gdpa"
+        )
+    if _checksum(arrays) != stored:
+        raise ValueError(f"{source} is damaged: its checksum does not match its content")
+    del arrays["json"]
+    return arrays, meta
+
+
+def _checksum(arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}:{array.dtype.str}:{array.shape};".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Take a fitted state apart.
+
+    Parameters
+    ----------
+    state : FittedState
+        The state.
+
+    Returns
+    -------
+    arrays : dict
+        Its arrays.
+    meta : dict
+        Its numbers and names.
+    """
+    graph, tuning = state.graph, state.tuning
+    arrays: dict[str, Any] = {
+        "codes": state.coding.codes,
+        "classes": _plain_classes(state.coding.classes),
+        "scores": state.scores,
+        "shares": state.shares,
+        "prior": state.prior,
+        "offset": state.offset,
+        "unreached": state.unreached,
+    }
+    _put_sparse(arrays, "W", graph.W)
+    meta: dict[str, Any] = {
+        "graph": {"kind": graph.kind, "laplacian": graph.laplacian},
+        "classes_as_objects": state.coding.classes.dtype.kind == "O",
+        "sharpness": state.sharpness,
+        "setting": {
+            "label_weight": _number(state.setting.label_weight),
+            "self_loop": state.setting.self_loop,
+        },
+        "tuning": {"loss": tuning.loss, "source": tuning.source, "tried": tuning.tried},
+        "run": {k: v for k, v in state.run.items() if isinstance(v, str | int | float | bool)},
+    }
+    if tuning.left_out is not None:
+        arrays["left_out"] = tuning.left_out
+    if graph.rescaler is not None:
+        scaler = graph.rescaler
+        arrays |= {
+            "rescale_columns": scaler.columns,
+            "rescale_shift": scaler.shift,
+            "rescale_scale": scaler.scale,
+        }
+        meta["graph"]["rescale"] = {"kind": scaler.kind, "unit_norm": bool(scaler.unit_norm)}
+    points = graph.points
+    if graph.neighbors is not None:
+        near = graph.neighbors
+        points = near.index.X
+        arrays["scales"] = near.scales
+        meta["graph"] |= {
+            "n_neighbors": int(near.n_neighbors),
+            "bandwidth": near.bandwidth,
+            "algorithm": near.algorithm,
+            "recall": float(near.recall),
+        }
+    elif graph.scales is not None:
+        arrays["scales"] = graph.scales
+        meta["graph"]["bandwidth"] = graph.bandwidth
+    if points is not None:
+        if sp.issparse(points):
+            _put_sparse(arrays, "X", points)
+        else:
+            arrays["X"] = np.asarray(points)
+    return arrays, meta
+
+
+def read_state(arrays: dict[str, Any], meta: dict[str, Any], params: dict[str, Any]) -> FittedState:
+    """Put a fitted state together again.
+
+    Parameters
+    ----------
+    arrays, meta : dict
+        From :func:`read_file`.
+    params : dict
+        Parameters of the estimator.
+
+    Returns
+    -------
+    FittedState
+        The state.
+    """
+    about = meta["graph"]
+    W = _get_sparse(arrays, "W")
+    adjacency, diagonal = laplacian_parts(W, about["laplacian"])
+    rescaler = None
+    if "rescale" in about:
+        rescaler = Rescaler(
+            about["rescale"]["kind"],
+            arrays["rescale_columns"],
+            arrays["rescale_shift"],
+            arrays["rescale_scale"],
+            about["rescale"]["unit_norm"],
+        )
+    X = _get_sparse(arrays, "X") if "X_data" in arrays else arrays.get("X")
+    rest: dict[str, Any] = {}
+    if about["kind"] == "knn":
+        index = NeighborIndex(
+            X,
+            algorithm=params["algorithm"],
+            n_jobs=params["n_jobs"],
+            random_state=params["random_state"] or 0,
+        )
+        rest["neighbors"] = NeighborGraph(
+            W,
+            index,
+            arrays["scales"],
+            about["n_neighbors"],
+            about["bandwidth"],
+            about["algorithm"],
+            about["recall"],
+        )
+    elif about["kind"] == "full":
+        rest |= {"points": X, "scales": arrays["scales"], "bandwidth": about["bandwidth"]}
+    graph = ClassifierGraph(
+        about["kind"],
+        W,
+        about["laplacian"],
+        adjacency,
+        diagonal,
+        degrees(W),
+        rescaler=rescaler,
+        **rest,
+    )
+    classes = arrays["classes"]
+    if meta["classes_as_objects"]:
+        classes = classes.astype(object)
+    setting = Setting(float(meta["setting"]["label_weight"]), float(meta["setting"]["self_loop"]))
+    about_tuning = meta["tuning"]
+    return FittedState(
+        graph=graph,
+        coding=LabelCoding(arrays["codes"], classes),
+        tuning=Tuning(
+            setting,
+            about_tuning["loss"],
+            about_tuning["source"],
+            arrays.get("left_out"),
+            about_tuning["tried"],
+        ),
+        scores=arrays["scores"],
+        shares=arrays["shares"],
+        prior=arrays["prior"],
+        sharpness=float(meta["sharpness"]),
+        offset=arrays["offset"],
+        unreached=arrays["unreached"],
+        run=dict(meta["run"]),
+    )
+
+
+def plain_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them, or a refusal that names the one that it cannot."""
+    out: dict[str, Any] = {}
+    for name, value in params.items():
+        if name in ("callback", "evidence"):
+            continue
+        if name == "unlabeled" and is_missing(value):
+            value = None
+        elif isinstance(value, np.ndarray):
+            value = value.tolist()
+        elif isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float):
+            value = _number(value)
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}={value!r} cannot be stored without pickle") from error
+        out[name] = value
+    return out
+
+
+def restored_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Inverse of :func:`plain_params`."""
+    return {
+        name: float("inf") if name in ("label_weight",) and value == "inf" else value
+        for name, value in params.items()
+    }
+
+
+def _number(value: float) -> float | str:
+    return "inf" if value == float("inf") else float(value)
+
+
+def _plain_classes(classes: NDArray[Any]) -> NDArray[Any]:
+    if classes.dtype.kind != "O":
+        return classes
+    if all(isinstance(c, str) for c in classes):
+        return classes.astype(str)
+    kinds = sorted({type(c).__name__ for c in classes})
+    raise ValueError(
+        f"classes of kind {', '.join(kinds)} cannot be stored without pickle; use numbers or text"
+    )
+
+
+def _put_sparse(arrays: dict[str, Any], name: str, A: Any) -> None:
+    arrays |= {
+        f"{name}_data": A.data,
+        f"{name}_indices": A.indices,
+        f"{name}_indptr": A.indptr,
+        f"{name}_shape": np.array(A.shape),
+    }
+
+
+def _get_sparse(arrays: dict[str, Any], name: str) -> sp.csr_array:
+    shape = tuple(int(s) for s in arrays[f"{name}_shape"])
+    parts = (arrays[f"{name}_data"], arrays[f"{name}_indices"], arrays[f"{name}_indptr"])
+    return sp.csr_array(parts, shape=shape)

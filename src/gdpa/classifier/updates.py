@@ -1,0 +1,160 @@
+"""More labels on a fitted graph: relax only the neighbourhood that changes.
+
+New labels leave a residual r that is non-zero only beside them. The correction solves K d = r, and
+it fades with the distance from the new labels. So it is computed on an active set: conjugate
+gradients on the nodes whose residual is too large, with all others held; the residual that this
+pushes over the border enlarges the set; and so on until the whole residual is within the tolerance
+that a fresh solve would have met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..linalg import solve_spd
+
+__all__ = ["Relaxation", "relax_locally"]
+
+FloatArray = NDArray[np.float64]
+
+# The smallest residuals stay out of the active set while together they are below this fraction of
+# what is tolerated. This, the rings of neighbours that join with a node, and how far each round
+# reduces the residual inside were the cheapest of those tried on 100,000 nodes.
+BORDER = 0.8
+RINGS = 2
+REDUCTION = 0.3
+MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A correction and what it cost.
+
+    Parameters
+    ----------
+    correction : ndarray of shape (n_nodes, n_columns)
+        What to add to the scores.
+    edge_visits : int
+        Stored entries of the adjacency read, per column: the measure of work.
+    rounds, iterations : int
+        Enlargements of the active set, and iterations of conjugate gradients in total.
+    active : int
+        Nodes in the last active set.
+    residual : float
+        Remaining residual relative to the right-hand side.
+    converged : bool
+        Whether it is within the tolerance.
+    """
+
+    correction: FloatArray
+    edge_visits: int
+    rounds: int
+    iterations: int
+    active: int
+    residual: float
+    converged: bool
+
+
+def relax_locally(
+    adjacency: sp.csr_array,
+    diagonal: FloatArray,
+    free: NDArray[np.bool_],
+    residual: FloatArray,
+    size: FloatArray,
+    *,
+    tol: float,
+) -> Relaxation:
+    """Solve ``(diag(diagonal) - adjacency)_ff d_f = residual_f`` where the residual is local.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        Off-diagonal part.
+    diagonal : ndarray of shape (n_nodes,)
+        Diagonal of the system, self-loops and label weights included.
+    free : ndarray of bool of shape (n_nodes,)
+        Nodes that may change; the correction is 0 elsewhere.
+    residual : ndarray of shape (n_nodes, n_columns)
+        Right-hand side; changed in place to what remains.
+    size : ndarray of shape (n_columns,)
+        Length of the whole right-hand side of each column, in the norm with unit diagonal.
+    tol : float
+        Residual to reach, relative to `size`, in that norm.
+
+    Returns
+    -------
+    Relaxation
+        The correction.
+    """
+    n, k = residual.shape
+    scale = np.zeros(n)
+    scale[free] = 1.0 / np.sqrt(np.maximum(diagonal[free], 1e-300))
+    residual[~free] = 0.0
+    correction = np.zeros((n, k))
+    goal = tol * np.maximum(size, 1e-300)
+    active = np.zeros(n, dtype=bool)
+    visits = iterations = rounds = 0
+    while rounds < MOST_ROUNDS:
+        scaled = residual * scale[:, None]
+        length = np.linalg.norm(scaled, axis=0)
+        if (length <= goal).all():
+            break
+        rounds += 1
+        large = _carriers(scaled, goal)
+        visits += _enlarge(adjacency, active, large, free)
+        nodes = np.flatnonzero(active)
+        rows = adjacency[nodes]
+        inner = rows[:, nodes]
+        visits += int(rows.nnz)
+        system = (sp.diags_array(diagonal[nodes]) - inner).tocsr()
+        # No more exactly than the set deserves: what crosses its border is not known yet.
+        solved = solve_spd(system, residual[nodes], tol=REDUCTION)
+        iterations += solved.iterations
+        visits += _products(solved.matvecs, solved.method, k) * int(inner.nnz)
+        correction[nodes] += solved.x
+        residual += rows.T @ solved.x
+        residual[nodes] -= diagonal[nodes, None] * solved.x
+        residual[~free] = 0.0
+        visits += k * int(rows.nnz)
+    length = np.linalg.norm(residual * scale[:, None], axis=0)
+    left = float((length / np.maximum(size, 1e-300)).max(initial=0.0))
+    return Relaxation(
+        correction, visits, rounds, iterations, int(active.sum()), left, bool(left <= tol)
+    )
+
+
+def _carriers(scaled: FloatArray, goal: FloatArray) -> NDArray[np.intp]:
+    """Nodes that carry more residual than all can be left with: the smallest ones stay out."""
+    share = np.max((scaled / goal) ** 2, axis=1)
+    nodes = np.flatnonzero(share > 0)
+    order = nodes[np.argsort(share[nodes])]
+    below = np.searchsorted(np.cumsum(share[order]), BORDER**2)
+    return order[below:]
+
+
+def _enlarge(
+    adjacency: sp.csr_array,
+    active: NDArray[np.bool_],
+    large: NDArray[np.intp],
+    free: NDArray[np.bool_],
+) -> int:
+    """Add nodes and the rings around them to the active set; returns the entries read."""
+    visits = 0
+    ring = large[~active[large]]
+    active[ring] = True
+    for _ in range(RINGS):
+        around = adjacency[ring]
+        visits += int(around.nnz)
+        ring = np.unique(around.indices)
+        ring = ring[free[ring] & ~active[ring]]
+        active[ring] = True
+    return visits
+
+
+def _products(matvecs: int, method: str, columns: int) -> int:
+    # A factorisation of a small block reads it once per column for the purpose of the count.
+    return matvecs if method == "cg" else columns
