@@ -4,16 +4,20 @@ Mean error per data set on the paper's splits (normalised Laplacian, full graph)
 are to be within 1 point of the authors' columns, BCR and SNS in the authors' variant within 3, with
 the better of x and -x on the hidden labels taken as they did; that choice exists in this file only.
 
-All 34 cells per column were measured once. BCR differs from the authors in 1 cell (by 0.3), GLR-box
-in 2 (0.06 and 1.6), SNS, which is random, by at most 2.3 in all but one. Here a part of the data
-sets is run, so that the test stays short.
+All 34 cells per column were measured once. SDcut differs from the authors in 1 cell (by 0.97), BCR
+in 1 (0.3), GLR-box in 2 (0.06 and 1.6), SNS, which is random, by at most 2.1 in all but two. Here
+a part of the data sets is run, so that the test stays short.
 
-What cannot be met, and why: colon-cancer with min-max has 2,000 features in [0, 1], so its weights
-range from 1e-231 to 1e-36 (median 1e-106 in the first run) and the normalised graph is nearly a
-matching. There the authors' answer hangs on the tolerance of their solver (their box relaxation and
-their closed form of the same problem differ by 2.3 points), and near-optimal points are many:
-over the seeds 0 to 7 the objective of SNS moves by 4e-7 of its value and the error between 41.3 and
-44.5 percent, where the authors have 40.3. The cell has 310 test labels in all, 1 point is 3 of them.
+What cannot be met, and why:
+
+- colon-cancer with min-max has 2,000 features in [0, 1]; its weights range from 1e-231 to 1e-36
+  (median 1e-106 in the first run) and the normalised graph is nearly a matching. There the authors'
+  answer hangs on the tolerance of their solver (their box relaxation and their closed form of the
+  same problem differ by 2.3 points). Near-optimal points are many: over eight seeds the objective
+  of SNS moved by 4e-7 of its value and the error between 41.3 and 44.5 percent (45.5 here), where
+  the authors have 40.3. The cell has 310 test labels in all, so 1 point is 3 of them.
+- pima with min-max, SNS: 35.0 percent for seed 0, 35.0 to 37.0 over the seeds 0 to 4 with mean
+  35.9, where the authors have 38.4: within 3 points on average, not for each seed.
 """
 
 from __future__ import annotations
@@ -148,12 +152,13 @@ RUNS = {
     "GLR-box": ("glr-box", {}, 1.0, (*SMALL, "haberman", "monk1", "fourclass")),
     "SDcut": ("sdcut", {}, 1.0, TINY),
     "BCR": ("bcr", {"variant": "authors"}, 3.0, SMALL),
-    "SNS": ("sns", {"variant": "authors"}, 3.0, SMALL),
+    "SNS": ("sns", {"variant": "authors"}, 3.0, (*TINY, "WDBC", "pima")),
 }
 # Cells that are not met, with the difference measured.
 EXCEPTIONS = {
     ("GLR-box", "min-max", "colon-cancer"): 1.7,
-    ("SNS", "min-max", "colon-cancer"): 5.0,
+    ("SNS", "min-max", "colon-cancer"): 6.0,
+    ("SNS", "min-max", "pima"): 4.0,
 }
 
 
