@@ -125,7 +125,8 @@ def _check_finite(A: Features, name: str) -> None:
 
 
 def _refuse(name: str, row: int, column: int, value: Any) -> None:
+    shown = "NaN" if np.isnan(value) else value
     raise ValueError(
-        f"{name} has {value} in row {row}, column {column}; all features must be finite (impute or "
+        f"{name} has {shown} in row {row}, column {column}; all features must be finite (impute or "
         "drop missing values first)"
     )
