@@ -21,13 +21,15 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from .operand import Operand, positive_int, positive_number, threads
-from .preconditioners import Preconditioner, eigen_two_level, make_preconditioner
+from .preconditioners import Preconditioner, chebyshev, eigen_two_level, make_preconditioner
 from .two_level import coarse_count, patches
 
 __all__ = ["EigenResult", "first_eigenvector"]
 
 # Iterations after which a coarse correction is built, and rebuilt from a better vector.
-COARSE_AT = (25, 50, 100, 200, 400)
+COARSE_AT = (12, 25, 50, 100, 200, 400)
+# Not when about so many iterations are left.
+LITTLE = 12
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,11 @@ def first_eigenvector(
         Most iterations of LOBPCG before the fall-back (Lanczos, or shift-and-invert where a sparse
         factorisation is cheap).
     preconditioner : None, str, callable or LinearOperator, default="auto"
-        Approximate inverse: "jacobi"; "auto", Jacobi to begin with, and with a coarse correction
-        (:mod:`gdpa.linalg.two_level`) built from the iterate when it takes many iterations;
-        "two-level", the same after a few iterations; "amg" (extra ``amg``); or one's own.
+        Approximate inverse: "jacobi"; "auto", a Chebyshev polynomial of degree 3 in the
+        Jacobi-scaled matrix (Jacobi itself where the matrix is far from diagonally dominant) and,
+        when it takes many iterations, a coarse correction (:mod:`gdpa.linalg.two_level`) built from
+        the iterate; "two-level", the same with the coarse correction early; "amg" (extra ``amg``);
+        or one's own. Iterations of "auto" cost four products each.
     dense_below : int, default=300
         Smaller matrices are handed to LAPACK.
     block_size : int, default=1
@@ -152,7 +156,7 @@ def first_eigenvector(
                 operand, best.vector, M, threshold, max_iter, block_size, random_state, callback
             )
             if best.residual > threshold and note != "stopped by the callback":
-                best, note = _fall_back(operand, best, threshold, note)
+                best, note = _fall_back(operand, best, threshold, max_iter, note)
     converged = best.residual <= threshold
     message = f"{note}, residual {best.residual:.2e} (threshold {threshold:.2e})"
     if not converged:
@@ -230,28 +234,36 @@ class _Correction:
 
     def __init__(self, spec: Any, operand: Operand) -> None:
         self.base: Preconditioner | None = make_preconditioner(spec, operand)
+        if isinstance(spec, str) and spec in ("auto", "two-level"):
+            self.base = chebyshev(operand) or self.base
         self.current = self.base
+        self.residuals: list[float] = []
         self.operand = operand
         coarse = isinstance(spec, str) and spec in ("auto", "two-level")
         # When to rebuild: the better the vector, the better the pieces of it.
         self.schedule: tuple[int, ...] = ()
         self.patch: NDArray[np.int32] | None = None
         if coarse and operand.kind == "sparse" and self.base is not None:
-            self.schedule = COARSE_AT if spec == "auto" else (8, *COARSE_AT)
+            self.schedule = COARSE_AT if spec == "auto" else (4, *COARSE_AT)
 
     def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         return R if self.current is None else self.current(R)
 
-    def refresh(self, iteration: int, vector: NDArray[np.float64]) -> bool:
-        """Rebuild if it is time; whether that was done."""
+    def refresh(
+        self, iteration: int, vector: NDArray[np.float64], residual: float, threshold: float
+    ) -> None:
+        """Rebuild if it is time, and the end is not near anyway."""
+        self.residuals.append(residual)
         if iteration not in self.schedule or self.base is None:
-            return False
+            return
+        rate = np.log(self.residuals[iteration // 2] / residual) / (iteration - iteration // 2)
+        if rate * LITTLE > np.log(residual / threshold):
+            return
         A = self.operand.matrix
         count = coarse_count(A)
         if self.patch is None:
             self.patch = patches(A, count)
         self.current = eigen_two_level(A, vector, self.base, self.patch, count)
-        return True
 
 
 def _lobpcg(
@@ -316,7 +328,7 @@ def _lobpcg(
                 return _measured(operand, X[0], "lobpcg"), iteration, "stopped by the callback"
         if iteration >= max_iter:
             return _measured(operand, best.vector, "lobpcg"), iteration, "max_iter reached"
-        M.refresh(iteration, X[0])
+        M.refresh(iteration, X[0], first, threshold)
         W[:] = M(R[0])[None] if b == 1 else M(np.ascontiguousarray(R.T)).T
         W -= (W @ X.T) @ X
         AW[:] = products(W)
@@ -330,7 +342,9 @@ def _lobpcg(
         iteration += 1
 
 
-def _fall_back(operand: Operand, best: _Pair, threshold: float, note: str) -> tuple[_Pair, str]:
+def _fall_back(
+    operand: Operand, best: _Pair, threshold: float, max_iter: int, note: str
+) -> tuple[_Pair, str]:
     """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
     cheap = operand.kind != "operator" and (operand.n <= 5000 or operand.nnz <= 5 * operand.n)
     tries: list[str] = (["shift-invert"] if cheap else []) + ["eigsh"]
@@ -340,7 +354,7 @@ def _fall_back(operand: Operand, best: _Pair, threshold: float, note: str) -> tu
             v = (
                 _shift_invert(operand, best)
                 if method == "shift-invert"
-                else _lanczos(operand, best, threshold)
+                else _lanczos(operand, best, threshold, max_iter)
             )
         except (ArpackError, RuntimeError, linalg.LinAlgError):
             continue
@@ -363,9 +377,11 @@ def _shift_invert(operand: Operand, best: _Pair) -> NDArray[np.float64]:
     return np.asarray(V[:, 0])
 
 
-def _lanczos(operand: Operand, best: _Pair, threshold: float) -> NDArray[np.float64]:
+def _lanczos(operand: Operand, best: _Pair, threshold: float, max_iter: int) -> NDArray[np.float64]:
     operator = LinearOperator((operand.n, operand.n), matvec=operand.dot, dtype=np.float64)
     ncv = min(operand.n - 1, 64)
+    # About as many products as LOBPCG was allowed, and a fair try at least.
+    restarts = max(20, max_iter // (ncv - 1))
     relative = threshold / max(abs(best.value), operand.largest) / 4
-    _, V = eigsh(operator, k=1, which="SA", v0=best.vector, tol=relative, ncv=ncv, maxiter=300)
+    _, V = eigsh(operator, k=1, which="SA", v0=best.vector, tol=relative, ncv=ncv, maxiter=restarts)
     return np.asarray(V[:, 0])

@@ -81,7 +81,7 @@ class Operand:
         if isinstance(A, LinearOperator):
             self.matrix = A
         elif sp.issparse(A):
-            self.matrix = sp.csr_array(A, dtype=np.float64)
+            self.matrix = _narrow(sp.csr_array(A, dtype=np.float64))
         else:
             self.matrix = np.asarray(A, dtype=np.float64)
         shape = self.matrix.shape
@@ -201,6 +201,14 @@ class Operand:
         if self.kind == "sparse":
             return np.asarray(self.matrix.toarray(), dtype=np.float64)
         return np.asarray(self.dot(np.eye(self.n)), dtype=np.float64)
+
+
+def _narrow(A: sp.csr_array) -> sp.csr_array:
+    """32-bit indices where they fit: a product reads less."""
+    if A.indices.dtype == np.int32 or max(A.nnz, A.shape[0]) >= 2**31:
+        return A
+    index = (A.indices.astype(np.int32), A.indptr.astype(np.int32))
+    return sp.csr_array((A.data, *index), shape=A.shape)
 
 
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:

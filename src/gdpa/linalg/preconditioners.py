@@ -1,4 +1,4 @@
-"""Approximate inverses for the iterations: Jacobi, algebraic multigrid, or the caller's own.
+"""Approximate inverses: Jacobi, Chebyshev, two-level, algebraic multigrid, or one's own.
 
 All are built for a matrix that may be indefinite or have zeros on the diagonal (the H of the dual
 is such a matrix on the way): the approximate inverse itself is always positive definite.
@@ -20,6 +20,7 @@ from .two_level import CoarseSpace, coarse_count, patches
 __all__ = [
     "PRECONDITIONERS",
     "Preconditioner",
+    "chebyshev",
     "eigen_two_level",
     "jacobi",
     "make_preconditioner",
@@ -53,6 +54,56 @@ def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
         return R * (inverse if R.ndim == 1 else inverse[:, None])
+
+    return apply
+
+
+def chebyshev(operand: Operand, *, degree: int = 3, ratio: float = 20.0) -> Preconditioner | None:
+    """Polynomial in the Jacobi-scaled matrix: several products for one step of a costlier method.
+
+    The Chebyshev polynomial of ``D^-1 A`` that is best on ``[top / ratio, top]``, with the largest
+    row sum of ``|D^-1 A|`` as `top`. It is positive below that interval, too, so it suits
+    indefinite matrices.
+
+    Parameters
+    ----------
+    operand : Operand
+        Sparse matrix with a diagonal.
+    degree : int, default=3
+        Products per application.
+    ratio : float, default=20
+        How far down the spectrum it reaches.
+
+    Returns
+    -------
+    callable or None
+        The approximate inverse; None where the diagonal is not positive or far from dominant.
+    """
+    diagonal = operand.diagonal()
+    if operand.kind != "sparse" or diagonal is None or not (diagonal > 0).all():
+        return None
+    top = float((np.asarray(abs(operand.matrix).sum(axis=1)) / diagonal).max())
+    if not top <= 4.0:
+        return None
+    low = top / ratio
+    centre, radius = (top + low) / 2, (top - low) / 2
+    inverse = 1.0 / diagonal
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        d = inverse if R.ndim == 1 else inverse[:, None]
+        step = (d * R) / centre
+        x = step.copy()
+        rho = radius / centre
+        for _ in range(degree):
+            again = 1.0 / (2.0 * centre / radius - rho)
+            rest = operand.dot(x)
+            np.subtract(R, rest, out=rest)
+            rest *= d * (2.0 * again / radius)
+            step *= again * rho
+            step += rest
+            x += step
+            rho = again
+        return x
 
     return apply
 
