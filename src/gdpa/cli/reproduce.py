@@ -1,0 +1,144 @@
+"""``gdpa reproduce``: the paper's tables and figures with one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..errors import require
+
+if TYPE_CHECKING:
+    from ..experiments import ProgressEvent
+
+require("typer", "cli")
+require("rich", "cli")
+import typer  # noqa: E402 - after the check that says which extra has it
+
+__all__ = ["main", "register", "reproduce"]
+
+
+def _names(values: list[str] | None) -> tuple[str, ...] | None:
+    """Names given one by one or separated by commas."""
+    if not values:
+        return None
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "-:--"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class _Bar:
+    """A progress bar with the time left and what is being computed."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self.progress = Progress(
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]} left"),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+        )
+        self.task = self.progress.add_task("starting", total=None, left="-:--")
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        self.progress.stop()
+
+    def __call__(self, event: ProgressEvent) -> None:
+        self.progress.update(
+            self.task,
+            total=event.total,
+            completed=event.done,
+            left=_time(event.remaining),
+            description="  ".join(event.current) or "report",
+        )
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str],
+        typer.Argument(help="table1, table2, runtime, cod-rna, lemma1, bound or all"),
+    ],
+    full: Annotated[
+        bool,
+        typer.Option("--full/--quick", help="all ten splits per fold, or one (minutes)"),
+    ] = False,
+    methods: Annotated[
+        list[str] | None, typer.Option(help="only these methods; may be repeated, or a,b,c")
+    ] = None,
+    datasets: Annotated[
+        list[str] | None, typer.Option(help="only these data sets; may be repeated, or a,b,c")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="worker processes")] = 1,
+    out: Annotated[Path, typer.Option(help="folder of results and report")] = Path("results"),
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="seconds per method and problem [default: 20 quick, 60 full]"),
+    ] = None,
+    max_size: Annotated[
+        int | None, typer.Option(help="largest problem of the cod-rna experiment")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="compute rows that failed before again")
+    ] = False,
+) -> None:
+    """Reproduce the paper's tables and figures, beside the published numbers.
+
+    A run that was stopped goes on where it stopped when the same command is given again.
+    """
+    from ..experiments import Config
+    from ..experiments import reproduce as run
+
+    try:
+        config = Config(
+            full=full, methods=_names(methods), datasets=_names(datasets), max_size=max_size
+        )
+        with _Bar() as bar:
+            done = run(
+                experiments,
+                out=out,
+                config=config,
+                jobs=jobs,
+                time_limit=time_limit,
+                retry_failed=retry_failed,
+                progress=bar,
+            )
+    except KeyboardInterrupt:
+        typer.echo("stopped; finished rows are kept: the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
+    except (ValueError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"{len(done.rows)} rows, {len(done.lost)} without a result (the report says why)")
+    typer.echo(f"report: {done.report}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The program.
+    """
+    app.command("reproduce")(reproduce)
+
+
+def main() -> None:
+    """Run the command by itself: ``python -m gdpa.cli.reproduce``."""
+    typer.run(reproduce)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Run experiments into a folder and write the report: one call from nothing to the HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..datasets import fetch
+from .catalogue import EXPERIMENTS, check_experiments
+from .config import Config
+from .methods import check_methods
+from .report import write_report
+from .runner import Progress, run_tasks
+from .store import ResultsStore, Row, Task
+
+__all__ = ["DEFAULT_TIME_LIMITS", "Reproduction", "reproduce"]
+
+# Seconds per method and problem.
+DEFAULT_TIME_LIMITS = {"quick": 20.0, "full": 60.0}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a run left behind.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The results folder.
+    report : pathlib.Path
+        The HTML page in it.
+    rows : tuple of Row
+        The rows of this run, in the order of its tasks.
+    """
+
+    folder: Path
+    report: Path
+    rows: tuple[Row, ...]
+
+    @property
+    def lost(self) -> tuple[Row, ...]:
+        """Rows without a result: failed, over the time limit, or skipped after one that was."""
+        return tuple(row for row in self.rows if row.status != "ok")
+
+
+def reproduce(
+    experiments: Sequence[str] = ("all",),
+    *,
+    out: str | os.PathLike[str],
+    config: Config | None = None,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    retry_failed: bool = False,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Reproduce tables and figures of the paper.
+
+    Rows that the folder has already are not computed again, so a run that was killed goes on where
+    it stopped.
+
+    Parameters
+    ----------
+    experiments : sequence of str, default=("all",)
+        "table1", "table2", "runtime", "cod-rna", "lemma1", "bound" or "all".
+    out : path-like
+        Folder of results and report.
+    config : Config, optional
+        Extent; quick by default.
+    jobs : int, default=1
+        Worker processes. Results do not depend on it; times are always measured one by one.
+    time_limit : float, optional
+        Seconds that a method may take on one problem; by default 20 in a quick run, 60 in a full
+        one.
+    retry_failed : bool, default=False
+        Whether rows that failed before are computed again.
+    progress : callable, optional
+        Shown a :class:`~gdpa.experiments.runner.ProgressEvent` as the run goes on.
+
+    Returns
+    -------
+    Reproduction
+        Folder, page and rows.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, or nothing is left to do with these options.
+    DownloadError
+        If a data set is not in the cache and cannot be fetched.
+    ResultsFolderError
+        If the folder cannot be used.
+    """
+    config = Config() if config is None else config
+    names = check_experiments(experiments)
+    limit = DEFAULT_TIME_LIMITS[config.mode] if time_limit is None else float(time_limit)
+    if config.methods is not None:
+        accepted = sorted({m for name in names for m in EXPERIMENTS[name].methods})
+        if accepted:
+            check_methods(config.methods, accepted)
+    plan = {name: EXPERIMENTS[name].tasks(config) for name in names}
+    tasks = [task for name in names for task in plan[name]]
+    if not tasks:
+        raise ValueError(
+            f"nothing to do: {', '.join(names)} has no row with these datasets and methods"
+        )
+    with ResultsStore(out) as store:
+        _fetch_data(tasks)
+        run_tasks(
+            tasks, store, jobs=jobs, time_limit=limit, retry_failed=retry_failed, progress=progress
+        )
+        rows = {name: store.select(plan[name]) for name in names}
+        page = write_report(store.folder, rows, config)
+    return Reproduction(Path(out), page, tuple(row for name in names for row in rows[name]))
+
+
+def _fetch_data(tasks: Sequence[Task]) -> None:
+    """Have every data set in the cache before the first row: a missing one stops the run here."""
+    needed = {str(task.params["dataset"]) for task in tasks if "dataset" in task.params}
+    if any(task.experiment == "cod-rna" for task in tasks):
+        needed.add("cod-rna")
+    for name in sorted(needed - {"WDBC"}):  # WDBC comes with scikit-learn
+        fetch(name)
