@@ -1,6 +1,17 @@
-"""Tables from files, and their columns as features."""
+"""Tables and graphs from files, and columns of tables as features."""
 
 from .encode import FeatureEncoder
+from .graph_files import GRAPH_FORMATS, NodeLabels, read_graph, read_labels
 from .read import FORMATS, Table, TableError, read_table
 
-__all__ = ["FORMATS", "FeatureEncoder", "Table", "TableError", "read_table"]
+__all__ = [
+    "FORMATS",
+    "GRAPH_FORMATS",
+    "FeatureEncoder",
+    "NodeLabels",
+    "Table",
+    "TableError",
+    "read_graph",
+    "read_labels",
+    "read_table",
+]

@@ -111,7 +111,7 @@ def read_table(
             if format is None
             else f"format={format!r}; {nearest_name(format, list(FORMATS))}"
         )
-    stream = _open(path, name)
+    stream = open_file(path, name)
     with stream:
         if kind in ("csv", "tsv"):
             return _read_text(stream, name, delimiter or ("\t" if kind == "tsv" else ","))
@@ -122,7 +122,8 @@ def read_table(
         return _read_libsvm(stream, name)
 
 
-def _open(path: str | Path, name: str) -> BinaryIO:
+def open_file(path: str | Path, name: str) -> BinaryIO:
+    """Open a file (``"-"``: standard input), or say why it cannot be read."""
     if str(path) == "-":
         return io.BytesIO(sys.stdin.buffer.read())
     file = Path(path)
@@ -149,16 +150,7 @@ def _open(path: str | Path, name: str) -> BinaryIO:
 def _read_text(stream: BinaryIO, name: str, delimiter: str) -> Table:
     if len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
-    raw = stream.read()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise TableError(
-            f"{name}, line {line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8"
-        ) from error
-    if "\0" in text:
-        raise TableError(f"{name} has NUL bytes: it is not a text file")
+    text = decode_text(stream.read(), name)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         header = next((row for row in reader if any(cell.strip() for cell in row)), None)
@@ -181,6 +173,33 @@ def _read_text(stream: BinaryIO, name: str, delimiter: str) -> Table:
         raise TableError(f"{name} has a header and no rows")
     columns = tuple(np.array(column, dtype=object) for column in zip(*rows, strict=True))
     return Table(names, columns, name)
+
+
+def decode_text(raw: bytes, name: str) -> str:
+    """Decode UTF-8, or say in which line `name` is something else.
+
+    Parameters
+    ----------
+    raw : bytes
+        Content of the file.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    str
+        The text, without a byte-order mark.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{name}, line {line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise TableError(f"{name} has NUL bytes: it is not a text file")
+    return text
 
 
 def _names(header: list[str], name: str, delimiter: str) -> tuple[str, ...]:

@@ -1,0 +1,5 @@
+"""``python -m gdpa.cli`` is ``gdpa``."""
+
+from . import main
+
+main()

@@ -1,0 +1,84 @@
+"""The command ``gdpa`` and its sub-commands."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import signal
+import sys
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["app", "run"]
+
+COMMANDS = (
+    "demo",
+    "fit",
+    "predict",
+    "query",
+    "solve",
+    "certify",
+    "methods",
+    "datasets",
+    "reproduce",
+)
+
+app = typer.Typer(
+    name="gdpa",
+    help="Classify the rest of your data from a few labels, over a graph, with a certificate. "
+    "Exit codes: 0 done, 1 not converged, 2 bad input, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from .. import __version__
+
+        print(f"gdpa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Take the options that belong to no command."""
+
+
+for _name in COMMANDS:
+    # `reproduce` brings the experiments along; an installation without them has the other commands.
+    if importlib.util.find_spec(f"gdpa.cli.{_name}") is not None:
+        importlib.import_module(f"gdpa.cli.{_name}").register(app)
+
+
+def _terminate(*_: Any) -> None:
+    sys.exit(143)
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    args : list of str, optional
+        The arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    # So that files half-written are removed when the process is asked to end.
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app(args, prog_name="gdpa")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0

@@ -1,0 +1,40 @@
+"""``gdpa methods``: what can be passed as ``--method``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import typer
+
+from .options import Json, Quiet
+from .output import Output
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("methods")(methods)
+
+
+def methods(json: Json = False, quiet: Quiet = False) -> None:
+    """List the methods, what each one is and what it needs."""
+    with Output("methods", json=json, quiet=quiet) as out:
+        from ..solvers.registry import list_methods
+
+        rows = list_methods()
+        out.result = {"methods": [asdict(row) for row in rows]}
+        if not json:
+            out.table(
+                ["method", "kind", "takes", "extra", "what it is"],
+                [
+                    [
+                        m.name,
+                        m.kind,
+                        "signed" if m.signed else "quadratic" if m.binary_quadratic else "graph",
+                        ",".join(m.extras) or "-",
+                        m.summary,
+                    ]
+                    for m in rows
+                ],
+            )

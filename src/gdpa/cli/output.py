@@ -1,0 +1,200 @@
+"""What the commands say: data on stdout, messages on stderr, and the exit code.
+
+:class:`Output` surrounds a command. Inside, warnings of the package become lines on stderr; an
+error of the user's becomes one line and exit code 2; Ctrl-C becomes one line and 130; a result that
+did not converge ends in 1. With ``--json`` stdout carries exactly one JSON document, errors
+included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import unicodedata
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import ConvergenceWarning
+
+__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "NOT_CONVERGED", "Output", "clean", "plain"]
+
+DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
+
+
+def clean(text: Any) -> str:
+    """Text on one line without control characters: data may hold sequences a terminal obeys."""
+    words = " ".join(str(text).split())
+    return "".join(
+        c
+        if unicodedata.category(c) not in ("Cc", "Cf", "Cs")
+        else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in words
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON can hold it; what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+class Output:
+    """Output of one command, as a context manager.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command, for messages.
+    json : bool
+        Whether stdout carries one JSON document and nothing else.
+    quiet : bool
+        Whether messages other than errors are left out.
+    """
+
+    def __init__(self, command: str, *, json: bool = False, quiet: bool = False) -> None:
+        self.command, self.json, self.quiet = command, json, quiet
+        self.console = Console(stderr=True, highlight=False)
+        self.converged = True
+        self.result: dict[str, Any] = {}
+        self.warnings: list[str] = []
+        self._context = ExitStack()
+        self._start = time.perf_counter()
+
+    # -- messages -------------------------------------------------------------------------------
+
+    def _say(self, text: str, style: str = "") -> None:
+        self.console.print(Text(text, style=style), soft_wrap=True)
+
+    def note(self, text: Any) -> None:
+        """Say something that is good to know."""
+        if not self.quiet:
+            self._say(clean(text))
+
+    def warn(self, text: Any) -> None:
+        """Say something that the user should look at."""
+        self.warnings.append(clean(text))
+        if not self.quiet:
+            self._say(f"warning: {clean(text)}", "yellow")
+
+    # -- data -----------------------------------------------------------------------------------
+
+    def write(self, text: str) -> None:
+        """Put data on stdout."""
+        sys.stdout.write(text)
+
+    def table(self, headers: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+        """Put a table on stdout: drawn on a terminal, plain aligned columns elsewhere."""
+        cells = [[clean(c) for c in row] for row in rows]
+        if sys.stdout.isatty():
+            drawn = Table(title=title or None, title_justify="left", header_style="bold")
+            for header in headers:
+                drawn.add_column(header, overflow="fold")
+            for row in cells:
+                drawn.add_row(*(Text(c) for c in row))
+            Console(highlight=False).print(drawn)
+            return
+        lines = [list(headers), *cells]
+        widths = [max(len(line[j]) for line in lines) for j in range(len(headers))]
+        for line in lines:
+            padded = "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True))
+            self.write(padded.rstrip() + "\n")
+
+    # -- context --------------------------------------------------------------------------------
+
+    def __enter__(self) -> Output:
+        self._context.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", category=UserWarning, module=r"gdpa(\..*)?$")
+        for category in _categories():
+            warnings.simplefilter("always", category)
+        warnings.showwarning = self._show_warning
+        return self
+
+    def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, ConvergenceWarning):
+            self.converged = False
+        self.warn(message)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._context.close()
+        if isinstance(error, SystemExit | typer.Exit):
+            return
+        try:
+            raise typer.Exit(self._finish(error)) from None
+        except BrokenPipeError:
+            # The reader has gone (`| head`): nothing is wrong, and nothing can be said to it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
+
+    def _finish(self, error: BaseException | None) -> int:
+        if isinstance(error, BrokenPipeError):
+            raise error
+        if error is None:
+            code = DONE if self.converged else NOT_CONVERGED
+            self._document("done" if self.converged else "not converged", self.result)
+            sys.stdout.flush()
+            return code
+        if isinstance(error, KeyboardInterrupt):
+            self._say("gdpa: interrupted; nothing was written")
+            return INTERRUPTED
+        if os.environ.get("GDPA_DEBUG"):
+            self.console.print_exception()
+        if isinstance(error, MemoryError):
+            text, code = f"not enough memory: {error}", BAD_INPUT
+        elif isinstance(error, ValueError | TypeError | OSError | ImportError):
+            text, code = clean(error), BAD_INPUT
+        else:
+            text = f"{type(error).__name__}: {error} (a fault of gdpa; GDPA_DEBUG=1 shows where)"
+            code = INTERNAL
+        self._say(f"gdpa {self.command}: error: {clean(text)}", "red")
+        self._document("error", {"message": clean(text)})
+        sys.stdout.flush()
+        return code
+
+    def _document(self, status: str, values: dict[str, Any]) -> None:
+        if not self.json:
+            return
+        from .. import __version__
+
+        document = {
+            "command": self.command,
+            "gdpa": __version__,
+            "status": status,
+            **values,
+            "warnings": self.warnings,
+            "total_seconds": round(time.perf_counter() - self._start, 3),
+        }
+        self.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _categories() -> tuple[type[Warning], ...]:
+    from ..errors import DegenerateProblemWarning, UnreachedWarning
+
+    return ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning

@@ -1,0 +1,380 @@
+"""Read a graph from a file: Matrix Market, edge-list CSV, NPZ or GraphML; and labels of its nodes.
+
+Nodes are called what the file calls them: names or numbers in edge lists and GraphML, rows counted
+from 1 in Matrix Market and from 0 in NPZ.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import nearest_name
+from ..graph.adjacency import check_adjacency
+from ..graph.convert import NamedGraph, from_edges
+from .read import TableError, decode_text, open_file
+
+__all__ = ["GRAPH_FORMATS", "NodeLabels", "read_graph", "read_labels"]
+
+GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
+SUFFIXES = {
+    ".mtx": "mtx",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".edges": "csv",
+    ".npz": "npz",
+    ".graphml": "graphml",
+    ".xml": "graphml",
+}
+HEADERS = ("source", "target", "from", "to", "node", "u", "v", "i", "j", "src", "dst", "head")
+UNKNOWN = frozenset({"", "?", "na", "n/a", "nan", "none", "null", "unknown"})
+
+
+def read_graph(
+    path: str | Path, *, format: str | None = None, delimiter: str | None = None
+) -> NamedGraph:
+    """Read an undirected weighted graph.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, or ``"-"`` for an edge list on standard input.
+    format : {"mtx", "csv", "npz", "graphml"}, optional
+        Told by the file's ending by default.
+    delimiter : str, optional
+        Between the cells of an edge list; a comma by default (a tab for ``.tsv``).
+
+    Returns
+    -------
+    NamedGraph
+        The weights and the names of the nodes.
+
+    Raises
+    ------
+    TableError
+        If the file is missing, empty, broken, or not an undirected graph with non-negative weights.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    suffix = Path(path).suffix.lower()
+    kind = format or ("csv" if str(path) == "-" else SUFFIXES.get(suffix))
+    if kind not in GRAPH_FORMATS:
+        raise TableError(
+            f"the ending of {name} does not tell its format; give one of: "
+            f"{', '.join(GRAPH_FORMATS)}"
+            if format is None
+            else f"format={format!r}; {nearest_name(format, list(GRAPH_FORMATS))}"
+        )
+    with open_file(path, name) as stream:
+        raw = stream.read()
+    if not raw.strip():
+        raise TableError(f"{name} is empty")
+    try:
+        if kind == "mtx":
+            return _read_matrix_market(raw, name)
+        if kind == "npz":
+            return _read_npz(raw, name)
+        if kind == "graphml":
+            return _read_graphml(raw, name)
+        return _read_edges(raw, name, delimiter or ("\t" if suffix == ".tsv" else ","))
+    except TableError:
+        raise
+    except ValueError as error:
+        raise TableError(f"{name}: {error}") from error
+
+
+def _read_matrix_market(raw: bytes, name: str) -> NamedGraph:
+    from scipy.io import mmread
+
+    try:
+        W = mmread(io.BytesIO(raw))
+    except Exception as error:
+        raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
+    if np.iscomplexobj(W.data if sp.issparse(W) else W):
+        raise TableError(f"{name} has complex entries; weights are real numbers")
+    W = check_adjacency(sp.csr_array(W), name="the matrix")
+    return NamedGraph(W, np.arange(1, W.shape[0] + 1))
+
+
+def _read_npz(raw: bytes, name: str) -> NamedGraph:
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+            parts = {key: file[key] for key in file.files}
+    except Exception as error:
+        raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
+    if {"data", "indices", "indptr", "shape"} <= set(parts):
+        # Both this package's graphs and scipy.sparse.save_npz have these parts.
+        layout = parts.get("format")
+        if layout is not None and layout.dtype.kind in "SU" and _text(layout) not in ("csr", "csc"):
+            raise TableError(f"{name} holds a {_text(layout)} matrix; save it as CSR")
+        shape = tuple(int(s) for s in parts["shape"].ravel())
+        if len(shape) != 2:
+            raise TableError(f"{name} needs a two-dimensional matrix; its shape is {shape}")
+        W: Any = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+        W.check_format(full_check=True)
+    elif "W" in parts:
+        W = parts["W"]
+    else:
+        raise TableError(
+            f"{name} holds no graph: a sparse matrix or an array W is needed, it has "
+            f"{sorted(parts)}"
+        )
+    W = check_adjacency(W, name="the matrix")
+    return NamedGraph(W, np.arange(W.shape[0]))
+
+
+def _text(array: NDArray[Any]) -> str:
+    value = array.item()
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
+    """Cells of a small text table without a fixed header."""
+    if len(delimiter) != 1:
+        raise TableError(f"delimiter={delimiter!r} must be one character")
+    reader = csv.reader(io.StringIO(decode_text(raw, name), newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if not row or row[0].lstrip().startswith("#"):
+                continue
+            if len(row) not in widths or (rows and len(row) != len(rows[0])):
+                wanted = str(len(rows[0])) if rows else " or ".join(map(str, widths))
+                raise TableError(
+                    f"{name}, line {reader.line_num}: {len(row)} cells where {wanted} are expected"
+                )
+            rows.append([cell.strip() for cell in row])
+    except csv.Error as error:
+        raise TableError(f"{name}, line {reader.line_num}: {error}") from error
+    return rows
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_edges(raw: bytes, name: str, delimiter: str) -> NamedGraph:
+    rows = _rows(raw, name, delimiter, (2, 3))
+    header = rows and (
+        (len(rows[0]) == 3 and not _is_number(rows[0][2])) or rows[0][0].lower() in HEADERS
+    )
+    if header:
+        rows = rows[1:]
+    if not rows:
+        raise TableError(f"{name} has no edges")
+    columns = list(zip(*rows, strict=True))
+    ends = np.array([columns[0], columns[1]]).T
+    if np.char.isdecimal(ends).all() and max(map(len, ends.ravel())) < 19:
+        ends = ends.astype(np.int64)  # numbers in the order of numbers
+    weights = None
+    if len(columns) == 3:
+        try:
+            weights = np.array(columns[2], dtype=np.float64)
+        except ValueError:
+            k = next(k for k, cell in enumerate(columns[2]) if not _is_number(cell))
+            raise TableError(
+                f"{name}, edge {k + 1}: weight {columns[2][k]!r} is not a number"
+            ) from None
+    return _once_or_twice(ends, weights)
+
+
+def _once_or_twice(ends: NDArray[Any], weights: NDArray[np.float64] | None) -> NamedGraph:
+    """Accept lists that name every edge in both directions with equal weight."""
+    try:
+        return from_edges(ends, weights)
+    except ValueError as error:
+        if "more than once" not in str(error):
+            raise
+        both = from_edges(ends, weights, duplicates="max")
+        twice = from_edges(ends, weights, duplicates="sum")
+        if twice.W.nnz == both.W.nnz and np.allclose(twice.W.data, 2.0 * both.W.data):
+            return both
+        raise
+
+
+def _read_graphml(raw: bytes, name: str) -> NamedGraph:
+    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
+        raise TableError(f"{name} has a document type; GraphML files need none")
+    try:
+        root = ElementTree.fromstring(raw)
+    except ElementTree.ParseError as error:
+        raise TableError(f"{name} is not readable XML: {error}") from error
+
+    def local(element: ElementTree.Element) -> str:
+        return element.tag.rpartition("}")[2]
+
+    keys = {
+        e.get("id"): e
+        for e in root.iter()
+        if local(e) == "key" and e.get("for") in ("edge", "all") and e.get("attr.name") == "weight"
+    }
+    graph = next((e for e in root.iter() if local(e) == "graph"), None)
+    if graph is None:
+        raise TableError(f"{name} has no graph element")
+    if graph.get("edgedefault") == "directed" or any(
+        e.get("directed") == "true" for e in graph if local(e) == "edge"
+    ):
+        raise TableError(f"{name} is a directed graph; an undirected one is needed")
+    nodes = [str(e.get("id")) for e in graph.iter() if local(e) == "node"]
+    number = {node: i for i, node in enumerate(nodes)}
+    if len(number) != len(nodes) or not nodes:
+        raise TableError(f"{name} has no nodes" if not nodes else f"{name} names a node twice")
+    ends: list[tuple[int, int]] = []
+    weights: list[float] = []
+    for edge in (e for e in graph.iter() if local(e) == "edge"):
+        pair = (edge.get("source"), edge.get("target"))
+        if pair[0] not in number or pair[1] not in number:
+            raise TableError(f"{name}: the edge {pair} has an end that is no node")
+        ends.append((number[str(pair[0])], number[str(pair[1])]))
+        values = [e.text for e in edge if local(e) == "data" and e.get("key") in keys]
+        try:
+            weights.append(float(values[0] or "") if values else 1.0)
+        except ValueError:
+            raise TableError(f"{name}: the edge {pair} has weight {values[0]!r}") from None
+    array = np.array(ends, dtype=np.int64).reshape(-1, 2)
+    built = from_edges(array, np.array(weights), n_nodes=len(nodes), duplicates="sum")
+    return NamedGraph(built.W, np.array(nodes, dtype=object))
+
+
+class NodeLabels:
+    """Binary labels of some nodes, and what they are called.
+
+    Parameters
+    ----------
+    signs : ndarray of int8
+        +1, -1, or 0 where the label is not known.
+    classes : tuple of str
+        What -1 and +1 stand for.
+    """
+
+    def __init__(self, signs: NDArray[np.int8], classes: tuple[str, str]) -> None:
+        self.signs, self.classes = signs, classes
+
+    def names(self, signs: NDArray[Any]) -> list[str]:
+        """Names of the classes of sign values."""
+        return [self.classes[1] if s > 0 else self.classes[0] for s in signs]
+
+
+def read_labels(
+    path: str | Path,
+    graph: NamedGraph,
+    *,
+    unlabeled: str | None = None,
+    delimiter: str = ",",
+    classes: tuple[str, str] | None = None,
+) -> NodeLabels:
+    """Read labels of nodes: ``node,label`` lines, or one label per line in the order of the nodes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, or ``"-"``. Further columns are ignored, so that what ``gdpa solve`` wrote can
+        be read again.
+    graph : NamedGraph
+        The graph.
+    unlabeled : str, optional
+        What marks an unknown label, besides an empty cell, ``?`` and ``NA``; with numbers -1 and
+        +1 also ``0``.
+    delimiter : str, default=","
+        Between the cells.
+    classes : tuple of str, optional
+        What -1 and +1 are called, where another file has told it; other labels are refused.
+
+    Returns
+    -------
+    NodeLabels
+        The labels.
+
+    Raises
+    ------
+    TableError
+        If a node is not in the graph or comes twice, or there are not exactly two classes.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    with open_file(path, name) as stream:
+        raw = stream.read()
+    per_line = delimiter not in decode_text(raw[:4096], name) if raw.isascii() else False
+    n = graph.W.shape[0]
+    if per_line or delimiter.encode() not in raw:
+        cells = [line.strip() for line in decode_text(raw, name).splitlines()]
+        if len(cells) == n + 1 and cells[0].lower() == "label":
+            cells = cells[1:]
+        while len(cells) > n and not cells[-1]:
+            cells.pop()
+        if len(cells) != n:
+            raise TableError(
+                f"{name} has {len(cells)} lines and the graph has {n} nodes; give one label per "
+                "line (empty: unknown), or lines node,label"
+            )
+        positions, values = list(range(n)), cells
+    else:
+        rows = _rows(raw, name, delimiter, (2, 3, 4, 5))
+        if rows and rows[0][0].lower() in ("node", "id", "name") and rows[0][1].lower() == "label":
+            rows = rows[1:]
+        places = {str(node): i for i, node in enumerate(graph.nodes)}
+        positions, values = [], []
+        for row in rows:
+            if row[0] not in places:
+                known = [str(v) for v in graph.nodes[:1].tolist() + graph.nodes[-1:].tolist()]
+                raise TableError(
+                    f"{name}: the graph has no node {row[0]!r}; its {n} nodes are called "
+                    f"{known[0]} to {known[1]}"
+                )
+            positions.append(places[row[0]])
+            values.append(row[1])
+        if len(set(positions)) != len(positions):
+            twice = next(i for k, i in enumerate(positions) if i in positions[:k])
+            raise TableError(f"{name} has the node {graph.nodes[twice]} twice")
+    return _to_signs(positions, values, n, name, unlabeled, classes)
+
+
+def _to_signs(
+    positions: list[int],
+    values: list[str],
+    n: int,
+    name: str,
+    unlabeled: str | None,
+    classes: tuple[str, str] | None,
+) -> NodeLabels:
+    marks = UNKNOWN | ({unlabeled.lower()} if unlabeled is not None else set())
+    canonical = [v.removeprefix("+") if _is_number(v) else v for v in values]
+    found = {v for v in canonical if v.lower() not in marks}
+    if found <= {"-1", "0", "1"} and found & {"-1", "1"} and "-1" in found | set(classes or ()):
+        found -= {"0"}
+        marks = marks | {"0"}
+    if found <= {"-1", "1"} and "-1" in found and classes is None:
+        classes = ("-1", "1")
+    if classes is None:
+        if not found:
+            raise TableError(f"{name} has no label; at least one of each class is needed")
+        if len(found) == 1:
+            raise TableError(f"{name} has one class only ({found.pop()!r}); two are needed")
+        if len(found) > 2:
+            shown = ", ".join(map(repr, sorted(found)[:5]))
+            raise TableError(
+                f"{name} has {len(found)} classes ({shown}...); solve and certify take two "
+                "(gdpa fit takes any number)"
+            )
+        low, high = sorted(found)
+        classes = (low, high)
+    strangers = found - set(classes)
+    if strangers:
+        raise TableError(
+            f"{name} has the label {sorted(strangers)[0]!r}; the classes are {classes[0]!r} and "
+            f"{classes[1]!r}"
+        )
+    signs = np.zeros(n, dtype=np.int8)
+    for place, value in zip(positions, canonical, strict=True):
+        if value.lower() not in marks:
+            signs[place] = 1 if value == classes[1] else -1
+    return NodeLabels(signs, classes)
