@@ -541,13 +541,16 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return query_nodes(self._fitted, n, strategy)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> Path:
         """Write the fitted classifier to a file without pickle: arrays and JSON, with a checksum.
 
         Parameters
         ----------
         path : path-like
             Where to; ".npz" is customary.
+        extra : dict, optional
+            Plain data to keep beside the classifier, such as how its features were made;
+            :meth:`load` returns it as the attribute ``extra_``.
 
         Returns
         -------
@@ -571,6 +574,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         meta["n_features_in"] = int(self.n_features_in_)
         names = getattr(self, "feature_names_in_", None)
         meta["feature_names_in"] = None if names is None else [str(name) for name in names]
+        meta["extra"] = extra or {}
         return storage.write_file(path, arrays, meta)
 
     @classmethod
@@ -599,6 +603,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.n_features_in_ = meta["n_features_in"]
         if meta["feature_names_in"] is not None:
             model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
+        model.extra_ = meta.get("extra", {})
         return model
 
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..graph.convert import NamedGraph
 from ..solution import Solution
-from ..tables.graph_files import NamedGraph, NodeLabels
+from ..tables.graph_files import NodeLabels
 from .files import OutputFiles
 from .options import Delimiter, Json, Method, Out, Quiet, parse_options
 from .output import Output
