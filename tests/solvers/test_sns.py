@@ -155,6 +155,16 @@ def test_evidence_alone_is_enough():
     assert gdpa.solve(problem, "sns").labels.tolist() == [1, 1, -1, -1]
 
 
+def test_labels_spread_through_a_sparse_graph():
+    # Two paths of 40 nodes, one labelled end each, joined by a weak edge: the optimum cuts it.
+    W = np.diag(np.ones(79), 1)
+    W[39, 40] = 0.01
+    labels = np.zeros(80, dtype=int)
+    labels[0], labels[-1] = 1, -1
+    solution = gdpa.solve(gdpa.GraphProblem(W + W.T, labels), "sns")
+    np.testing.assert_array_equal(solution.labels, np.repeat([1, -1], 40))
+
+
 def test_start_is_used():
     problem = problem_of(2)
     best = gdpa.solve(problem, "sns")

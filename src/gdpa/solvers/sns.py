@@ -40,6 +40,7 @@ FloatArray = NDArray[np.float64]
 
 DENSE_SHARE = 0.1  # share of non-zeros from which on products with Q are dense
 DENSE_NODES = 4000  # and number of nodes up to which they may be
+SPREAD_ROUNDS = 100  # products spent on the start; nodes further from a label start at +1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,11 +226,18 @@ def _search(problem: Problem, variant: str, mixtures: int) -> _Search:
 
 
 def _starts(problem: Problem, search: _Search, x0: FloatArray | None) -> FloatArray:
-    """What is known, and nothing else: the first gradient is then the vote of the labels."""
+    """What is known, spread from neighbour to neighbour by the sign of the gradient.
+
+    In a dense graph one round reaches every node: the start is then the vote of the labels.
+    """
     if x0 is not None:
         return np.asarray(x0, dtype=np.float64)[:, None]
-    x = np.zeros(problem.n_nodes)
-    x[search.fixed] = search.signs
-    if not search.fixed.size:
-        x[:] = np.where(search.h < 0, -1.0, 1.0)
-    return x[:, None]
+    x = np.zeros((problem.n_nodes, 1))
+    x[search.fixed, 0] = search.signs
+    for _ in range(SPREAD_ROUNDS):
+        empty = x == 0
+        x[empty] = np.sign(search.gradient(x))[empty]
+        left = np.count_nonzero(x == 0)
+        if left == 0 or left == np.count_nonzero(empty):
+            break
+    return x
