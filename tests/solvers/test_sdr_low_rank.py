@@ -84,6 +84,15 @@ def test_agrees_with_a_general_conic_solver(name):
     assert ours.info["sdr_value"] == pytest.approx(other.info["sdr_value"], rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["evidence", "signed"])
+def test_agrees_with_admm_to_its_tolerance(name):
+    pytest.importorskip("scs")
+    problem = neighbour_problem(80, 0.05) if name == "evidence" else signed_form(50, seed=6)
+    ours = gdpa.solve(problem, "sdr-low-rank")
+    other = gdpa.solve(problem, "sdr-admm", tol=1e-6)
+    assert ours.info["sdr_value"] == pytest.approx(other.info["sdr_value"], rel=1e-4)
+
+
 @given(seed=st.integers(0, 10**6), signed=st.booleans(), n=st.integers(3, 9))
 def test_bound_value_and_optimum_are_in_order(seed, signed, n):
     rng = np.random.default_rng(seed)

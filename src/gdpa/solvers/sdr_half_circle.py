@@ -152,7 +152,8 @@ def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArra
         The diagonal; raised by more than the rounding of W y and of the division.
     """
     longest = int(np.diff(W.indptr).max(initial=0))
-    return np.asarray((Wy / y) * (1.0 + (longest + 8) * _EPS))
+    underflow = longest * float(np.finfo(np.float64).smallest_subnormal)
+    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * _EPS))
 
 
 @dataclass

@@ -43,8 +43,9 @@ class SDRLowRank(Solver):
         Accepted gap between the value of the relaxation and the bound, relative to the value.
     rank : int, optional
         Dimension of the vectors. By default 2 where that is enough (non-negative or switchable
-        couplings), else ``min(ceil(sqrt(2 n)) + 1, 12)``, raised where the bound asks for it. A
-        given rank is used as it is, on the general path.
+        couplings). Else ``ceil(sqrt(2 n)) + 1``, but no more than 24, or 12 beyond 200,000 rows,
+        where memory counts. A given rank asks for the general path. There the rank is raised where
+        the bound shows that it is too low.
     memory : int, default=6
         Pairs kept by the quasi-Newton method.
     prove_below : int, default=1500
@@ -143,7 +144,8 @@ class SDRLowRank(Solver):
         run: Run,
     ) -> Outcome:
         n = form.P.shape[0]
-        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 12) if self.rank is None else self.rank
+        most = 24 if n <= 200_000 else 12
+        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, most) if self.rank is None else self.rank
         start = None if x0 is None else np.insert(x0, form.apex, 1.0)
         found = solve_spheres(
             form,

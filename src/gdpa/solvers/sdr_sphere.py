@@ -173,7 +173,7 @@ def solve_spheres(
     form : ReducedForm
         The couplings and the constant.
     rank : int
-        Dimension of the rows at the start; raised by one wherever the bound shows that V is not a
+        Dimension of the rows at the start; raised by half wherever the bound shows that V is not a
         global optimum.
     tol : float
         Accepted gap between value and bound, relative to the value.
@@ -238,11 +238,11 @@ def solve_spheres(
             if best.iterations > max_iter:
                 best.message = f"max_iter={max_iter} reached"
                 break
-            if found is not None and (point is None or settled <= 1e-5):
+            if found is not None and (point is None or settled <= 2e-5):
                 if -found.lowest * float(s.sum()) <= 0.1 * allowed and point is None:
                     best.message = "no descent left; the bound is not within the tolerance"
                     break
-                # A saddle or a local optimum: one more dimension leads out of it.
+                # A saddle or a local optimum: more dimensions lead out of it.
                 walk = descend(spheres, _raised(spheres, best.V, found.vector, s), memory=memory)
                 settled = 0.1
             elif found is not None:
@@ -265,11 +265,19 @@ def solve_spheres(
 
 
 def _raised(spheres: SphereProduct, V: FloatArray, vector: FloatArray, s: FloatArray) -> FloatArray:
-    """Add a dimension along the first eigenvector, with the best of a few lengths."""
+    """Add dimensions: one along the first eigenvector, with the best of a few lengths.
+
+    Half as many again come with a trace of noise, for further directions of descent that one
+    eigenvector does not show.
+    """
+    n, rank = V.shape
+    # sqrt(2 n) dimensions are enough: beyond, generic stationary points are optimal.
+    extra = max(min((rank - 1) // 2, int(np.ceil(np.sqrt(2.0 * n))) - rank), 0)
     u = vector / np.sqrt(s)
     u = u / np.abs(u).max()
+    noise = 1e-3 * np.random.default_rng(rank).standard_normal((n, extra))
     candidates = []
     for length in (1.0, 0.3, 0.1, 0.03):
-        W = spheres.move(np.column_stack((V, length * u)), np.zeros((1, V.shape[1] + 1)))
+        W = spheres.move(np.column_stack((V, length * u, noise)), np.zeros(()))
         candidates.append((spheres.evaluate(W).value, length, W))
     return min(candidates, key=lambda entry: entry[:2])[2]
