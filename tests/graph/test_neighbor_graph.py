@@ -274,5 +274,5 @@ def test_bad_options_are_refused(options, message):
 def test_missing_values_are_refused_with_their_place():
     X = np.zeros((20, 3))
     X[4, 2] = np.nan
-    with pytest.raises(ValueError, match="X has nan in row 4, column 2"):
+    with pytest.raises(ValueError, match="X has NaN in row 4, column 2"):
         neighbor_graph(X)
