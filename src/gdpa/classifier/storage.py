@@ -335,4 +335,6 @@ def _put_sparse(arrays: dict[str, Any], name: str, A: Any) -> None:
 def _get_sparse(arrays: dict[str, Any], name: str) -> sp.csr_array:
     shape = tuple(int(s) for s in arrays[f"{name}_shape"])
     parts = (arrays[f"{name}_data"], arrays[f"{name}_indices"], arrays[f"{name}_indptr"])
-    return sp.csr_array(parts, shape=shape)
+    A = sp.csr_array(parts, shape=shape)
+    A.check_format(full_check=True)  # an index out of range would be followed in compiled code
+    return A

@@ -3,6 +3,7 @@
 from .encode import FeatureEncoder
 from .graph_files import GRAPH_FORMATS, NodeLabels, read_graph, read_labels
 from .read import FORMATS, Table, TableError, read_table
+from .target import read_target
 
 __all__ = [
     "FORMATS",
@@ -14,4 +15,5 @@ __all__ = [
     "read_graph",
     "read_labels",
     "read_table",
+    "read_target",
 ]

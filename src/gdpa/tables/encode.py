@@ -211,6 +211,8 @@ class FeatureEncoder:
             raise ValueError("the description of the columns is missing")
         for column in columns:
             kind = column.get("kind") if isinstance(column, dict) else None
+            if kind is None or not isinstance(column.get("name"), str):
+                raise ValueError(f"not a description of a column: {column!r}")
             if kind == "number" and isinstance(column.get("median"), int | float):
                 continue
             categories = column.get("categories") if kind == "category" else None
