@@ -91,7 +91,7 @@ class GDPA(Solver):
     self_loop : float, array-like of shape (n_nodes,) or "dual", default=0
         Self-loop gamma in linear recovery, a pull towards 0 that localises the labels' influence.
         "dual": whatever the loop's y says.
-    preconditioner : str, default="jacobi"
+    preconditioner : str, default="auto"
         Of the linear solve and of the eigenvector; see :mod:`gdpa.linalg`.
     preset : {None, "paper", "published"}, default=None
         "paper": the text to the letter (start, simplex, labels from the first eigenvector of H).
@@ -112,7 +112,7 @@ class GDPA(Solver):
     recovery: str = "linear"
     label_weight: float = np.inf
     self_loop: Any = 0.0
-    preconditioner: Any = "jacobi"
+    preconditioner: Any = "auto"
     preset: str | None = None
     max_iter: int = 100
 
@@ -263,12 +263,11 @@ class GDPA(Solver):
         value = float(unit @ image)
         if np.linalg.norm(image - value * unit) <= 1e-12 and (unit != 0).all():
             return unit, value * size, 0
-        preconditioner = "jacobi" if self.preconditioner == "auto" else self.preconditioner
         result = first_eigenvector(
             build_H_bar(problem, dual),
             v0=unit,
             tol=1e-8,
-            preconditioner=preconditioner,
+            preconditioner=self.preconditioner,
             random_state=self.random_state,
         )
         # Any v > 0 keeps H_bar psd; a component on which v vanishes still needs one.
@@ -333,11 +332,10 @@ class GDPA(Solver):
     def _eigenvector(
         self, problem: GraphProblem, dual: DualVariables
     ) -> tuple[FloatArray, bool, str]:
-        preconditioner = "jacobi" if self.preconditioner == "auto" else self.preconditioner
         result = first_eigenvector(
             build_H(problem, dual),
             tol=1e-9,
-            preconditioner=preconditioner,
+            preconditioner=self.preconditioner,
             random_state=self.random_state,
         )
         v = result.vector

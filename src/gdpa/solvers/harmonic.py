@@ -28,7 +28,7 @@ class Harmonic(Solver):
 
     Parameters
     ----------
-    preconditioner : str, default="jacobi"
+    preconditioner : str, default="auto"
         See :func:`gdpa.linalg.solve_spd`.
     tol, max_iter, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`.
@@ -38,7 +38,7 @@ class Harmonic(Solver):
     summary: ClassVar[str] = "harmonic function / Laplace learning (limit of infinite label weight)"
     kind: ClassVar[str] = "limit"
 
-    preconditioner: Any = "jacobi"
+    preconditioner: Any = "auto"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         bias = problem.bias

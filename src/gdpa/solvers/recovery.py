@@ -135,7 +135,7 @@ def linear_recovery(
     x0: FloatArray | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
-    preconditioner: Any = "jacobi",
+    preconditioner: Any = "auto",
     callback: Any = None,
     **system: Any,
 ) -> Recovery:
@@ -151,7 +151,7 @@ def linear_recovery(
         Relative residual to reach.
     max_iter : int, optional
         Most iterations of CG.
-    preconditioner : str or callable, default="jacobi"
+    preconditioner : str or callable, default="auto"
         As in :func:`gdpa.linalg.solve_spd`.
     callback : callable, optional
         Told about each iteration of the linear solver; returning True stops it.
