@@ -210,3 +210,38 @@ def test_preset_published_is_a_vote(shared_datasets):
         u = problem.unlabeled
         assert np.corrcoef(solution.scores[u], vote.scores[u])[0, 1] > 1 - 1e-6
         assert solution.dual.y[u].min() > 1e3 * solution.info["laplacian_scale"]
+
+
+@given(n=st.integers(8, 30), seed=st.integers(0, 10**6))
+def test_fact3_on_random_full_graphs_the_published_variant_is_the_vote(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    labels = np.zeros(n, dtype=int)
+    labels[: n // 2] = rng.choice([-1, 1], n // 2)
+    labels[:2] = 1, -1
+    problem = gdpa.GraphProblem(W, labels, laplacian="normalized")
+    solution = gdpa.solve(problem, preset="published")
+    vote = gdpa.solve(problem, "vote").scores[problem.unlabeled]
+    clear = np.abs(vote) > 1e-6 * np.abs(vote).max()
+    ours = solution.labels[problem.unlabeled]
+    assert np.array_equal(ours[clear], np.sign(vote)[clear])
+
+
+def test_fact4_the_exact_optimum_is_a_poor_classifier_when_labels_are_few():
+    from gdpa.datasets import gaussian_clusters
+    from gdpa.graph import neighbor_graph
+
+    X, y = gaussian_clusters(5000, random_state=1)
+    labels = np.zeros(5000, dtype=int)
+    known = np.random.default_rng(0).permutation(5000)[:100]
+    labels[known] = y[known]
+    problem = gdpa.GraphProblem(neighbor_graph(X, 10), labels)
+    exact = gdpa.solve(problem, "min-cut")
+    relaxed = gdpa.solve(problem)
+    assert exact.objective < relaxed.objective  # it is the better optimum ...
+    u = problem.unlabeled
+    error = [np.mean(s.labels[u] != y[u]) for s in (exact, relaxed)]
+    assert error[0] > error[1] + 0.1  # ... and the worse classifier
+    smaller = min(np.mean(exact.labels[u] == c) for c in (-1, 1))
+    assert smaller < 0.1  # one class is cut off together with little more than its labels
