@@ -1,1 +1,8 @@
-"""Placeholder."""
+"""Displays in scikit-learn's manner; the only package that imports matplotlib (extra ``plot``)."""
+
+from .convergence import ConvergenceDisplay
+from .gershgorin import GershgorinDisplay
+from .graph import GraphDisplay
+from .selection import SelectionDisplay
+
+__all__ = ["ConvergenceDisplay", "GershgorinDisplay", "GraphDisplay", "SelectionDisplay"]
