@@ -152,8 +152,8 @@ def _lemma1(rows: Sequence[Row], holds: list[str], fails: list[str]) -> None:
     )
     fails.append(
         f"The mean difference printed in the paper, {LEMMA1_MEAN:.4e}, is {np.mean(gaps):.4e} "
-        "here. It measures the tolerance of the solver at a point whose Laplacian is 1e-15: it says "
-        "nothing about how tight the split is."
+        "here. It measures the solver's tolerance at a point whose Laplacian is 1e-15, not how "
+        "tight the split is."
     )
 
 
