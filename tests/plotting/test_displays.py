@@ -18,7 +18,6 @@ from gdpa.gershgorin import align, discs, linearize
 from gdpa.plotting import ConvergenceDisplay, GershgorinDisplay, GraphDisplay, SelectionDisplay
 from gdpa.plotting.layout import positions_of, spectral_positions
 
-
 matplotlib.use("Agg")
 
 PAPER = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
