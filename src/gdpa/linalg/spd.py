@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import ConvergenceWarning
-from .operand import Operand, positive_int, positive_number, threads
+from .operand import FEW_COLUMNS, Operand, positive_int, positive_number, threads
 from .preconditioners import Preconditioner, make_preconditioner, two_level
 
 __all__ = ["SPDResult", "solve_spd"]
@@ -179,7 +179,8 @@ class _Scaled:
                 self.s = np.where(self.dead, 0.0, 1.0 / np.sqrt(diagonal))
         self.operand = operand
         self.inconsistent = rhs[self.dead].any(axis=0)
-        self.b, self.exponent = self._normalised(rhs)
+        b, self.exponent = self._normalised(rhs)
+        self.b = _laid_out(b)
         self.b_norm = np.linalg.norm(self.b, axis=0)
 
     def _normalised(
@@ -331,9 +332,18 @@ def _labels(Y: NDArray[np.float64], exponent: NDArray[np.int64]) -> NDArray[Any]
     return np.asarray(np.argmax(np.ldexp(Y, shift), axis=1))
 
 
+def _laid_out(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`X` in the order of memory that is fastest for its number of columns.
+
+    Few columns: column by column. Row by row, every scaling of columns would be loops of that few
+    steps, which cost as much as the product with the matrix.
+    """
+    return np.asarray(X, order="F" if X.shape[1] <= FEW_COLUMNS else "C")
+
+
 def _column_dot(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    if X.shape[1] == 1:
-        return np.array([X[:, 0] @ Y[:, 0]])
+    if X.shape[1] <= FEW_COLUMNS:
+        return np.array([X[:, j] @ Y[:, j] for j in range(X.shape[1])])
     return np.asarray(np.einsum("ij,ij->j", X, Y))
 
 
@@ -341,8 +351,8 @@ def _conjugate_gradients(
     system: _Scaled, start: NDArray[np.float64] | None, M: Preconditioner | None, rule: _Stop
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int, str]:
     """Column-wise conjugate gradients, restarted where the true residual was left behind."""
-    Y = np.zeros_like(system.b) if start is None else start.copy()
-    R = system.b.copy()
+    Y = np.zeros_like(system.b) if start is None else _laid_out(start.copy())
+    R = system.b.copy(order="K")
     if start is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
             R -= system.dot(Y)
@@ -375,10 +385,10 @@ def _cg_round(
     iterations: int,
 ) -> tuple[int, str]:
     """Iterate on the `active` columns of `Y` in place until their recursive residual is small."""
-    R = np.ascontiguousarray(R_all[:, active])
+    R = _laid_out(R_all[:, active].copy())
     target = 0.9 * rule.tol * system.b_norm[active]
-    P = R if M is None else M(R)
-    P = P.copy()
+    P = R if M is None else _laid_out(M(R))
+    P = P.copy(order="K")
     rho = _column_dot(R, P)
     step = np.empty_like(P)  # big temporaries cost as much as the arithmetic
     labels, stable, broke = None, 0, False
@@ -415,13 +425,9 @@ def _cg_round(
             break
         if not stay.all():
             active, target = active[stay], target[stay]
-            step = np.empty((step.shape[0], active.size))
-            R, P, rho = (
-                np.ascontiguousarray(R[:, stay]),
-                np.ascontiguousarray(P[:, stay]),
-                rho[stay],
-            )
-        Z = R if M is None else M(R)
+            R, P, rho = _laid_out(R[:, stay]), _laid_out(P[:, stay]), rho[stay]
+            step = np.empty_like(P)
+        Z = R if M is None else _laid_out(M(R))
         new = _column_dot(R, Z)
         P *= new / rho
         P += Z
