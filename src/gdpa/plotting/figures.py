@@ -64,24 +64,9 @@ _STYLE = {
 
 
 def _look(label: str) -> dict[str, Any]:
-    colour, marker, line = _LOOKS.get(label, (hash_of(label) % 8, hash_of(label) // 8 % 8, "-"))
+    number = sum(label.encode())  # the same in every process, unlike hash()
+    colour, marker, line = _LOOKS.get(label, (number % 8, number // 8 % 8, "-"))
     return {"color": OKABE_ITO[colour], "marker": _MARKERS[marker], "linestyle": line}
-
-
-def hash_of(label: str) -> int:
-    """Number of a label that is the same in every process.
-
-    Parameters
-    ----------
-    label : str
-        The label.
-
-    Returns
-    -------
-    int
-        Sum of its bytes.
-    """
-    return sum(label.encode())
 
 
 def draw(name: str, data: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
@@ -208,7 +193,7 @@ def _runtime(figure: Any, data: Mapping[str, Any]) -> bool:
     for label, values in data["series"].items():
         axis.plot(range(len(names)), values, label=label, **_look(label))
     axis.set_yscale("log")
-    axis.set_ylabel("running time (ms)")
+    axis.set_ylabel("processor time (ms)")
     axis.set_xlabel("data set (problem size)")
     ticks = [f"{name} ({size})" for name, size in zip(names, sizes, strict=True)]
     axis.set_xticks(range(len(names)), ticks, rotation=60, ha="right", rotation_mode="anchor")
@@ -235,21 +220,23 @@ def _cod_rna(figure: Any, data: Mapping[str, Any]) -> bool:
         axis.set_title(titles[graph])
         axis.set_xlabel("number of samples N")
         _slopes(axis)
-    axes[0].set_ylabel("running time (ms)")
+    axes[0].set_ylabel("processor time (ms)")
     _legend_below(figure, axes, 4)
     return True
 
 
 def _slopes(axis: Any) -> None:
-    """Two guides, linear and cubic growth, from the lower left corner."""
+    """Two guides in the empty lower right corner: linear and cubic growth."""
     (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
-    for power, name in ((1, "∝ N"), (3, "∝ N³")):
-        end = min(right, left * (top / bottom) ** (1 / power))
-        height = bottom * (end / left) ** power
-        axis.plot([left, end], [bottom, height], color="#BBBBBB", linewidth=0.8, zorder=0)
+    bottom /= 3.0
+    for power, name, end in ((1, "N", right / 1.2), (3, "N³", right / 8.0)):
+        start = end / (5.0 if power == 1 else 2.0)
+        low = bottom * 1.5
+        high = low * (end / start) ** power
+        axis.plot([start, end], [low, high], color="#777777", linewidth=0.8, zorder=0)
         axis.annotate(
-            name, (end, height), color="#777777", fontsize=7, ha="right", va="top",
-            xytext=(-2, -2), textcoords="offset points",
+            f"∝ {name}", (start, low), color="#777777", fontsize=7, ha="right", va="bottom",
+            xytext=(-2, 0), textcoords="offset points",
         )  # fmt: skip
     axis.set_xlim(left, right)
     axis.set_ylim(bottom, top)
