@@ -290,8 +290,12 @@ def _is_slow(operand: Operand, system: _Scaled, tol: float) -> bool:
         excess = float(operand.matrix.data.sum() / diagonal.sum())
     if not np.isfinite(excess):
         return False
-    needed = 0.5 * np.sqrt(2.0 / max(excess, 1e-12)) * np.log(2.0 / tol)
-    return bool(needed * system.b.shape[1] > 45)
+    return bool(cg_steps(excess, tol) * system.b.shape[1] > 45)
+
+
+def cg_steps(smallest: float, tol: float) -> float:
+    """Steps of conjugate gradients on a spectrum in [smallest, 2], by the Chebyshev bound."""
+    return float(0.5 * np.sqrt(2.0 / max(smallest, 1e-12)) * np.log(2.0 / tol))
 
 
 def _dense(system: _Scaled) -> tuple[NDArray[np.float64], str]:

@@ -23,13 +23,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 
 from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
+from ..linalg.operand import Operand, threads
+from ..linalg.spd import cg_steps
 
 __all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system"]
 
 FloatArray = NDArray[np.float64]
+
+# From so many nodes on the system is not stored, if Jacobi gets there within so many steps.
+IMPLICIT_NODES = 20_000
+JACOBI_STEPS = 80
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,11 @@ class Recovery:
     converged: bool
     method: str
     message: str
+
+
+def _columns(targets: FloatArray) -> FloatArray:
+    """Targets as a matrix, also where no node is labelled (evidence alone)."""
+    return targets[:, None] if targets.ndim == 1 else targets
 
 
 def recovery_system(
@@ -101,7 +113,7 @@ def recovery_system(
         The nodes that the rows of K belong to: all, or the unlabelled ones.
     """
     n = diagonal.shape[0]
-    columns = targets.reshape(labeled.size, -1)
+    columns = _columns(targets)
     k = columns.shape[1]
     total = diagonal + self_loop
     rhs = np.zeros((n, k))
@@ -164,23 +176,31 @@ def linear_recovery(
         The scores.
     """
     n = diagonal.shape[0]
-    K, rhs, unknown = recovery_system(adjacency, diagonal, labeled, targets, **system)
-    start = None if x0 is None else np.asarray(x0, dtype=np.float64).reshape(n, -1)[unknown]
+    start = None if x0 is None else np.asarray(x0, dtype=np.float64).reshape(n, -1)
+    options = {"tol": tol, "max_iter": max_iter, "callback": callback}
     with warnings.catch_warnings():
         # The caller is told by `converged`, and warns in its own name.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        result = solve_spd(
-            K,
-            rhs,
-            x0=start,
-            tol=tol,
-            max_iter=max_iter,
-            preconditioner=preconditioner,
-            callback=callback,
+        implicit = _ImplicitSystem.of(
+            adjacency, diagonal, labeled, targets, tol, preconditioner, system
         )
-    scores = np.zeros((n, rhs.shape[1]))
-    scores[labeled] = targets.reshape(labeled.size, -1)
-    scores[unknown] = result.x
+        if implicit is not None:
+            result = solve_spd(
+                implicit, implicit.rhs, x0=implicit.scaled(start), diagonal=np.ones(n), **options
+            )
+            scores = implicit.unscaled(result.x)
+        else:
+            K, rhs, unknown = recovery_system(adjacency, diagonal, labeled, targets, **system)
+            result = solve_spd(
+                K,
+                rhs,
+                x0=None if start is None else start[unknown],
+                preconditioner=preconditioner,
+                **options,
+            )
+            scores = np.zeros((n, rhs.shape[1]))
+            scores[labeled] = _columns(targets)
+            scores[unknown] = result.x
     return Recovery(
         scores=scores.reshape((n, *targets.shape[1:])),
         residual=float(result.residual),
@@ -190,6 +210,102 @@ def linear_recovery(
         method=str(result.method),
         message=str(result.message),
     )
+
+
+class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
+    """The system scaled to unit diagonal, as products with the adjacency: nothing is copied.
+
+    ``y - t * (A (t * y))`` with ``t = diag(K)^-1/2``, and 0 at clamped labels, whose rows and
+    columns are thereby left out. Cutting them out of a sparse matrix, and subtracting it from a
+    diagonal, costs as much as dozens of products.
+    """
+
+    def __init__(
+        self, adjacency: sp.csr_array, total: FloatArray, clamped: Any, values: FloatArray
+    ) -> None:
+        super().__init__(np.dtype(np.float64), adjacency.shape)
+        self.operand = Operand(adjacency, n_jobs=threads(None), rescale=False)
+        self.root = np.sqrt(total)
+        self.t = 1.0 / self.root
+        self.t[clamped] = 0.0
+        self.clamped, self.values = clamped, values
+        self.rhs = np.empty(0)
+
+    @classmethod
+    def of(
+        cls,
+        adjacency: sp.csr_array,
+        diagonal: FloatArray,
+        labeled: NDArray[np.intp],
+        targets: FloatArray,
+        tol: float,
+        preconditioner: Any,
+        system: dict[str, Any],
+    ) -> _ImplicitSystem | None:
+        """Build it where it is the fastest way: many nodes, few of them clamped, Jacobi enough."""
+        n, columns = diagonal.size, _columns(targets)
+        a = np.asarray(system.get("label_weight", np.inf), dtype=np.float64)
+        clamp = bool(np.isinf(a).all())
+        if n < IMPLICIT_NODES or np.isinf(a).any() != clamp or (clamp and 4 * labeled.size > n):
+            return None
+        bias, weight = system.get("bias"), system.get("bias_weight")
+        total = diagonal + system.get("self_loop", 0.0)
+        rhs = np.zeros((n, columns.shape[1]))
+        if bias is not None:
+            rhs += np.asarray(bias, dtype=np.float64).reshape(n, -1)
+            total = total + (np.abs(rhs).sum(axis=1) if weight is None else weight)
+        if not clamp:
+            total = total.copy()
+            total[labeled] += a
+        # Weights out of the ordinary are left to the matrix, whose solver scales them with care.
+        if total.min() <= 1e-100 or total.max() >= 1e100:
+            return None
+        if not (preconditioner is None or isinstance(preconditioner, str)):
+            return None
+        if preconditioner not in (None, "jacobi", "auto"):
+            return None
+        nodes = labeled if clamp else labeled[:0]
+        self = cls(adjacency, total, nodes, columns if clamp else columns[:0])
+        if preconditioner == "auto" and cg_steps(self.excess(), tol) > JACOBI_STEPS:
+            return None
+        if clamp:
+            known = np.zeros_like(rhs)
+            known[labeled] = columns
+            rhs += self.operand.dot(np.asfortranarray(known))
+        else:
+            rhs[labeled] += a.reshape(-1, 1) * columns
+        self.rhs = rhs * self.t[:, None]
+        return self
+
+    def excess(self) -> float:
+        """Bound of the smallest eigenvalue from above, by the constant vector."""
+        free = self.t > 0
+        one = free.astype(np.float64)
+        weight = float(np.square(self.root[free]).sum())
+        return 1.0 - float(one @ self.operand.dot(one)) / max(weight, 1e-300)
+
+    def _matmat(self, Y: FloatArray) -> FloatArray:
+        out = self.operand.dot(self.t[:, None] * Y)
+        out *= -self.t[:, None]
+        out += Y
+        return out
+
+    def _matvec(self, y: FloatArray) -> FloatArray:
+        return self._matmat(y.reshape(-1, 1))
+
+    def scaled(self, X: FloatArray | None) -> FloatArray | None:
+        """A start in the variables of the system."""
+        if X is None:
+            return None
+        Y = X * self.root[:, None]
+        Y[self.clamped] = 0.0
+        return Y
+
+    def unscaled(self, Y: FloatArray) -> FloatArray:
+        """Scores of all nodes."""
+        scores = Y / self.root[:, None]
+        scores[self.clamped] = self.values
+        return scores
 
 
 def leave_one_out(
