@@ -168,6 +168,6 @@ def _bound(rows: Sequence[Row], holds: list[str], fails: list[str]) -> None:
     ratios = [v["bound"] / v["gap"] for v in values if v["gap"] > 0]
     if ratios:
         fails.append(
-            f"The bound is near the true gap ({np.median(ratios):.2f} times it, median), but the gap "
-            "is not small: it is the whole part of the optimum that depends on labels."
+            f"The bound is near the true gap ({np.median(ratios):.2f} times it, median), but the "
+            "gap is not small: it is the whole part of the optimum that depends on labels."
         )

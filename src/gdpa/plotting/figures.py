@@ -15,7 +15,7 @@ from ..errors import require
 __all__ = ["OKABE_ITO", "draw"]
 
 OKABE_ITO = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#5C5C5C",
 )  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
