@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def random_graph():
         rng = np.random.default_rng(seed)
         upper = np.triu(rng.random((n, n)) < density, 1) * rng.uniform(low, 1.0, (n, n))
         order = rng.permutation(n)  # a spanning path keeps it connected
-        for a, b in zip(order[:-1], order[1:], strict=True):
+        for a, b in itertools.pairwise(order):
             i, j = min(a, b), max(a, b)
             upper[i, j] = upper[i, j] or rng.uniform(low, 1.0)
         return sp.csr_array(upper + upper.T)
