@@ -60,7 +60,7 @@ class Evidence:
         """
         k = self.probabilities.shape[1]
         parts = [_probabilities(model, X, k) for model in self.models]
-        return np.asarray(np.tensordot(self.weights, np.stack(parts), axis=1))
+        return np.asarray(np.tensordot(self.weights, np.stack(parts), axes=1))
 
 
 def check_models(evidence: Any) -> tuple[Any, ...]:
@@ -147,7 +147,7 @@ def gather_evidence(
             report(stage="evidence", model=number + 1, models=len(models))
     weights = mixture_weights(np.stack(left_out), codes)
     return Evidence(
-        tuple(fitted), weights, np.asarray(np.tensordot(weights, np.stack(everywhere), axis=1))
+        tuple(fitted), weights, np.asarray(np.tensordot(weights, np.stack(everywhere), axes=1))
     )
 
 

@@ -278,24 +278,14 @@ def more_labels(
     new_codes[indices] = codes
     coding = LabelCoding(new_codes, state.coding.classes)
     progress = Progress(params["callback"], params["verbose"])
-    shared = params["multiclass"] == "shared" and params["method"] == "gdpa"
-    if not shared or params["method_options"] or state.n_classes == 1:
-        tuning = replace(state.tuning, left_out=None)
-        fresh = _solved(
-            state.graph, coding, tuning, state.evidence, params, prior, progress, state.scores
-        )
-        return replace(fresh, sharpness=state.sharpness, tuning=state.tuning)
+    local = params["multiclass"] == "shared" and params["method"] == "gdpa"
+    local = local and not params["method_options"] and state.n_classes > 1
     drift = float(state.run["drift"]) + tol
-    if drift > MOST_DRIFT * tol:
+    if not local or drift > MOST_DRIFT * tol:
+        # The left-out scores belong to the old labels: calibration is kept, not fitted again.
+        tuning = replace(state.tuning, left_out=None)
         solved = _solved(
-            state.graph,
-            coding,
-            state.tuning,
-            state.evidence,
-            params,
-            prior,
-            progress,
-            state.scores,
+            state.graph, coding, tuning, state.evidence, params, prior, progress, state.scores
         )
         return replace(solved, sharpness=state.sharpness)
     graph, setting = state.graph, state.setting
@@ -342,7 +332,7 @@ def more_labels(
     return assemble_state(
         graph,
         coding,
-        state.tuning,
+        replace(state.tuning, left_out=None),
         recovery,
         class_prior=prior,
         evidence=state.evidence,

@@ -119,8 +119,8 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     labels = _natural(values[known])
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
-    check_classification_targets(labels)
     try:
+        check_classification_targets(labels)
         classes, inverse = np.unique(labels, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in labels})

@@ -37,18 +37,22 @@ FloatArray = NDArray[np.float64]
 # Multiples of the Laplacian's mean diagonal (1 for the normalised one).
 SELF_LOOPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 LABEL_WEIGHTS = (np.inf, 10.0, 1.0, 0.1)
-EVIDENCE_TOTALS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+EVIDENCE_TOTALS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 EVIDENCE_SHARES = (0.0, 0.1, 0.3, 0.6, 1.0)
+# Models judged on labels that they have not seen were fitted on fewer labels than those that are
+# used in the end: the left-out loss undervalues evidence. Leaving it therefore has a price, per
+# factor of ten in s below the largest and for the share of s that is not evidence.
+EVIDENCE_PRICE = 0.03
 LARGE_SELF_LOOPS = (0.01, 0.1, 1.0)
-LARGE_EVIDENCE_TOTALS = (0.1, 1.0, 10.0)
+LARGE_EVIDENCE_TOTALS = (0.1, 3.0, 30.0)
 
 # Leave-one-out up to so many labels, and up to so many unknowns in its block solve.
 MOST_LABELS = 500
-MOST_UNKNOWNS = 4_000_000
+MOST_UNKNOWNS = 1_000_000
 # Up to so many nodes everything is tried on every candidate graph.
 SMALL_NODES = 1_000
 # Above so many nodes folds are fewer and so is what is tried.
-LARGE_NODES = 20_000
+LARGE_NODES = 10_000
 FEWEST_LABELS = 8
 
 
@@ -85,8 +89,8 @@ class Tuning:
         The choice.
     loss : float
         Its loss on left-out labels; NaN-free: 1 where nothing was left out.
-    source : {"leave-one-out", "k-fold", "too few labels"}
-        How the loss was measured.
+    source : {"leave-one-out", "k-fold", "too few labels", "given"}
+        How the loss was measured, or why it was not.
     left_out : ndarray of shape (n_labeled, n_classes) or None
         Scores of the labelled nodes without their own label.
     tried : int
@@ -166,9 +170,9 @@ def tune(
     Returns
     -------
     Tuning
-        The choice. With fewer than two labels in each of two classes, or fewer than eight of such
-        classes in total, nothing can be learnt by leaving labels out: the first graph and the
-        default are taken.
+        The choice. Nothing can be learnt by leaving labels out if fewer than two classes have two
+        labels, or such classes have fewer than eight in total: the first graph and the default
+        are taken then.
     """
     first = graphs[0]
     counts = np.bincount(first.codes, minlength=first.n_classes)
@@ -177,9 +181,16 @@ def tune(
     if (counts >= 2).sum() < 2 or judged.sum() < FEWEST_LABELS:
         return Tuning(_fallback(first, *fixed), 1.0, "too few labels", None, 0)
     n, m = first.diagonal.size, first.labeled.size
+    nothing_to_choose = len(graphs) == 1 and label_weight is not None and self_loop is not None
+    if first.evidence is not None:
+        nothing_to_choose = nothing_to_choose and evidence_weight is not None
+    if nothing_to_choose and n > LARGE_NODES:
+        # Left-out scores would serve calibration alone, and cost more than the fit.
+        return Tuning(_fallback(first, *fixed), 1.0, "given", None, 0)
     exact = m <= MOST_LABELS and n * m <= MOST_UNKNOWNS
     targets = first.targets()
     best: Tuning | None = None
+    least = np.inf
     tried = 0
     for number, graph in enumerate(graphs):
         if best is not None and n > SMALL_NODES:
@@ -189,9 +200,10 @@ def tune(
         for setting, scores in _left_out(graph, exact, *fixed):
             tried += 1
             loss = left_out_loss(targets[judged], scores[judged])
-            if best is None or loss < best.loss - 1e-12:
+            cost = loss + _price(graph, setting)
+            if best is None or cost < least - 1e-12:
                 source = "leave-one-out" if exact else "k-fold"
-                best = Tuning(setting, loss, source, scores, tried, number)
+                best, least = Tuning(setting, loss, source, scores, tried, number), cost
     assert best is not None
     return replace(best, tried=tried)
 
@@ -204,6 +216,16 @@ def _fallback(graph: LabeledGraph, a: float | None, g: float | None, e: float | 
     return Setting(weight, loop, 0.1 * graph.unit if e is None else e)
 
 
+def _price(graph: LabeledGraph, setting: Setting) -> float:
+    if graph.evidence is None:
+        return 0.0
+    total = setting.self_loop + setting.evidence_weight
+    if total <= 0:
+        return 3.0 * EVIDENCE_PRICE
+    decades = np.log10(max(EVIDENCE_TOTALS[-1] * graph.unit / total, 1.0))
+    return float(EVIDENCE_PRICE * (decades + 1.0 - setting.evidence_weight / total))
+
+
 def _left_out(
     graph: LabeledGraph, exact: bool, a: float | None, g: float | None, e: float | None
 ) -> Iterator[tuple[Setting, FloatArray]]:
@@ -212,8 +234,10 @@ def _left_out(
     unit = graph.unit
     if a is not None:
         weights: tuple[float, ...] = (a,)
+    elif large or graph.evidence is not None:
+        weights = LABEL_WEIGHTS[:1]
     else:
-        weights = tuple(w * unit for w in LABEL_WEIGHTS[: 1 if large else 2 if not exact else None])
+        weights = tuple(w * unit for w in LABEL_WEIGHTS[: None if exact else 2])
     for total, pairs in _totals(graph, large, g, e):
         parts = _by_one(graph, total, weights) if exact else _by_fold(graph, total, weights, large)
         for weight, from_labels, from_evidence in parts:

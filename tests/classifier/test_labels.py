@@ -1,0 +1,73 @@
+"""Labels of any kind, and what marks an unknown one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from gdpa.classifier.labels import encode_labels, encode_more
+from sklearn.exceptions import DataConversionWarning
+
+
+@pytest.mark.parametrize(
+    ("y", "unlabeled", "codes", "classes"),
+    [
+        ([3, -1, 7, 3], -1, [0, -1, 1, 0], [3, 7]),
+        ([1.0, np.nan, 2.0], np.nan, [0, -1, 1], [1.0, 2.0]),
+        ([1.0, np.nan, 2.0], None, [0, -1, 1], [1.0, 2.0]),
+        (["b", None, "a"], None, [1, -1, 0], ["a", "b"]),
+        (["b", "?", "a"], "?", [1, -1, 0], ["a", "b"]),
+        (np.array(["b", -1, "a"], dtype=object), -1, [1, -1, 0], ["a", "b"]),
+        (["b", -1, "a"], -1, [1, -1, 0], ["a", "b"]),  # NumPy makes "-1" of it
+        ([-1, 1, 0], 0, [0, 1, -1], [-1, 1]),
+        ([-1, 0, 1], 99, [0, 1, 2], [-1, 0, 1]),
+        ([True, False], -1, [1, 0], [False, True]),
+        (pd.Series([5, None, 6], dtype="Int64"), None, [0, -1, 1], [5, 6]),
+        (pd.Series(["x", pd.NA, "y"], dtype="string"), pd.NA, [0, -1, 1], ["x", "y"]),
+        (pd.Categorical(["x", None, "y"]), None, [0, -1, 1], ["x", "y"]),
+        (pd.Series([True, pd.NA], dtype="boolean"), None, [0, -1], [True]),
+    ],
+)
+def test_every_kind_of_label(y, unlabeled, codes, classes):
+    coding = encode_labels(y, unlabeled)
+    assert coding.codes.tolist() == codes
+    assert coding.classes.tolist() == classes
+    assert coding.labeled.tolist() == [i for i, c in enumerate(codes) if c >= 0]
+
+
+@pytest.mark.parametrize("y", [[-1, 1, 1], [-1.0, 1.0], np.array([1, -1], dtype=object)])
+def test_only_plus_and_minus_one_is_ambiguous(y):
+    with pytest.raises(ValueError, match="unlabeled=0"):
+        encode_labels(y)
+    assert encode_labels(y, unlabeled=0).classes.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "unlabeled", "message"),
+    [
+        ([-1, -1], -1, "no known label"),
+        ([None, None], None, "no known label"),
+        ([0.0, np.nan], -1, r"y\[1\] is missing.*unlabeled=None"),
+        ([0.5, 1.7, 2.2], -1, "Unknown label type"),
+        ([0.0, np.inf, 1.0], -1, "infinity"),
+        (np.array(["a", 1, 2.5], dtype=object), -1, "mixes|Unknown label type"),
+        ([[0, 1], [1, 0]], -1, "1d array"),
+        (None, -1, "y is None"),
+    ],
+)
+def test_bad_labels_are_refused(y, unlabeled, message):
+    with pytest.raises(ValueError, match=message):
+        encode_labels(y, unlabeled)
+
+
+def test_a_column_is_taken_with_a_warning():
+    with pytest.warns(DataConversionWarning):
+        assert encode_labels(np.array([[0], [1]])).codes.tolist() == [0, 1]
+
+
+def test_more_labels_of_known_classes():
+    classes = encode_labels(["a", "b", None], None).classes
+    assert encode_more("b", classes).tolist() == [1]
+    assert encode_more(["b", "a"], classes).tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"labels\[1\] is 'c'.*fit again"):
+        encode_more(["a", "c"], classes)

@@ -1,0 +1,153 @@
+"""Left-out scores against fits that really leave the label out; the choice and its fall-backs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gdpa.classifier import tuning
+from gdpa.classifier.tuning import LabeledGraph, Setting, left_out_loss, tune
+from gdpa.graph import laplacian_parts
+
+
+def labelled_graph(random_graph, *, n=30, m=12, k=3, kind="normalized", evidence=False, seed=0):
+    A, d = laplacian_parts(random_graph(n, seed), kind)
+    rng = np.random.default_rng(seed + 1)
+    nodes = np.sort(rng.choice(n, m, replace=False))
+    codes = (np.arange(m) % k).astype(np.int32)
+    T = rng.dirichlet(np.ones(k), n) if evidence else None
+    return LabeledGraph(A, d, nodes, codes, k, T)
+
+
+def direct(graph: LabeledGraph, setting: Setting, skip: np.ndarray) -> np.ndarray:
+    """Scores by dense algebra, with the labels of `skip` unknown."""
+    n, k = graph.diagonal.size, graph.n_classes
+    keep = ~np.isin(graph.labeled, skip)
+    nodes, Y = graph.labeled[keep], graph.targets()[keep]
+    L = np.diag(graph.diagonal) - graph.adjacency.toarray()
+    M = L + (setting.self_loop + setting.evidence_weight) * np.eye(n)
+    b = np.zeros((n, k))
+    if graph.evidence is not None:
+        b += setting.evidence_weight * graph.evidence
+    if np.isinf(setting.label_weight):
+        free = np.setdiff1d(np.arange(n), nodes)
+        F = np.zeros((n, k))
+        F[nodes] = Y
+        F[free] = np.linalg.solve(
+            M[np.ix_(free, free)], b[free] - M[np.ix_(free, nodes)] @ F[nodes]
+        )
+        return F
+    M[nodes, nodes] += setting.label_weight
+    b[nodes] += setting.label_weight * Y
+    return np.linalg.solve(M, b)
+
+
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+@pytest.mark.parametrize("evidence", [False, True])
+def test_closed_form_leaves_each_label_out(random_graph, kind, evidence):
+    graph = labelled_graph(random_graph, kind=kind, evidence=evidence)
+    count = 0
+    for setting, scores in tuning._left_out(graph, True, None, None, None):
+        count += 1
+        for i in (0, 5, 11):
+            node = graph.labeled[i]
+            expected = direct(graph, setting, np.array([node]))[node]
+            np.testing.assert_allclose(scores[i], expected, rtol=1e-6, atol=1e-9)
+    assert count >= 24
+
+
+@pytest.mark.parametrize("evidence", [False, True])
+def test_folds_leave_their_labels_out(random_graph, evidence):
+    graph = labelled_graph(random_graph, n=40, m=20, evidence=evidence)
+    fold = tuning.stratified_folds(graph.codes, 5)
+    for setting, scores in tuning._left_out(graph, False, None, None, None):
+        held = graph.labeled[fold == 2]
+        expected = direct(graph, setting, held)[held]
+        np.testing.assert_allclose(scores[fold == 2], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_loss_is_scale_free_and_between_0_and_1():
+    rng = np.random.default_rng(0)
+    Y = np.eye(3)[rng.integers(0, 3, 20)]
+    F = rng.random((20, 3))
+    assert left_out_loss(Y, F) == pytest.approx(left_out_loss(Y, 1e-6 * F))
+    assert left_out_loss(Y, F) == pytest.approx(left_out_loss(Y, F + 5.0))  # row mean
+    assert 0 <= left_out_loss(Y, F) <= 1
+    assert left_out_loss(Y, 3 * Y) == pytest.approx(0, abs=1e-12)
+    assert left_out_loss(Y, -Y) == 1
+    assert left_out_loss(Y, 0 * Y) == 1
+
+
+def test_loss_is_the_squared_error_after_the_best_factor():
+    rng = np.random.default_rng(1)
+    Y = np.eye(2)[rng.integers(0, 2, 15)]
+    F = Y + 0.3 * rng.standard_normal((15, 2))
+    y, f = Y - Y.mean(1, keepdims=True), F - F.mean(1, keepdims=True)
+    factors = np.linspace(0, 3, 30001)
+    errors = (y**2).sum() - 2 * factors * (f * y).sum() + factors**2 * (f**2).sum()
+    assert left_out_loss(Y, F) == pytest.approx(errors.min() / (y**2).sum(), abs=1e-6)
+
+
+def test_the_choice_has_the_least_loss(random_graph):
+    graph = labelled_graph(random_graph, n=60, m=30)
+    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    every = {
+        setting: left_out_loss(graph.targets(), scores)
+        for setting, scores in tuning._left_out(graph, True, None, None, None)
+    }
+    assert chosen.loss == pytest.approx(min(every.values()))
+    assert chosen.source == "leave-one-out"
+    assert chosen.tried == len(every)
+    again = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    assert again.setting == chosen.setting
+
+
+def test_given_values_are_kept(random_graph):
+    graph = labelled_graph(random_graph, n=60, m=30, evidence=True)
+    chosen = tune([graph], label_weight=2.0, self_loop=0.7, evidence_weight=None)
+    assert (chosen.setting.label_weight, chosen.setting.self_loop) == (2.0, 0.7)
+    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=0.4)
+    assert chosen.setting.evidence_weight == 0.4
+    chosen = tune([graph], label_weight=2.0, self_loop=0.0, evidence_weight=0.4)
+    assert chosen.setting == Setting(2.0, 0.0, 0.4)
+
+
+def test_one_label_per_class_falls_back(random_graph):
+    graph = labelled_graph(random_graph, m=3)
+    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    assert chosen.source == "too few labels"
+    assert chosen.setting == tuning.DEFAULT
+    assert chosen.left_out is None
+
+
+def test_label_of_a_class_with_one_label_is_not_judged(random_graph):
+    """It cannot be predicted without itself: whatever is scored for it must not count."""
+    graph = labelled_graph(random_graph, n=40, m=20, k=2)
+    codes = graph.codes.copy()
+    codes[4] = 2
+    with_single = LabeledGraph(graph.adjacency, graph.diagonal, graph.labeled, codes, 3)
+    chosen = tune([with_single], label_weight=np.inf, self_loop=None, evidence_weight=None)
+    rest = np.delete(np.arange(20), 4)
+    losses = [
+        left_out_loss(with_single.targets()[rest], scores[rest])
+        for _, scores in tuning._left_out(with_single, True, np.inf, None, None)
+    ]
+    assert chosen.loss == pytest.approx(min(losses))
+
+
+def test_false_evidence_does_not_overrule_the_graph():
+    """Two clear clusters and models that contradict the labels everywhere."""
+    rng = np.random.default_rng(0)
+    from gdpa.graph import neighbor_graph
+
+    X = np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(12, 1, (50, 2))])
+    A, d = laplacian_parts(neighbor_graph(X, 8), "normalized")
+    codes = np.repeat([0, 1], 10).astype(np.int32)
+    nodes = np.concatenate([np.arange(10), 50 + np.arange(10)])
+    wrong = np.repeat([[0.0, 1.0], [1.0, 0.0]], 50, axis=0)
+    graph = LabeledGraph(A, d, nodes, codes, 2, wrong)
+    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    assert chosen.setting.evidence_weight <= 0.1
+    assert (chosen.left_out.argmax(axis=1) == codes).all()
+    right = LabeledGraph(A, d, nodes, codes, 2, 1 - wrong)
+    chosen = tune([right], label_weight=None, self_loop=None, evidence_weight=None)
+    assert chosen.setting.evidence_weight >= 10
