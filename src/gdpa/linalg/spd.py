@@ -346,8 +346,8 @@ def _laid_out(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _column_dot(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    if X.shape[1] <= FEW_COLUMNS:
-        return np.array([X[:, j] @ Y[:, j] for j in range(X.shape[1])])
+    # Not by BLAS: its threads take longer to wake than this takes, and their number would show in
+    # the last digits.
     return np.asarray(np.einsum("ij,ij->j", X, Y))
 
 
