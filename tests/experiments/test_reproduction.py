@@ -364,3 +364,13 @@ def test_a_mean_over_fewer_sets_is_not_set_beside_the_papers(tmp_path, data_home
     for row in rows:
         assert row["paper, min-max (%)"] == ""
         assert float(row["ours, min-max (%)"]) > 0
+
+
+def test_the_example_of_the_first_figure_has_the_papers_numbers():
+    from gdpa.experiments.example import example_table
+
+    rows = example_table().rows
+    assert len(rows) == 10
+    for name, paper, _, difference in rows:
+        digits = 2 if "entry" in name else 4  # as printed
+        assert abs(difference) <= 0.5 * 10.0**-digits + 1e-12, (name, paper)

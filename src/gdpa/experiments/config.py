@@ -26,7 +26,7 @@ class Config:
         Data sets to run, instead of all.
     max_size : int, optional
         Largest problem of the cod-rna experiment; by default all 488,565 samples if `full`, else
-        100,000.
+        97,713.
 
     Raises
     ------

@@ -17,6 +17,7 @@ from ..dual import error_bound, lemma1_gap, optimal_point
 from ..problem import GraphProblem
 from ..solution import DualVariables
 from .config import Config
+from .example import example_table
 from .protocol import PAPER_DATASETS, RESCALINGS, fold_count
 from .published import LEMMA1_MEAN
 from .store import Row, Task
@@ -107,7 +108,7 @@ def lemma1_tables(rows: Sequence[Row], config: Config) -> list[Table]:
     Returns
     -------
     list of Table
-        One table.
+        The differences, and the worked example of the paper's first figure.
     """
     body: list[tuple[Cell, ...]] = []
     for point, label in _POINTS.items():
@@ -127,7 +128,9 @@ def lemma1_tables(rows: Sequence[Row], config: Config) -> list[Table]:
         "left is the size of the solver's own tolerance.",
     )
     title = "Lemma 1: λmin(H) − λmin(H̄)"
-    return [Table("lemma1", title, columns, tuple(body), notes, digits=4)] if body else []
+    if not body:
+        return []
+    return [Table("lemma1", title, columns, tuple(body), notes, digits=4), example_table()]
 
 
 def bound_tasks(config: Config) -> list[Task]:
