@@ -1,8 +1,12 @@
-"""Sphinx configuration: `python -m sphinx -W --keep-going docs docs/_build/html` builds the site."""
+"""Sphinx configuration; `python -m sphinx -W --keep-going docs docs/_build/html` builds it."""
 
 import importlib.metadata
 import os
+import sys
+from pathlib import Path
 
+here = Path(__file__).resolve().parent
+sys.path.insert(0, str(here / "_ext"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 project = "gdpa"
@@ -15,46 +19,61 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py.md5"]
-myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
+exclude_patterns = ["_build", "_ext", "auto_examples/**.ipynb", "auto_examples/**.json"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+autosummary_imported_members = False
 autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autoclass_content = "class"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": "/plot_",
+    "filename_pattern": r"[/\\]plot_",
+    "ignore_pattern": r"[/\\]make_",
+    "copyfile_regex": r".*\.rst",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "show_signature": False,
     "min_reported_time": 10_000,
     "within_subsection_order": "FileNameSortKey",
+    "image_srcset": ["2x"],
+    "doc_module": ("gdpa",),
+    "backreferences_dir": None,
 }
-suppress_warnings = ["config.cache"]
+# Pages that a command writes (the reproduction) may be absent.
+suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "gdpa"
 html_show_sourcelink = False
+html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["gdpa.css"]
+html_math_renderer = "mathml"  # no request leaves the reader's machine
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
+    "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# No request leaves the reader's machine: formulas are typeset by the copy in _static if there is
-# one, and pages read well without it.
-mathjax_path = "mathjax/tex-svg.js"
+html_sidebars = {"index": [], "start": [], "installation": [], "theory": [], "changelog": []}
