@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from gdpa.datasets import DownloadError
+from gdpa.datasets import DataFileError, DownloadError
 from gdpa.experiments import Config, ResultsFolderError, reproduce
 from gdpa.experiments import reproduction as reproduction_module
 from gdpa.experiments.catalogue import EXPERIMENTS, check_experiments
@@ -201,6 +201,17 @@ def test_an_unreachable_source_stops_the_run_with_what_to_do(tmp_path, monkeypat
     with pytest.raises(DownloadError, match=r"liver-disorders.*by hand"):
         reproduce(["bound"], out=tmp_path, config=SMALL)
     assert not results(tmp_path)
+
+
+def test_a_cut_off_data_file_stops_the_run_before_the_first_row(tmp_path, data_home, monkeypatch):
+    home = tmp_path / "cache"
+    home.mkdir()
+    whole = (data_home / "liver-disorders.csv").read_bytes()
+    (home / "liver-disorders.csv").write_bytes(whole[: len(whole) // 2])
+    monkeypatch.setenv("GDPA_DATA_HOME", str(home))
+    with pytest.raises(DataFileError, match="liver-disorders"):
+        reproduce(["bound"], out=tmp_path / "out", config=SMALL)
+    assert not results(tmp_path / "out")
 
 
 def test_the_command_says_what_is_wrong_and_ends_with_2(tmp_path):

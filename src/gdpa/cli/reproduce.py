@@ -84,7 +84,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="folder of results and report")] = Path("results"),
     time_limit: Annotated[
         float | None,
-        typer.Option(help="seconds per method and problem [default: 20 quick, 60 full]"),
+        typer.Option(help="seconds per method and problem (20, or 60 with --full)"),
     ] = None,
     max_size: Annotated[
         int | None, typer.Option(help="largest problem of the cod-rna experiment")
@@ -117,7 +117,7 @@ def reproduce(
     except KeyboardInterrupt:
         typer.echo("stopped; finished rows are kept: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     typer.echo(f"{len(done.rows)} rows, {len(done.lost)} without a result (the report says why)")

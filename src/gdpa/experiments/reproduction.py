@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..datasets import fetch
+from ..datasets import fetch, load
 from .catalogue import EXPERIMENTS, check_experiments
 from .config import Config
 from .methods import check_methods
@@ -89,6 +89,8 @@ def reproduce(
         If a name is not known, or nothing is left to do with these options.
     DownloadError
         If a data set is not in the cache and cannot be fetched.
+    DataFileError
+        If a cached file is cut off or has other numbers than the catalogue's.
     ResultsFolderError
         If the folder cannot be used.
     """
@@ -116,9 +118,10 @@ def reproduce(
 
 
 def _fetch_data(tasks: Sequence[Task]) -> None:
-    """Have every data set in the cache before the first row: a missing one stops the run here."""
+    """Read every data set before the first row: one missing, cut off or changed stops the run."""
     needed = {str(task.params["dataset"]) for task in tasks if "dataset" in task.params}
     if any(task.experiment == "cod-rna" for task in tasks):
         needed.add("cod-rna")
     for name in sorted(needed - {"WDBC"}):  # WDBC comes with scikit-learn
         fetch(name)
+        load(name)
