@@ -41,20 +41,20 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[/\\]plot_",
-    "ignore_pattern": r"[/\\]make_",
+    "ignore_pattern": "make_readme_picture",
     "copyfile_regex": r".*\.rst",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 10_000,
     "within_subsection_order": "FileNameSortKey",
     "image_srcset": ["2x"],
     "doc_module": ("gdpa",),
     "backreferences_dir": None,
 }
-# Pages that a command writes (the reproduction) may be absent.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+suppress_warnings = ["config.cache"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "gdpa"
@@ -77,3 +77,16 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "start": [], "installation": [], "theory": [], "changelog": []}
+
+# Pages written by a command (`gdpa reproduce`, the benchmarks): listed where they exist.
+written_pages = ("REPRODUCTION", "performance")
+
+
+def _list_written_pages(app, docname, source):
+    if docname == "index":
+        missing = {page for page in written_pages if not (here / f"{page}.md").exists()}
+        source[0] = "\n".join(line for line in source[0].split("\n") if line not in missing)
+
+
+def setup(app):
+    app.connect("source-read", _list_written_pages)

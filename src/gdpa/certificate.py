@@ -59,7 +59,7 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Gap as a fraction of the larger of |objective| and |lower bound|; 0 where both are 0."""
+        """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
         gap = self.gap
         if gap == 0.0 or not np.isfinite(gap):
             return gap

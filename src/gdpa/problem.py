@@ -71,8 +71,8 @@ class GraphProblem:
         +1, -1, or 0 where the label is unknown; at any positions.
     bias : array-like of shape (n_nodes,), optional
         Evidence h per node: positive speaks for +1, negative for -1, in units of edge weight. A
-        bias of h acts as an edge of weight |h| to a node with label sign(h). On a labelled node it
-        only shifts the objective.
+        bias of h acts as an edge of weight ``|h|`` to a node with label sign(h). On a labelled node
+        it only shifts the objective.
     laplacian : {"combinatorial", "normalized"}, default="combinatorial"
         Which Laplacian measures smoothness.
 

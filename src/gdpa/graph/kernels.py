@@ -163,7 +163,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
         Threads; the result does not depend on it.
     dtype : {float64, float32}, default=float64
         Precision in which weights are computed and multiplied, block by block; blocks are added in
-        float64. In float32 the exponents are off by up to 1e-6 |f|^2 / sigma^2, f the
+        float64. In float32 the exponents are off by up to ``1e-6 |f|^2 / sigma^2``, f the
         centred features.
 
     Attributes

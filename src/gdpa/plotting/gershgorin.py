@@ -218,8 +218,8 @@ class GershgorinDisplay:
                 y + shift,
                 linestyle="none",
                 marker="o" if last else "|",
-                markersize=min(5.0, 2.0 + width),
-                markeredgewidth=1.4,
+                markersize=min(5.0, 2.0 + width) if last else 3.0 + 2.0 * width,
+                markeredgewidth=1.0 if last else 1.8,
                 color=color,
                 label=f"{name}: left ends",
             )

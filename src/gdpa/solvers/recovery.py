@@ -101,7 +101,7 @@ def recovery_system(
     bias : ndarray of shape (n_nodes,) or (n_nodes, n_columns), optional
         Evidence h.
     bias_weight : ndarray of shape (n_nodes,), optional
-        Weight e of the evidence; by default the sum of |h| over the columns (|h| for one column).
+        Weight e of the evidence; by default the sum of ``|h|`` over the columns.
 
     Returns
     -------
