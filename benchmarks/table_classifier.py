@@ -23,9 +23,10 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from gdpa import GDPAClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+
+from gdpa import GDPAClassifier
 
 
 def models() -> list[Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from gdpa.classifier.labels import encode_labels, encode_more
 from sklearn.exceptions import DataConversionWarning
+
+from gdpa.classifier.labels import encode_labels, encode_more
 
 
 @pytest.mark.parametrize(

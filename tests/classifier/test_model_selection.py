@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gdpa import GDPAClassifier, SemiSupervisedKFold
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -12,6 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+
+from gdpa import GDPAClassifier, SemiSupervisedKFold
 
 
 @given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from gdpa.classifier import tuning
 from gdpa.classifier.tuning import LabeledGraph, Setting, left_out_loss, tune
 from gdpa.graph import laplacian_parts

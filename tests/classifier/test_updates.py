@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+
 from gdpa import GDPAClassifier
 from gdpa.classifier.updates import relax_locally
-from sklearn.datasets import make_blobs
 
 
 @pytest.mark.parametrize("label_weight", [np.inf, 2.0])

@@ -61,7 +61,7 @@ def row_scores(
         factor = np.zeros(own.size)
         factor[linked] = 1.0 / np.sqrt(own[linked])
         top = np.asarray(weights @ (root[:, None] * scores)) * factor[:, None]
-        below = linked + setting.self_loop
+        below = linked.astype(np.float64) + setting.self_loop
     if evidence is not None:
         top = top + setting.evidence_weight * evidence
         below = below + setting.evidence_weight

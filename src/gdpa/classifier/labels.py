@@ -192,9 +192,9 @@ def _flat(y: Any) -> NDArray[Any]:
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind in "mM":
-        return np.isnat(values)
+        return np.asarray(np.isnat(values))
     if values.dtype.kind == "O":
         return np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
     return np.zeros(values.size, dtype=bool)
@@ -212,7 +212,9 @@ def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
         )
     if isinstance(marker, str):
         return np.zeros(values.size, dtype=bool)
-    return np.asarray(values == marker) & np.full(values.size, values.dtype.kind != "b")
+    if values.dtype.kind == "b":
+        return np.zeros(values.size, dtype=bool)
+    return np.asarray(values == marker)
 
 
 def _ambiguous(values: NDArray[Any], unlabeled: Any) -> bool:

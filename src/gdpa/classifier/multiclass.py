@@ -6,7 +6,8 @@ non-negative, and a pull towards 0 then favours no class.
 
 *tree* (the paper's suggestion): the classes are split in two halves, each half again, and every
 split is one binary problem for any method of the registry; only the labels below a split take part
-in it. The score of a class is the product of the shares along its path.
+in it. A node descends to the side that each split gives it; the score of a class is the product of
+the shares along its path, with the class that the node arrives at put first.
 """
 
 from __future__ import annotations
@@ -161,6 +162,7 @@ def tree_scores(
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
     options = {k: v for k, v in given.items() if k in accepted} | dict(options)
     scores = np.ones((graph.n_nodes, n_classes))
+    here = np.ones((graph.n_nodes, n_classes), dtype=bool)  # classes a node can still arrive at
     solutions = []
     for left, right in class_splits(np.bincount(codes, minlength=n_classes)):
         side = np.zeros(n_classes)
@@ -178,7 +180,13 @@ def tree_scores(
         share = _left_share(solution)
         scores[:, left] *= share[:, None]
         scores[:, right] *= 1.0 - share[:, None]
+        here[:, left] &= (solution.labels > 0)[:, None]
+        here[:, right] &= (solution.labels < 0)[:, None]
         solutions.append(solution)
+    if n_classes > 2:
+        # Shares near 1/2 on a long path multiply to less than one of them on a short path: the
+        # product alone would favour classes near the root.
+        scores = 0.5 * scores + 0.5 * here
     return scores, tuple(solutions)
 
 

@@ -33,7 +33,7 @@ def labeled_prior(codes: NDArray[np.int32], n_classes: int) -> FloatArray:
         Shares that add up to 1.
     """
     counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
-    return counts / counts.sum()
+    return np.asarray(counts / counts.sum())
 
 
 def check_prior(class_prior: Any, classes: NDArray[Any]) -> FloatArray | None:
@@ -66,7 +66,7 @@ def check_prior(class_prior: Any, classes: NDArray[Any]) -> FloatArray | None:
         raise ValueError(f"class_prior={class_prior!r} must be positive and finite")
     if abs(float(prior.sum()) - 1.0) > 1e-6:
         raise ValueError(f"class_prior={class_prior!r} adds up to {prior.sum():g}, not to 1")
-    return prior / prior.sum()
+    return np.asarray(prior / prior.sum())
 
 
 def match_masses(
@@ -102,4 +102,4 @@ def match_masses(
         offset += np.log(factor)
         scaled = probabilities * np.exp(offset - offset.max())
         scaled /= scaled.sum(axis=1, keepdims=True)
-    return offset - offset.mean()
+    return np.asarray(offset - offset.mean())

@@ -1,0 +1,450 @@
+"""The estimator: scikit-learn's contract, kinds of input, what is attached, and bad input."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import gdpa
+from gdpa import GDPAClassifier, classify
+from gdpa.classifier.conformance import EXPECTED_FAILED_CHECKS, conformance
+from gdpa.errors import DegenerateProblemWarning, UnreachedWarning
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, truth = make_blobs(150, centers=3, cluster_std=0.8, random_state=0)
+    y = np.where(np.arange(150) % 6 == 0, truth, -1)
+    return X, y, truth
+
+
+def test_scikit_learn_checks():
+    score = conformance()
+    assert score.failed == ()
+    assert set(score.expected) == set(EXPECTED_FAILED_CHECKS)
+    assert score.passed == score.total - len(EXPECTED_FAILED_CHECKS)
+    assert score.passed >= 50
+    assert f"{score.passed} of {score.total} checks" in str(score)
+
+
+def test_attributes_of_a_fit(blobs):
+    X, y, truth = blobs
+    model = GDPAClassifier().fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert (model.transduction_ == truth).mean() > 0.9
+    known = y >= 0
+    assert (model.transduction_[known] == y[known]).all()
+    np.testing.assert_allclose(model.label_scores_.sum(axis=1), 1)
+    assert model.graph_.shape == (150, 150)
+    assert model.n_features_in_ == 2
+    assert model.unreached_.size == 0
+    assert model.n_iter_ >= 1
+    assert model.n_neighbors_ in (10, 15, 20)
+    assert model.tuning_.source == "leave-one-out"
+    assert len(model.solution_) == 3
+    assert not hasattr(model, "feature_names_in_")
+    x = np.where(model.transduction_[:, None] == model.classes_, 1, -1)
+    problems = [
+        gdpa.GraphProblem(model.graph_, np.where(known, x[:, c], 0), laplacian="normalized")
+        for c in range(3)
+    ]
+    expected = 0.5 * sum(p.objective(x[:, c]) for c, p in enumerate(problems))
+    assert model.objective_ == pytest.approx(expected)
+
+
+def test_two_classes_have_one_solution_with_the_binary_objective():
+    X, truth = make_moons(100, noise=0.05, random_state=0)
+    y = np.where(np.arange(100) % 10 == 0, truth, -1)
+    model = GDPAClassifier().fit(X, y)
+    x = np.where(model.transduction_ == 1, 1, -1)
+    problem = gdpa.GraphProblem(model.graph_, np.where(y >= 0, x, 0), laplacian="normalized")
+    assert model.solution_.labels.tolist() == x.tolist()
+    assert model.solution_.objective == pytest.approx(problem.objective(x))
+    assert model.objective_ == pytest.approx(problem.objective(x))
+    assert (model.transduction_ == truth).mean() > 0.95
+
+
+def test_scores_solve_the_stated_system(blobs):
+    X, y, _ = blobs
+    model = GDPAClassifier(n_neighbors=7, label_weight=3.0, self_loop=0.2, tol=1e-10).fit(X, y)
+    L = gdpa.graph.laplacian(model.graph_, "normalized").toarray()
+    a = np.where(y >= 0, 3.0, 0.0)
+    Y = np.where((y >= 0)[:, None], np.eye(3)[np.maximum(y, 0)], 0.0)
+    F = np.linalg.solve(L + np.diag(a + 0.2), a[:, None] * Y)
+    np.testing.assert_allclose(model._state.scores, F, atol=1e-8)
+    np.testing.assert_allclose(model.label_scores_, F / F.sum(axis=1, keepdims=True), atol=1e-7)
+
+
+@pytest.mark.parametrize("laplacian", ["normalized", "combinatorial"])
+def test_a_new_row_is_one_more_row_of_the_system(blobs, laplacian):
+    """Its equation, with all fitted scores held, is satisfied."""
+    X, y, _ = blobs
+    gamma = 0.3
+    model = GDPAClassifier(
+        n_neighbors=7, laplacian=laplacian, self_loop=gamma, label_weight=np.inf
+    ).fit(X, y)
+    rows = np.random.default_rng(0).normal(0, 4, (20, 2))
+    w = model._state.graph.attach(rows).toarray()
+    F, d = model._state.scores, np.asarray(model.graph_.sum(axis=1)).ravel()
+    own = w.sum(axis=1)
+    if laplacian == "combinatorial":
+        expected = (w @ F) / (own + gamma)[:, None]
+    else:
+        expected = (w / np.sqrt(np.outer(own, d))) @ F / (1 + gamma)
+    shares = expected / expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model._shares(rows), shares, atol=1e-9)
+    assert (model.predict(rows) == model.classes_[expected.argmax(axis=1)]).all()
+
+
+def test_fitted_rows_are_predicted_as_they_were_labelled(blobs):
+    X, y, _ = blobs
+    model = GDPAClassifier(label_weight=np.inf).fit(X, y)
+    assert (model.predict(X) == model.transduction_).all()
+    p = model.predict_proba(X)
+    assert (model.classes_[p.argmax(axis=1)] == model.transduction_).all()
+    assert (np.argmax(model.decision_function(X), axis=1) == p.argmax(axis=1)).all()
+
+
+def test_every_kind_of_features_gives_the_same_labels(blobs):
+    X, y, _ = blobs
+    X = np.round(X, 3)
+    expected = GDPAClassifier().fit(X, y).transduction_
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    wide = np.zeros((150, 6))
+    wide[:, ::3] = X
+    kinds = [
+        sp.csr_array(X),
+        sp.coo_matrix(X),
+        np.asfortranarray(X),
+        wide[:, ::3],
+        X.tolist(),
+        frame,
+        frame.astype("Float64"),
+    ]
+    for kind in kinds:
+        assert (GDPAClassifier().fit(kind, y).transduction_ == expected).all()
+    single = GDPAClassifier().fit(X.astype(np.float32), y).transduction_
+    assert (single == expected).mean() > 0.98
+    integers = sp.csr_array((10 * X).astype(np.int64))
+    assert np.isin(GDPAClassifier().fit(integers, y).predict(integers), [0, 1, 2]).all()
+
+
+def test_feature_names_are_kept_and_compared(blobs):
+    X, y, _ = blobs
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = GDPAClassifier().fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"b": "c"}))
+    with pytest.raises(ValueError, match="3 features"):
+        model.predict(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("labels", [["x", "y", "z"], [-1, 5, 9]])
+def test_labels_of_other_kinds(blobs, labels):
+    """Names of classes, -1 among them, do not change what is learnt."""
+    X, y, _ = blobs
+    named = np.array([None if c < 0 else labels[c] for c in y], dtype=object)
+    model = GDPAClassifier(unlabeled=None).fit(X, named)
+    plain = GDPAClassifier().fit(X, y)
+    assert model.classes_.tolist() == labels
+    assert (model.transduction_ == np.array(labels)[plain.transduction_]).all()
+    assert set(model.predict(X).tolist()) <= set(labels)
+    assert model.score(X, named) == plain.score(X, y)
+
+
+@pytest.mark.parametrize("rescale", ["minmax", "standard"])
+def test_rescaling_makes_units_irrelevant(blobs, rescale):
+    X, y, _ = blobs
+    model = GDPAClassifier(rescale=rescale).fit(X, y)
+    other = GDPAClassifier(rescale=rescale).fit(X * [1000.0, 0.01] + [5.0, -3.0], y)
+    assert (model.transduction_ == other.transduction_).all()
+    rows = X[:20] + 0.01
+    assert (model.predict(rows) == other.predict(rows * [1000.0, 0.01] + [5.0, -3.0])).all()
+
+
+def test_full_graph_is_the_kernel_of_all_pairs(blobs):
+    X, y, truth = blobs
+    model = GDPAClassifier(graph="full", bandwidth=1.5).fit(X, y)
+    d2 = ((X[:, None] - X[None]) ** 2).sum(axis=-1)
+    W = np.exp(-d2 / 1.5**2)
+    np.fill_diagonal(W, 0)
+    np.testing.assert_allclose(model.graph_.toarray(), W, atol=1e-12)
+    assert (model.predict(X) == model.transduction_).mean() > 0.95
+    tuned = GDPAClassifier(graph="full").fit(X, y)
+    assert (tuned.transduction_ == truth).mean() > 0.9
+    assert np.isfinite(tuned.predict_proba(X + 100)).all()
+
+
+def test_precomputed_graph_networkx_and_edges(blobs):
+    X, y, _ = blobs
+    W = GDPAClassifier(n_neighbors=8).fit(X, y).graph_
+    options = {"graph": "precomputed", "self_loop": 0.05, "label_weight": np.inf}
+    expected = GDPAClassifier(**options).fit(W, y)
+    assert expected.n_features_in_ == 150
+    coo = sp.triu(W).tocoo()
+    edges = [
+        (int(i), int(j), float(w))
+        for i, j, w in zip(coo.coords[0], coo.coords[1], coo.data, strict=True)
+    ]
+    G = nx.Graph()
+    G.add_nodes_from(range(150))
+    G.add_weighted_edges_from(edges)
+    for graph in (W.toarray(), sp.csr_matrix(W), G, edges):
+        found = GDPAClassifier(**options).fit(graph, y)
+        assert (found.transduction_ == expected.transduction_).all()
+    rows = W[:5]
+    assert (expected.predict(rows) == expected.transduction_[:5]).mean() >= 0.8
+
+
+def test_signed_graph_is_refused_with_advice():
+    W = np.array([[0, 1.0, -1.0], [1.0, 0, 1.0], [-1.0, 1.0, 0]])
+    with pytest.raises(ValueError, match="BinaryQuadratic"):
+        GDPAClassifier(graph="precomputed").fit(W, [0, -1, 1])
+
+
+@pytest.mark.parametrize("bad", [np.ones((3, 2)), np.array([[0, 1.0], [2.0, 0]])])
+def test_bad_precomputed_graphs(bad):
+    with pytest.raises(ValueError, match=r"square|symmetric"):
+        GDPAClassifier(graph="precomputed").fit(bad, [0, 1, 1][: len(bad)])
+
+
+@pytest.mark.parametrize("multiclass", ["shared", "tree"])
+def test_both_ways_for_several_classes(blobs, multiclass):
+    X, y, truth = blobs
+    model = GDPAClassifier(multiclass=multiclass).fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.9
+    assert len(model.solution_) == (3 if multiclass == "shared" else 2)
+
+
+@pytest.mark.parametrize("method", ["vote", "harmonic", "gdpa"])
+def test_methods_of_the_registry(blobs, method):
+    X, y, truth = blobs
+    binary = np.where(y == 2, -1, y)
+    keep = truth < 2
+    model = GDPAClassifier(method=method, n_neighbors=15).fit(X[keep], binary[keep])
+    assert (model.transduction_ == truth[keep]).mean() > 0.85
+    three = GDPAClassifier(method=method, n_neighbors=15).fit(X, y)
+    assert (three.transduction_ == truth).mean() > 0.8
+
+
+def test_method_vote_is_the_sign_of_the_labelled_neighbours():
+    X, truth = make_blobs(80, centers=2, cluster_std=1.0, random_state=2)
+    y = np.where(np.arange(80) % 2 == 0, truth, -1)
+    model = GDPAClassifier(method="vote", n_neighbors=9, laplacian="combinatorial").fit(X, y)
+    signs = np.where(y < 0, 0, 2 * y - 1)
+    vote = model.graph_ @ signs
+    decided = (y < 0) & (vote != 0)
+    assert (model.transduction_[decided] == (vote[decided] > 0)).all()
+
+
+def test_unreached_nodes_get_the_prior_class_and_are_listed():
+    W = sp.block_diag([np.ones((4, 4)) - np.eye(4)] * 3).tocsr()
+    y = np.array([1, 1, -1, -1, 0, -1, -1, -1, -1, -1, -1, -1])
+    for options in ({}, {"multiclass": "tree"}, {"self_loop": 0}, {"laplacian": "combinatorial"}):
+        with pytest.warns(UnreachedWarning, match="4 of 12"):
+            model = GDPAClassifier(graph="precomputed", **options).fit(W, y)
+        assert model.unreached_.tolist() == [8, 9, 10, 11]
+        assert model.transduction_.tolist() == [1] * 4 + [0] * 4 + [1] * 4
+        np.testing.assert_allclose(model.label_scores_[8:], [[1 / 3, 2 / 3]] * 4)
+        assert np.isfinite(model.label_scores_).all()
+    with pytest.warns(UnreachedWarning):
+        model = GDPAClassifier(graph="precomputed", class_prior=[0.9, 0.1]).fit(W, y)
+    assert model.transduction_[8:].tolist() == [0] * 4
+    alone = model.predict_proba(sp.csr_array((1, 12)))
+    assert np.isfinite(alone).all()
+
+
+def test_labels_reach_the_end_of_a_long_path():
+    """Scores decay below rounding on the way; the labels must not become noise."""
+    n = 3000
+    W = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]).tocsr()
+    y = np.full(n, -1)
+    y[0], y[n - 1] = 0, 1
+    model = GDPAClassifier(graph="precomputed").fit(W, y)
+    assert (model.transduction_[: n // 2 - 60] == 0).all()
+    assert (model.transduction_[n // 2 + 60 :] == 1).all()
+    assert model.unreached_.size == 0
+
+
+def test_abstaining(blobs):
+    X, y, _ = blobs
+    model = GDPAClassifier(abstain_below=0.9).fit(X, y)
+    rows = X.mean(axis=0) + np.random.default_rng(0).normal(0, 2, (200, 2))
+    p = model.predict_proba(rows).max(axis=1)
+    found = model.predict(rows)
+    assert 0 < (found == -1).sum() < 200
+    assert ((found == -1) == (p < 0.9)).all()
+    assert not model.unsure_[y >= 0].any()
+    labels = classify(X, y, abstain_below=0.9)
+    assert ((labels == -1) == model.unsure_).all()
+    named = np.array([None if c < 0 else "abc"[c] for c in y], dtype=object)
+    found = GDPAClassifier(unlabeled=None, abstain_below=0.9).fit(X, named).predict(rows)
+    assert None in found.tolist()
+    assert (GDPAClassifier(abstain_below=1.0).fit(X, y).score(X, y)) <= 1
+
+
+def test_function_twin(blobs):
+    X, y, _ = blobs
+    found = classify(X, y, n_neighbors=7)
+    assert (found == GDPAClassifier(n_neighbors=7).fit(X, y).transduction_).all()
+
+
+def test_progress_is_reported_and_can_stop_the_solve(caplog):
+    X, truth = make_blobs(600, centers=3, random_state=0)
+    y = np.where(np.arange(600) % 100 == 0, truth, -1)
+    events = []
+    GDPAClassifier(callback=events.append, n_neighbors=6).fit(X, y)
+    stages = [e["stage"] for e in events]
+    assert [s for s in ("graph", "tuning", "solve") if s in stages] == ["graph", "tuning", "solve"]
+    residuals = [e["residual"] for e in events if e["stage"] == "solve"]
+    assert residuals[-1] < residuals[0]
+    with pytest.warns(gdpa.errors.ConvergenceWarning, match="stopped by the callback"):
+        GDPAClassifier(callback=lambda e: e["stage"] == "solve").fit(X, y)
+    with caplog.at_level("INFO", logger="gdpa.classifier"):
+        GDPAClassifier(verbose=1).fit(X, y)
+    assert "stage: graph" in caplog.text
+
+
+def test_repeats_whatever_the_number_of_jobs(blobs):
+    X, y, _ = blobs
+    one = GDPAClassifier(n_jobs=1).fit(X, y)
+    two = GDPAClassifier(n_jobs=2).fit(X, y)
+    assert (one.label_scores_ == two.label_scores_).all()
+
+
+def test_copies_and_pickles(blobs):
+    X, y, _ = blobs
+    for options in ({}, {"multiclass": "tree"}):
+        model = GDPAClassifier(**options).fit(X, y)
+        for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+            assert (other.predict_proba(X[:9]) == model.predict_proba(X[:9])).all()
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+
+
+def test_pipeline_set_output_and_metadata_routing(blobs):
+    X, y, _ = blobs
+    pipeline = make_pipeline(StandardScaler(), GDPAClassifier())
+    with config_context(transform_output="pandas", enable_metadata_routing=True):
+        assert pipeline.fit(X, y).score(X, y) > 0.9
+
+
+def test_score_leaves_out_unlabelled_rows(blobs):
+    X, y, _ = blobs
+    model = GDPAClassifier().fit(X, y)
+    known = y >= 0
+    assert model.score(X, y) == model.score(X[known], y[known])
+    with pytest.raises(ValueError, match="no known label"):
+        model.score(X[~known], y[~known])
+
+
+# Bad input
+
+
+def test_constant_features():
+    model = GDPAClassifier().fit(np.ones((30, 3)), [0] * 3 + [1] * 2 + [-1] * 25)
+    assert np.isfinite(model.label_scores_).all()
+    assert np.isin(model.predict(np.ones((2, 3))), [0, 1]).all()
+
+
+def test_hundreds_of_duplicates():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], 300, axis=0)
+    y = np.full(900, -1)
+    y[[0, 300, 600]] = [0, 0, 1]
+    model = GDPAClassifier(n_neighbors=5).fit(X, y)
+    assert np.isfinite(model.label_scores_).all()
+    assert model.transduction_[0] == 0
+    assert (model.transduction_[600:] == 1).all()
+    assert np.isfinite(model.predict_proba(X[::100])).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"multiclass": "tree"}])
+def test_one_sample_per_class(options):
+    X, _ = make_blobs(4, centers=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = GDPAClassifier(**options).fit(X, np.arange(4))
+    assert model.transduction_.tolist() == [0, 1, 2, 3]
+
+
+def test_one_class():
+    with pytest.warns(DegenerateProblemWarning, match="one class"):
+        model = GDPAClassifier().fit([[0.0], [1.0], [2.0]], [7, -1, -1])
+    assert model.transduction_.tolist() == [7, 7, 7]
+    assert model.predict_proba([[5.0]]).tolist() == [[1.0]]
+
+
+def test_zero_labels():
+    with pytest.raises(ValueError, match="no known label"):
+        GDPAClassifier().fit([[0.0], [1.0]], [-1, -1])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_named(value):
+    X = np.zeros((5, 3))
+    X[3, 1] = value
+    with pytest.raises(ValueError, match="row 3, column 1"):
+        GDPAClassifier().fit(X, [0, 1, -1, -1, -1])
+    model = GDPAClassifier().fit(np.random.default_rng(0).random((5, 3)), [0, 1, -1, -1, -1])
+    with pytest.raises(ValueError, match="row 3, column 1"):
+        model.predict(X)
+
+
+def test_more_neighbours_than_samples():
+    X, y = make_blobs(12, centers=2, random_state=0)
+    with pytest.warns(UserWarning, match="n_neighbors=50"):
+        model = GDPAClassifier(n_neighbors=50).fit(X, np.where(np.arange(12) < 6, y, -1))
+    assert model.n_neighbors_ == 11
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert GDPAClassifier().fit(X, np.where(np.arange(12) < 6, y, -1)).n_neighbors_ <= 11
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="X has 3 rows, y has 2"):
+        GDPAClassifier().fit([[0.0], [1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"graph": "complete"}, "'graph' parameter"),
+        ({"n_neighbors": 0}, "'n_neighbors' parameter"),
+        ({"n_neighbors": "many"}, "'n_neighbors' parameter"),
+        ({"bandwidth": -1.0}, "'bandwidth' parameter"),
+        ({"rescale": "l2"}, "'rescale' parameter"),
+        ({"laplacian": "random-walk"}, "'laplacian' parameter"),
+        ({"multiclass": "ovo"}, "'multiclass' parameter"),
+        ({"method": "gdpo"}, "'method' parameter"),
+        ({"label_weight": 0}, "'label_weight' parameter"),
+        ({"self_loop": -0.1}, "'self_loop' parameter"),
+        ({"self_loop": np.inf}, "'self_loop' parameter"),
+        ({"abstain_below": 2}, "'abstain_below' parameter"),
+        ({"tol": 0}, "'tol' parameter"),
+        ({"max_iter": 0}, "'max_iter' parameter"),
+        ({"callback": 3}, "'callback' parameter"),
+        ({"class_prior": [0.5, 0.2, 0.1]}, "class_prior"),
+        ({"class_prior": [0.7, 0.2]}, "adds up to"),
+        ({"class_prior": [1.0, 0.0]}, "positive"),
+        ({"evidence": 3}, "evidence=3"),
+        ({"method_options": {"speed": 9}}, "no option 'speed'"),
+    ],
+)
+def test_bad_parameters(options, message):
+    X, y = make_blobs(20, centers=2, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        GDPAClassifier(**options).fit(X, np.where(np.arange(20) < 8, y, -1))

@@ -1,0 +1,150 @@
+"""Saved classifiers: the same predictions after loading, and refusal of anything suspicious."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+
+from gdpa import GDPAClassifier
+from gdpa.classifier import storage
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, truth = make_blobs(80, centers=3, random_state=0)
+    return X, np.where(np.arange(80) % 5 == 0, truth, -1), truth
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"graph": "full", "bandwidth": "self-tuning"},
+        {"rescale": "standard", "n_neighbors": 6, "bandwidth": "median"},
+        {"multiclass": "tree", "laplacian": "combinatorial"},
+        {"class_prior": "labeled", "label_weight": np.inf, "self_loop": 0.02},
+        {"class_prior": np.array([0.2, 0.3, 0.5]), "abstain_below": 0.6},
+    ],
+)
+def test_loaded_classifier_predicts_the_same(data, options, tmp_path):
+    X, y, truth = data
+    model = GDPAClassifier(**options).fit(X, y)
+    other = GDPAClassifier.load(model.save(tmp_path / "model.npz"))
+    rows = np.random.default_rng(0).normal(0, 4, (30, 2))
+    assert (other.predict_proba(rows) == model.predict_proba(rows)).all()
+    assert (other.predict(rows) == model.predict(rows)).all()
+    assert (other.transduction_ == model.transduction_).all()
+    assert other.objective_ == model.objective_
+    assert other.tuning_.setting == model.tuning_.setting
+    assert str(other.get_params()) == str(
+        model.set_params(
+            **storage.restored_params(storage.plain_params(model.get_params()))
+        ).get_params()
+    )
+    for one in (model, other):
+        one.add_labels([1, 2], truth[[1, 2]])
+    assert (other.transduction_ == model.transduction_).all()
+
+
+@pytest.mark.parametrize("labels", [["x", "y", "z"], [1.5e9, 2.0, 3.0]])
+def test_classes_and_names_survive(data, labels, tmp_path):
+    X, y, _ = data
+    named = np.array([None if c < 0 else labels[c] for c in y], dtype=object)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = GDPAClassifier(unlabeled=None).fit(frame, named)
+    other = GDPAClassifier.load(model.save(tmp_path / "m.npz"))
+    assert other.classes_.tolist() == model.classes_.tolist()
+    assert other.classes_.dtype == model.classes_.dtype
+    assert other.feature_names_in_.tolist() == ["a", "b"]
+    assert (other.predict(frame) == model.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        other.predict(frame.rename(columns={"a": "c"}))
+
+
+def test_sparse_features_and_precomputed_graphs(data, tmp_path):
+    X, y, _ = data
+    model = GDPAClassifier().fit(sp.csr_array(X), y)
+    other = GDPAClassifier.load(model.save(tmp_path / "a.npz"))
+    assert (other.predict(sp.csr_array(X + 0.1)) == model.predict(sp.csr_array(X + 0.1))).all()
+    graph = GDPAClassifier(graph="precomputed").fit(model.graph_, y)
+    other = GDPAClassifier.load(graph.save(tmp_path / "b.npz"))
+    assert (other.predict(model.graph_) == graph.predict(model.graph_)).all()
+
+
+def test_the_file_holds_no_objects(data, tmp_path):
+    X, y, _ = data
+    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    with np.load(path, allow_pickle=False) as file:
+        for name in file.files:
+            assert not file[name].dtype.hasobject
+        assert json.loads(str(file["json"]))["version"] == storage.VERSION
+    assert [p.name for p in tmp_path.iterdir()] == ["m.npz"]
+
+
+@pytest.mark.parametrize("place", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_damaged_file_is_refused(data, place, tmp_path):
+    X, y, _ = data
+    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    raw = bytearray(path.read_bytes())
+    at = int(place * len(raw))
+    raw[at : at + 8] = bytes(b ^ 0xFF for b in raw[at : at + 8])
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match="damaged"):
+        GDPAClassifier.load(path)
+    path.write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(ValueError, match="damaged"):
+        GDPAClassifier.load(path)
+
+
+def test_changed_content_with_a_valid_archive_is_refused(data, tmp_path):
+    X, y, _ = data
+    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["scores"] = arrays["scores"] * 2
+    with path.open("wb") as out:
+        np.savez(out, **arrays)
+    with pytest.raises(ValueError, match="checksum"):
+        GDPAClassifier.load(path)
+
+
+def test_a_newer_version_is_refused(data, tmp_path, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr(storage, "VERSION", storage.VERSION + 1)
+    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="newer gdpa"):
+        GDPAClassifier.load(path)
+
+
+def test_other_files_are_refused(data, tmp_path):
+    X, y, _ = data
+    with pytest.raises(FileNotFoundError):
+        GDPAClassifier.load(tmp_path / "none.npz")
+    (tmp_path / "p.npz").write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(ValueError, match="no saved classifier"):
+        GDPAClassifier.load(tmp_path / "p.npz")
+    with (tmp_path / "o.npz").open("wb") as out:
+        np.savez(out, json=np.array({"format": storage.FORMAT}, dtype=object))
+    with pytest.raises(ValueError, match="no saved classifier"):
+        GDPAClassifier.load(tmp_path / "o.npz")
+    np.savez(tmp_path / "n.npz", a=np.arange(3))
+    with pytest.raises(ValueError, match="no saved classifier"):
+        GDPAClassifier.load(tmp_path / "n.npz")
+
+
+def test_what_cannot_be_stored_is_said(data, tmp_path):
+    X, y, _ = data
+    model = GDPAClassifier(evidence=LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="evidence"):
+        model.save(tmp_path / "m.npz")
+    model = GDPAClassifier(method_options={"tol": np.ones(2)}, unlabeled=-1)
+    with pytest.raises(ValueError, match="method_options"):
+        storage.plain_params(model.get_params())
