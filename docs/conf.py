@@ -63,6 +63,7 @@ html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["gdpa.css"]
 html_math_renderer = "mathml"  # no request leaves the reader's machine
+html_context = {"default_mode": "auto"}  # without it the theme reports an error on a first visit
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
