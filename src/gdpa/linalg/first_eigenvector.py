@@ -21,15 +21,9 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from .operand import Operand, positive_int, positive_number, threads
-from .preconditioners import Preconditioner, chebyshev, eigen_two_level, make_preconditioner
-from .two_level import coarse_count, patches
+from .lobpcg import Correction, Pair, lobpcg, measured
 
 __all__ = ["EigenResult", "first_eigenvector"]
-
-# Iterations after which a coarse correction is built, and rebuilt from a better vector.
-COARSE_AT = (12, 25, 50, 100, 200, 400)
-# Not when about so many iterations are left.
-LITTLE = 12
 
 
 @dataclass(frozen=True)
@@ -68,16 +62,6 @@ class EigenResult:
     message: str
 
 
-@dataclass
-class _Pair:
-    """An eigenpair candidate with its residual as computed."""
-
-    value: float
-    vector: NDArray[np.float64]
-    residual: float
-    method: str
-
-
 def first_eigenvector(
     A: Any,
     *,
@@ -107,11 +91,11 @@ def first_eigenvector(
         Most iterations of LOBPCG before the fall-back (Lanczos, or shift-and-invert where a sparse
         factorisation is cheap).
     preconditioner : None, str, callable or LinearOperator, default="auto"
-        Approximate inverse: "jacobi"; "auto", a Chebyshev polynomial of degree 3 in the
-        Jacobi-scaled matrix (Jacobi itself where the matrix is far from diagonally dominant) and,
-        when it takes many iterations, a coarse correction (:mod:`gdpa.linalg.two_level`) built from
-        the iterate; "two-level", the same with the coarse correction early; "amg" (extra ``amg``);
-        or one's own. Iterations of "auto" cost four products each.
+        Approximate inverse: "jacobi"; "two-level", Jacobi and a coarse correction
+        (:mod:`gdpa.linalg.two_level`), which gives the start, too, and is rebuilt from the iterate;
+        "auto", the same for sparse matrices with at least 2000 rows (after a warm start only once
+        it takes more than a few iterations), a Chebyshev polynomial in the Jacobi-scaled matrix for
+        smaller ones; "amg" (extra ``amg``); or one's own.
     dense_below : int, default=300
         Smaller matrices are handed to LAPACK.
     block_size : int, default=1
@@ -147,13 +131,14 @@ def first_eigenvector(
     iterations, note = 0, "tolerance met"
     if operand.n < max(dense_below, 3 * block_size + 2):
         _, V = linalg.eigh(operand.toarray(), subset_by_index=[0, 0])
-        best = _measured(operand, V[:, 0], "dense")
+        best = measured(operand, V[:, 0], "dense")
     else:
-        best = _measured(operand, _first_guess(operand.n, start, random_state), "start")
-        if start is None or best.residual > threshold:
-            M = _Correction(preconditioner, operand)
-            best, iterations, note = _lobpcg(
-                operand, best.vector, M, threshold, max_iter, block_size, random_state, callback
+        best = None if start is None else measured(operand, start, "start")
+        if best is None or best.residual > threshold:
+            M = Correction(preconditioner, operand, warm=best is not None)
+            first = M.guess(random_state) if best is None else best.vector
+            best, iterations, note = lobpcg(
+                operand, first, M, threshold, max_iter, block_size, random_state, callback
             )
             if best.residual > threshold and note != "stopped by the callback":
                 best, note = _fall_back(operand, best, threshold, max_iter, note)
@@ -186,22 +171,6 @@ def _check_start(v0: Any, n: int) -> NDArray[np.float64] | None:
     return np.asarray(v / np.abs(v).max())
 
 
-def _first_guess(
-    n: int, start: NDArray[np.float64] | None, random_state: int
-) -> NDArray[np.float64]:
-    if start is not None:
-        return start
-    # Near the constant vector (the answer for a plain Laplacian), but not exactly any eigenvector.
-    return 1.0 + 0.05 * np.random.default_rng(random_state).standard_normal(n)
-
-
-def _measured(operand: Operand, v: NDArray[np.float64], method: str) -> _Pair:
-    v = v / np.linalg.norm(v)
-    w = operand.dot(v)
-    value = float(v @ w)
-    return _Pair(value, v, float(np.linalg.norm(w - value * v)), method)
-
-
 def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
     # The odd threshold keeps ties of round ratios (entries 1 and 1/2, say) away from the decision.
     size = np.abs(v)
@@ -209,142 +178,9 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
     return v if v[lead] > 0 else -v
 
 
-def _ritz(
-    S: NDArray[np.float64], AS: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Lowest Ritz values and coefficients in the span of the rows of `S`.
-
-    Directions that depend on the others, to rounding, are left out.
-    """
-    G = S @ S.T
-    scale = np.sqrt(np.diagonal(G))
-    if not np.isfinite(scale).all():
-        return None
-    scale = np.where(scale > 0, scale, 1.0)
-    weights, U = np.linalg.eigh(G / np.outer(scale, scale))
-    keep = weights > 1e-12
-    basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
-    T = basis.T @ (S @ AS.T) @ basis
-    values, Q = np.linalg.eigh((T + T.T) / 2)
-    return values[:count], basis @ Q[:, :count]
-
-
-class _Correction:
-    """The preconditioner of an iteration, which may be rebuilt from a better iterate."""
-
-    def __init__(self, spec: Any, operand: Operand) -> None:
-        self.base: Preconditioner | None = make_preconditioner(spec, operand)
-        if isinstance(spec, str) and spec in ("auto", "two-level"):
-            self.base = chebyshev(operand) or self.base
-        self.current = self.base
-        self.residuals: list[float] = []
-        self.operand = operand
-        coarse = isinstance(spec, str) and spec in ("auto", "two-level")
-        # When to rebuild: the better the vector, the better the pieces of it.
-        self.schedule: tuple[int, ...] = ()
-        self.patch: NDArray[np.int32] | None = None
-        if coarse and operand.kind == "sparse" and self.base is not None:
-            self.schedule = COARSE_AT if spec == "auto" else (4, *COARSE_AT)
-
-    def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
-        return R if self.current is None else self.current(R)
-
-    def refresh(
-        self, iteration: int, vector: NDArray[np.float64], residual: float, threshold: float
-    ) -> None:
-        """Rebuild if it is time, and the end is not near anyway."""
-        self.residuals.append(residual)
-        if iteration not in self.schedule or self.base is None:
-            return
-        rate = np.log(self.residuals[iteration // 2] / residual) / (iteration - iteration // 2)
-        if rate * LITTLE > np.log(residual / threshold):
-            return
-        A = self.operand.matrix
-        count = coarse_count(A)
-        if self.patch is None:
-            self.patch = patches(A, count)
-        self.current = eigen_two_level(A, vector, self.base, self.patch, count)
-
-
-def _lobpcg(
-    operand: Operand,
-    start: NDArray[np.float64],
-    M: _Correction,
-    threshold: float,
-    max_iter: int,
-    block_size: int,
-    random_state: int,
-    callback: Callable[[Mapping[str, Any]], Any] | None,
-) -> tuple[_Pair, int, str]:
-    """Locally optimal block preconditioned conjugate gradients; only the first pair must converge.
-
-    The basis is [X, W, P]: current vectors, preconditioned residuals, last steps. ``A X`` and
-    ``A P`` follow the same linear combinations, so an iteration costs one product per column; they
-    are computed afresh before convergence is believed.
-    """
-    n, b = operand.n, block_size
-    # Rows, not columns: each vector is contiguous.
-    S, AS = np.zeros((3 * b, n)), np.zeros((3 * b, n))
-    X, W, P = S[:b], S[b : 2 * b], S[2 * b :]
-    AX, AW, AP = AS[:b], AS[b : 2 * b], AS[2 * b :]
-    X[0] = start
-    if b > 1:
-        X[1:] = M(np.random.default_rng(random_state + 1).standard_normal((n, b - 1))).T
-    used = 2 * b  # rows of the basis in use: P comes with the second iteration
-
-    def products(V: NDArray[np.float64]) -> NDArray[np.float64]:
-        return operand.dot(V[0])[None] if b == 1 else operand.dot(np.ascontiguousarray(V.T)).T
-
-    def restart() -> NDArray[np.float64]:
-        X[:] = np.linalg.qr(X.T)[0].T
-        AX[:] = products(X)
-        values, C = np.linalg.eigh(X @ AX.T)
-        X[:], AX[:] = C.T @ X, C.T @ AX
-        return np.asarray(values)
-
-    values = restart()
-    best = _Pair(np.inf, X[0].copy(), np.inf, "lobpcg")
-    failed_checks = 0
-    iteration = 0
-    while True:
-        R = AX - values[:, None] * X
-        first = float(np.linalg.norm(R[0]))
-        if first <= threshold:
-            pair = _measured(operand, X[0], "lobpcg")
-            failed_checks += 1
-            if pair.residual <= threshold or failed_checks > 3:
-                note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
-                return pair, iteration, note
-            # The updated products have drifted: compute them again and forget the direction.
-            values, used = restart(), 2 * b
-            R = AX - values[:, None] * X
-            first = float(np.linalg.norm(R[0]))
-        if first < best.residual:
-            best.value, best.residual = float(values[0]), first
-            best.vector[:] = X[0]
-        if callback is not None and iteration:
-            report = {"iteration": iteration, "value": float(values[0]), "residual": first}
-            if callback(report) is True:
-                return _measured(operand, X[0], "lobpcg"), iteration, "stopped by the callback"
-        if iteration >= max_iter:
-            return _measured(operand, best.vector, "lobpcg"), iteration, "max_iter reached"
-        M.refresh(iteration, X[0], first, threshold)
-        W[:] = M(R[0])[None] if b == 1 else M(np.ascontiguousarray(R.T)).T
-        W -= (W @ X.T) @ X
-        AW[:] = products(W)
-        found = _ritz(S[:used], AS[:used], b)
-        if found is None or found[0].size < b:
-            return _measured(operand, best.vector, "lobpcg"), iteration, "basis broke down"
-        values, C = found
-        P[:], AP[:] = C[b:].T @ S[b:used], C[b:].T @ AS[b:used]
-        X[:], AX[:] = C[:b].T @ X + P, C[:b].T @ AX + AP
-        used = 3 * b
-        iteration += 1
-
-
 def _fall_back(
-    operand: Operand, best: _Pair, threshold: float, max_iter: int, note: str
-) -> tuple[_Pair, str]:
+    operand: Operand, best: Pair, threshold: float, max_iter: int, note: str
+) -> tuple[Pair, str]:
     """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
     cheap = operand.kind != "operator" and (operand.n <= 5000 or operand.nnz <= 5 * operand.n)
     tries: list[str] = (["shift-invert"] if cheap else []) + ["eigsh"]
@@ -360,7 +196,7 @@ def _fall_back(
             continue
         if v is None or not np.isfinite(v).all() or not v.any():
             continue
-        candidates.append(_measured(operand, v, method))
+        candidates.append(measured(operand, v, method))
         if candidates[-1].residual <= threshold and candidates[-1].value <= best.value + threshold:
             return candidates[-1], f"LOBPCG: {note}; {method} took over"
     return min(
@@ -368,7 +204,7 @@ def _fall_back(
     ), f"{note}; fall-back did not converge either"
 
 
-def _shift_invert(operand: Operand, best: _Pair) -> NDArray[np.float64]:
+def _shift_invert(operand: Operand, best: Pair) -> NDArray[np.float64]:
     # Gershgorin's bound lies below the whole spectrum, so the nearest eigenvalue is the first; a
     # shift just below the Ritz value is far better when it is below the spectrum, too.
     matrix = sp.csc_array(operand.matrix)
@@ -377,7 +213,7 @@ def _shift_invert(operand: Operand, best: _Pair) -> NDArray[np.float64]:
     return np.asarray(V[:, 0])
 
 
-def _lanczos(operand: Operand, best: _Pair, threshold: float, max_iter: int) -> NDArray[np.float64]:
+def _lanczos(operand: Operand, best: Pair, threshold: float, max_iter: int) -> NDArray[np.float64]:
     operator = LinearOperator((operand.n, operand.n), matvec=operand.dot, dtype=np.float64)
     ncv = min(operand.n - 1, 64)
     # About as many products as LOBPCG was allowed, and a fair try at least.

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-__all__ = ["Operand", "positive_int", "positive_number", "threads"]
+__all__ = ["Operand", "positive_int", "positive_number", "row_sums", "threads"]
 
 # Below this many stored entries starting threads costs more than it saves.
 THREAD_NNZ = 1_000_000
@@ -150,7 +150,9 @@ class Operand:
     def _check_symmetric(self) -> None:
         if self.kind == "operator":
             return
-        probe = np.cos(np.arange(self.n, dtype=np.float64))
+        # Multiples of the golden ratio modulo 1, around zero: as good as random, and cheap.
+        probe = np.arange(self.n, dtype=np.float64) * 0.6180339887498949
+        probe -= np.rint(probe)
         with np.errstate(over="ignore", invalid="ignore"):
             difference = self.matrix @ probe - self.matrix.T @ probe
         worst = float(np.abs(difference).max())
@@ -197,7 +199,9 @@ class Operand:
                 if estimate == 0.0:
                     break
             return estimate
-        return float(np.asarray(abs(self.matrix).sum(axis=1)).max())
+        if self.kind == "dense":
+            return float(np.abs(self.matrix).sum(axis=1).max())
+        return float(row_sums(self.matrix).max())
 
     def toarray(self) -> NDArray[np.float64]:
         """The matrix as a dense array."""
@@ -206,6 +210,12 @@ class Operand:
         if self.kind == "sparse":
             return np.asarray(self.matrix.toarray(), dtype=np.float64)
         return np.asarray(self.dot(np.eye(self.n)), dtype=np.float64)
+
+
+def row_sums(A: sp.csr_array) -> NDArray[np.float64]:
+    """Sums of absolute values of the rows, by one product."""
+    size = sp.csr_array((np.abs(A.data), A.indices, A.indptr), shape=A.shape)
+    return np.asarray(size @ np.ones(A.shape[1]))
 
 
 def _narrow(A: sp.csr_array) -> sp.csr_array:

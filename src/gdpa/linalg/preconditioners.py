@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
-from .operand import Operand
+from .operand import Operand, row_sums
 from .two_level import CoarseSpace, coarse_count, patches
 
 __all__ = [
@@ -82,7 +82,7 @@ def chebyshev(operand: Operand, *, degree: int = 3, ratio: float = 20.0) -> Prec
     diagonal = operand.diagonal()
     if operand.kind != "sparse" or diagonal is None or not (diagonal > 0).all():
         return None
-    top = float((np.asarray(abs(operand.matrix).sum(axis=1)) / diagonal).max())
+    top = float((row_sums(operand.matrix) / diagonal).max())
     if not top <= 4.0:
         return None
     low = top / ratio
@@ -166,19 +166,20 @@ def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditio
 
 def eigen_two_level(
     A: sp.csr_array,
-    vector: NDArray[np.float64],
+    vector: NDArray[np.float64] | None,
     smooth: Preconditioner,
     patch: NDArray[np.int32],
     count: int,
-) -> Preconditioner:
+) -> tuple[Preconditioner, NDArray[np.float64] | None]:
     """Jacobi plus a coarse correction around an approximate first eigenvector.
 
     Parameters
     ----------
     A : csr_array of shape (n, n)
         Symmetric matrix.
-    vector : ndarray of shape (n,)
-        Approximate eigenvector; the coarse functions are its pieces on the patches.
+    vector : ndarray of shape (n,) or None
+        Approximate eigenvector; the coarse functions are its pieces on the patches. Constant pieces
+        if not given.
     smooth : callable
         The other part, usually :func:`jacobi`.
     patch : ndarray of int32 of shape (n,)
@@ -189,20 +190,23 @@ def eigen_two_level(
     Returns
     -------
     callable
-        Positive semi-definite correction; `smooth` itself if there is none of this kind.
+        Positive definite correction; `smooth` itself if there is none of this kind.
+    ndarray of shape (n,) or None
+        The best vector made of the pieces.
     """
     coarse = CoarseSpace(A, patch, count, vector)
-    inverse = coarse.gap_inverse()
-    if inverse is None:
-        return smooth
+    found = coarse.gap_inverse()
+    if found is None:
+        return smooth, None
+    first, inverse = found
     Z, Zt = coarse.Z, coarse.Z.T
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = Z @ (inverse @ (Zt @ R))
-        out += smooth(R)
-        return np.asarray(out)
+        out = smooth(R)
+        out += Z @ (inverse @ (Zt @ R))
+        return out
 
-    return apply
+    return apply, np.asarray(Z @ first)
 
 
 def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
