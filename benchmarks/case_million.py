@@ -1,0 +1,39 @@
+"""A million points from features to labels: whole pipelines, one run.
+
+1,000,000 points, 8 features, 20 Gaussian clusters in two classes, 1 % labels.
+"""
+
+from __future__ import annotations
+
+from .classification import pipelines
+from .runner import Case, Claim, Measurement, Medians, speedup, value_of
+
+OURS, THEIRS = "gdpa", "scikit-learn LabelSpreading"
+
+
+def plan(quick: bool) -> list[Measurement]:
+    """Ours twice around theirs once: theirs takes minutes."""
+    n = 30_000 if quick else 1_000_000
+    return pipelines([OURS, THEIRS], n=n, limit=600.0, repeats={OURS: 2, THEIRS: 1})
+
+
+def claims(medians: Medians) -> list[Claim]:
+    """What must hold at a million points."""
+    ours, theirs = (value_of(medians, peer, "error_percent") for peer in (OURS, THEIRS))
+    excess = None if ours is None or theirs is None else ours - theirs
+    peak = value_of(medians, OURS, "peak_mb")
+    return [
+        Claim("whole fit, times faster than LabelSpreading", speedup(medians, OURS, THEIRS), 6.0),
+        Claim("error above LabelSpreading's, in points", excess, 0.0, at_least=False),
+        Claim("neighbour recall", value_of(medians, OURS, "recall"), 0.97),
+        Claim("peak memory, GB", None if peak is None else peak / 1e3, 4.0, at_least=False),
+    ]
+
+
+CASE = Case(
+    "million",
+    "1,000,000 points, 8 features, 1 % labels",
+    plan,
+    claims,
+    ("seconds", "graph_s", "tuning_s", "solve_s", "error_percent", "recall", "peak_mb"),
+)

@@ -1,0 +1,42 @@
+"""The list of cases, in the order in which they run: what is short and what is claimed first."""
+
+from __future__ import annotations
+
+from . import (
+    case_cod_rna,
+    case_hundred_thousand,
+    case_import_time,
+    case_memory,
+    case_million,
+    case_relaxation,
+    case_solve,
+)
+from .runner import Case, Measurement
+
+
+def _single(name: str, title: str, module: str, columns: tuple[str, ...], **quick: object) -> Case:
+    """Build a case of one process that makes its own rows; run on request only."""
+
+    def plan(short: bool) -> list[Measurement]:
+        arguments = dict(quick) if short else {}
+        return [Measurement(name, f"benchmarks.{module}:run", arguments, repeats=1, limit=600.0)]
+
+    return Case(name, title, plan, columns=columns, default=False)
+
+
+CASES: dict[str, Case] = {
+    case.name: case
+    for case in (
+        case_import_time.CASE,
+        case_memory.CASE,
+        *case_relaxation.CASES,
+        *case_solve.CASES,
+        *case_hundred_thousand.CASES,
+        case_cod_rna.CASE,
+        case_million.CASE,
+        _single("lp", "One LP of the loop: closed form and HiGHS", "case_lp", (), sizes=[3_000]),
+        _single("eigenvector", "First eigenvector, N = 20,000", "case_eigenvector", ()),
+        _single("sdr", "The relaxation by low-rank factors", "case_sdr", (), sizes=[5_000]),
+        _single("min-cut", "The exact cut", "case_min_cut", (), sizes=[10_000]),
+    )
+}

@@ -1,0 +1,125 @@
+"""The classifiers that are compared: each from features and a few labels to a class per point.
+
+Every entry of ``PEERS`` names the modules it needs and a loader. The loader imports them (imports
+are not timed) and returns ``fit(X, codes, n_jobs) -> predicted codes``; in `codes` -1 is unknown.
+All use 10 neighbours and otherwise the defaults of their package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+NEIGHBORS = 10
+
+Fit = Callable[[Any, Any, int], Any]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A classifier of another package, or ours."""
+
+    needs: tuple[str, ...]
+    load: Callable[[dict[str, Any]], Fit]
+
+
+def _gdpa(notes: dict[str, Any]) -> Fit:
+    import time
+
+    import gdpa
+    from gdpa.classifier import GDPAClassifier  # noqa: F401
+
+    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+        start = time.perf_counter()
+        stamps: dict[str, float] = {}
+
+        def listen(event: Any) -> None:
+            stamps.setdefault(event["stage"], time.perf_counter() - start)
+
+        model = gdpa.GDPAClassifier(n_neighbors=NEIGHBORS, n_jobs=n_jobs, callback=listen)
+        model.fit(X, codes)
+        total = time.perf_counter() - start
+        notes["graph_s"] = stamps["graph"]
+        notes["tuning_s"] = stamps["tuning"] - stamps["graph"]
+        notes["solve_s"] = total - stamps["tuning"]
+        notes["model"] = model
+        return model.transduction_
+
+    return fit
+
+
+def _spreading(notes: dict[str, Any]) -> Fit:
+    from sklearn.semi_supervised import LabelSpreading
+
+    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+        model = LabelSpreading(kernel="knn", n_neighbors=NEIGHBORS, n_jobs=n_jobs)
+        return model.fit(X, codes).transduction_
+
+    return fit
+
+
+def _propagation(notes: dict[str, Any]) -> Fit:
+    from sklearn.semi_supervised import LabelPropagation
+
+    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+        model = LabelPropagation(kernel="knn", n_neighbors=NEIGHBORS, n_jobs=n_jobs)
+        return model.fit(X, codes).transduction_
+
+    return fit
+
+
+def _graphlearning(model: str) -> Callable[[dict[str, Any]], Fit]:
+    def load(notes: dict[str, Any]) -> Fit:
+        import graphlearning as gl
+
+        def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+            # Its search (annoy) uses all cores. k counts the point itself.
+            W = gl.weightmatrix.knn(X, NEIGHBORS + 1)
+            labeled = np.flatnonzero(codes >= 0)
+            return getattr(gl.ssl, model)(W).fit_predict(labeled, codes[labeled])
+
+        return fit
+
+    return load
+
+
+def _diffusion(notes: dict[str, Any]) -> Fit:
+    from sklearn.neighbors import kneighbors_graph
+    from sknetwork.classification import DiffusionClassifier
+
+    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+        # It takes a graph only: scikit-learn's neighbours, the most common way to one.
+        A = kneighbors_graph(X, NEIGHBORS, n_jobs=n_jobs)
+        return DiffusionClassifier().fit_predict(A.maximum(A.T).tocsr(), labels=codes)
+
+    return fit
+
+
+def _networkx(notes: dict[str, Any]) -> Fit:
+    import networkx as nx
+    from networkx.algorithms import node_classification
+    from sklearn.neighbors import kneighbors_graph
+
+    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+        A = kneighbors_graph(X, NEIGHBORS, n_jobs=n_jobs)
+        graph = nx.from_scipy_sparse_array(A.maximum(A.T))
+        nx.set_node_attributes(
+            graph, {int(i): int(codes[i]) for i in np.flatnonzero(codes >= 0)}, "label"
+        )
+        return np.asarray(node_classification.harmonic_function(graph))
+
+    return fit
+
+
+PEERS: dict[str, Peer] = {
+    "gdpa": Peer((), _gdpa),
+    "scikit-learn LabelSpreading": Peer((), _spreading),
+    "scikit-learn LabelPropagation": Peer((), _propagation),
+    "graphlearning Laplace": Peer(("graphlearning", "annoy"), _graphlearning("laplace")),
+    "graphlearning Poisson": Peer(("graphlearning", "annoy"), _graphlearning("poisson")),
+    "scikit-network diffusion": Peer(("sknetwork",), _diffusion),
+    "networkx harmonic": Peer(("networkx",), _networkx),
+}

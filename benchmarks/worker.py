@@ -1,0 +1,66 @@
+"""One measurement in a process of its own, so that its peak memory is its own.
+
+    python -m benchmarks.worker '{"function": "benchmarks.case_million:fit", "arguments": {...}}'
+
+The last line of the output is JSON: what the function returned, and the peak memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+
+def peak_mb() -> float:
+    """Largest resident memory of this process so far, in MB.
+
+    The kernel's own figure (VmHWM) where there is one: ``ru_maxrss`` of a child may still be that
+    of the process that started it.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1e3 * 1.024
+    except OSError:
+        pass
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / 1e6 if sys.platform == "darwin" else most * 1.024 / 1e3
+
+
+def resident_mb() -> float:
+    """Resident memory of this process now, in MB."""
+    import psutil
+
+    return float(psutil.Process().memory_info().rss) / 1e6
+
+
+def forget_peak() -> None:
+    """Let the peak start again from the present memory (Linux; elsewhere it goes on)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def main() -> None:
+    """Run what the first argument describes and print the result."""
+    task = json.loads(sys.argv[1])
+    module, name = task["function"].split(":")
+    function = getattr(importlib.import_module(module), name)
+    warnings.simplefilter("ignore")
+    cpu = time.process_time()
+    result = function(**task["arguments"])
+    if isinstance(result, list):
+        result = {"rows": result}
+    result.setdefault("peak_mb", peak_mb())
+    result.setdefault("process_cpu_s", time.process_time() - cpu)
+    print("\n" + json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()
