@@ -47,6 +47,19 @@ def _text(x: float, y: float, words: str, anchor: str = "middle", style: str = "
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{mark}>{escape(words)}</text>'
 
 
+def _ticks(low: float, high: float, most: int = 6, whole: bool = False) -> list[float]:
+    """Round values between two limits."""
+    span = high - low
+    if span <= 0:
+        return [low]
+    step = 10.0 ** np.floor(np.log10(span / most))
+    step *= next(m for m in (1, 2, 2.5, 5, 10, 20) if span / (m * step) <= most)
+    if whole:
+        step = max(1.0, np.ceil(step))
+    first = np.ceil(low / step - 1e-9)
+    return [float(step * k) for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
+
+
 def histogram(
     name: str,
     values: FloatArray,
@@ -92,12 +105,13 @@ def histogram(
         'patternTransform="rotate(45)"><rect width="6" height="6" class="k1"/>'
         '<rect width="2" height="6" class="paper"/></pattern></defs>'
     ]
-    for share in (0.0, 0.5, 1.0):
-        y = base - share * (base - top)
+    for tick in _ticks(0.0, peak, 4, whole=True):
+        y = base - tick / peak * (base - top)
         parts.append(f'<path class="grid" d="M{left} {y:.1f}H{width - right}"/>')
-        parts.append(_text(left - 6, y + 4, number(round(share * peak, 1)), "end"))
+        parts.append(_text(left - 6, y + 4, number(tick), "end"))
     for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
-        tall = (base - top) * int(count) / peak
+        # A bar of one row beside one of thousands must still be seen.
+        tall = max((base - top) * int(count) / peak, 2.0) if count else 0.0
         hatched = marked_below is not None and (low + high) / 2 < marked_below
         fill = f'fill="url(#{name}-h)"' if hatched else 'class="k0"'
         x = place(float(low))
@@ -106,10 +120,8 @@ def histogram(
             f'width="{max(place(float(high)) - x - 1.2, 0.8):.1f}" height="{tall:.1f}"/>'
         )
     parts.append(f'<path class="axis" d="M{left} {base}H{width - right}"/>')
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        value = float(edges[0]) + share * span
-        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
-        parts.append(_text(place(value), base + 17, f"{value:.3g}", anchor))
+    for tick in _ticks(float(edges[0]), float(edges[-1])):
+        parts.append(_text(place(tick), base + 17, f"{tick:.4g}"))
     parts.append(_text((left + width - right) / 2, base + 38, axis))
     if marked_below is not None and edges[0] < marked_below < edges[-1]:
         x = place(marked_below)

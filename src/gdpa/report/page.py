@@ -94,7 +94,7 @@ def _result(data: ReportData) -> str:
         )
     ]
     html = table(
-        ["class", "labels given", "rows predicted", "share"],
+        ["class", "given", "predicted", "share"],
         rows,
         caption="Labels and predictions per class",
         numeric=(1, 2, 3),
@@ -122,7 +122,9 @@ def _result(data: ReportData) -> str:
             f" {number(data.n_unreached)} rows have no path to a label; they get the prior class "
             "and are unsure, too."
         )
-    return html + f"<figure>{chart}<figcaption>{escape(words, 600)}</figcaption></figure>"
+    return (
+        html + f"<figure>{chart}<figcaption>Confidence. {escape(words, 600)}</figcaption></figure>"
+    )
 
 
 def _questions(data: ReportData) -> str:
@@ -160,12 +162,12 @@ def _check(data: ReportData) -> str:
     counts = confusion(checked, len(data.classes))
     right = int(np.trace(counts))
     total = int(counts.sum())
-    half = 1.96 * np.sqrt(max(right / total * (1 - right / total), 0.25 / total) / total)
+    low, high = _interval(right, total)
     words = (
         f"Each label was predicted without its own help ({checked.source}): {number(right)} of "
-        f"{number(total)} came out right, {percent(right / total)} (give or take "
-        f"{percent(half)}). The settings were chosen on the same labels, so this is a little "
-        "optimistic."
+        f"{number(total)} came out right, {percent(right / total)} (95 % interval: "
+        f"{percent(low)} to {percent(high)}). The settings were chosen on the same labels, so this "
+        "is a little optimistic."
     )
     shown = np.argsort(-counts.sum(axis=1), kind="stable")[:12]
     shown.sort()
@@ -183,6 +185,14 @@ def _check(data: ReportData) -> str:
         f'<table class="confusion"><caption>{escape(caption)}</caption><thead><tr><td></td>{head}'
         f"</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _interval(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval of a share."""
+    share, room = right / total, z * z / total
+    middle = (share + room / 2) / (1 + room)
+    half = z * np.sqrt(share * (1 - share) / total + room / (4 * total)) / (1 + room)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _shaded(count: int, peak: int, diagonal: bool) -> str:
@@ -247,7 +257,8 @@ def _graph(data: ReportData) -> str:
         f"labels.{legend(names, range(len(names)))}</figcaption></figure>"
         f"<figure>{second}<figcaption>By uncertainty."
         f"{legend(scale, range(LEVELS), levels=True)}</figcaption></figure></div>"
-        + f"<figure>{_degrees(data)}</figure>"
+        f"<figure>{_degrees(data)}<figcaption>Neighbours per node.</figcaption>"
+        "</figure>"
     )
 
 
