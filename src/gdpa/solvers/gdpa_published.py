@@ -90,16 +90,20 @@ def published(problem: GraphProblem, run: Run) -> Outcome:
 def _first_eigenvector(problem: GraphProblem, dual: DualVariables) -> FloatArray:
     """First eigenvector of H, signed by the first label, each entry to high relative accuracy."""
     H = build_H(problem, dual)
-    result = first_eigenvector(H, tol=1e-14)
-    v = result.vector.copy()
     u = problem.unlabeled
     rest = np.append(problem.labeled, problem.n_nodes)
     rows = H[u]
-    K = (rows[:, u] - sp.diags_array(np.full(u.size, result.value))).tocsr()
+    # Labelled nodes and apex are coupled to the others by 1e-15 only: their block alone decides.
+    block = first_eigenvector(H[rest][:, rest], tol=1e-14, dense_below=rest.size + 1)
+    K = (rows[:, u] - sp.diags_array(np.full(u.size, block.value))).tocsr()
+    v = np.zeros(problem.n_nodes + 1)
     if K.diagonal().min() > 0:
+        v[rest] = block.vector
         # Only their own rows see these entries; the scale takes the solve out of the denormals.
         drive = -(rows[:, rest] @ v[rest]) / LAPLACIAN_SCALE
         v[u] = LAPLACIAN_SCALE * np.asarray(solve_spd(K, drive, tol=1e-10).x).ravel()
+    else:
+        v = first_eigenvector(H, tol=1e-14).vector
     first = problem.labeled[:1]
     sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
     scores = np.where(sign >= 0, v[:-1], -v[:-1])
