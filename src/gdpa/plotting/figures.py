@@ -219,16 +219,18 @@ def _cod_rna(figure: Any, data: Mapping[str, Any]) -> bool:
         axis.set_yscale("log")
         axis.set_title(titles[graph])
         axis.set_xlabel("number of samples N")
-        _slopes(axis)
     axes[0].set_ylabel("processor time (ms)")
+    bottom, top = axes[0].get_ylim()
+    for axis in axes:
+        _slopes(axis, bottom / 3.0)
+    axes[0].set_ylim(bottom / 3.0, top)
     _legend_below(figure, axes, 4)
     return True
 
 
-def _slopes(axis: Any) -> None:
+def _slopes(axis: Any, bottom: float) -> None:
     """Two guides in the empty lower right corner: linear and cubic growth."""
-    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
-    bottom /= 3.0
+    left, right = axis.get_xlim()
     for power, name, end in ((1, "N", right / 1.2), (3, "N³", right / 8.0)):
         start = end / (5.0 if power == 1 else 2.0)
         low = bottom * 1.5
@@ -239,7 +241,6 @@ def _slopes(axis: Any) -> None:
             xytext=(-2, 0), textcoords="offset points",
         )  # fmt: skip
     axis.set_xlim(left, right)
-    axis.set_ylim(bottom, top)
 
 
 def _bound(figure: Any, data: Mapping[str, Any]) -> bool:
