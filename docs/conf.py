@@ -58,6 +58,8 @@ suppress_warnings = ["config.cache"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "gdpa"
+toc_object_entries_show_parents = "hide"
+
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
@@ -67,7 +69,7 @@ html_context = {"default_mode": "auto"}  # without it the theme reports an error
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
@@ -77,7 +79,9 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "installation": [], "theory": [], "changelog": []}
+# Pages without a section of their own need no navigation beside them.
+_single = ("index", "start", "guide", "theory", "installation", "adding-a-solver", "changelog")
+html_sidebars = {page: [] for page in (*_single, "REPRODUCTION", "performance")}
 
 # Pages written by a command (`gdpa reproduce`, the benchmarks): listed where they exist.
 written_pages = ("REPRODUCTION", "performance")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import runpy
 import socket
 import warnings
@@ -56,6 +57,16 @@ def test_example_begins_with_a_title_and_text(path):
     assert len(line) >= len(title)
     assert empty == ""
     assert first
+
+
+@pytest.mark.parametrize("page", ["index", "start", "installation"])
+def test_python_of_the_first_pages_runs(page):
+    text = (FOLDER.parent / "docs" / f"{page}.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:  # in order, as a reader would
+        exec(compile(block, f"{page}.md", "exec"), names)
 
 
 def test_picture_of_the_readme_is_small_and_made_by_its_command(tmp_path):
