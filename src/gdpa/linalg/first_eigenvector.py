@@ -20,8 +20,8 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
-from .operand import Operand, positive_int, positive_number, threads
 from .lobpcg import Correction, Pair, lobpcg, measured
+from .operand import Operand, positive_int, positive_number, threads
 
 __all__ = ["EigenResult", "first_eigenvector"]
 
@@ -133,10 +133,12 @@ def first_eigenvector(
         _, V = linalg.eigh(operand.toarray(), subset_by_index=[0, 0])
         best = measured(operand, V[:, 0], "dense")
     else:
-        best = None if start is None else measured(operand, start, "start")
-        if best is None or best.residual > threshold:
-            M = Correction(preconditioner, operand, warm=best is not None)
-            first = M.guess(random_state) if best is None else best.vector
+        best = Pair(np.inf, np.empty(0), np.inf, "start")
+        if start is not None:
+            best = measured(operand, start, "start")
+        if best.residual > threshold:
+            M = Correction(preconditioner, operand, warm=start is not None)
+            first = M.guess(random_state) if start is None else best.vector
             best, iterations, note = lobpcg(
                 operand, first, M, threshold, max_iter, block_size, random_state, callback
             )

@@ -1,4 +1,4 @@
-"""The iteration behind the first eigenvector: LOBPCG with a preconditioner that improves on the way.
+"""The iteration behind the first eigenvector: LOBPCG with a preconditioner that improves.
 
 The basis is [X, W, P]: current vectors, preconditioned residuals, last steps. ``A X`` and ``A P``
 follow the same linear combinations, so an iteration costs one product per column. Vectors are rows
@@ -82,6 +82,7 @@ class Correction:
                 self._build(None)
 
     def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply the present preconditioner."""
         return R if self.current is None else self.current(R)
 
     def guess(self, random_state: int) -> NDArray[np.float64]:

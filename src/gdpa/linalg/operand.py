@@ -8,7 +8,9 @@ in the same order, so the result is the same to the last bit).
 
 from __future__ import annotations
 
+import copy
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral, Real
@@ -19,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-__all__ = ["Operand", "positive_int", "positive_number", "row_sums", "threads"]
+__all__ = ["Operand", "positive_int", "positive_number", "row_sums", "single_is_safe", "threads"]
 
 # Below this many stored entries starting threads costs more than it saves.
 THREAD_NNZ = 1_000_000
@@ -27,6 +29,8 @@ THREAD_NNZ = 1_000_000
 FEW_COLUMNS = 3
 # Entries outside are brought to about 1 first, so that no square overflows or vanishes.
 SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
+# Entries below, and scales between this and its inverse, are safe to multiply in single precision.
+SINGLE_HIGH = 1e9
 
 
 def positive_number(value: Any, name: str) -> float:
@@ -70,14 +74,12 @@ class Operand:
     ----------
     exponent : int
         The operand stands for ``A * 2**-exponent``. Zero unless the entries are extreme.
-    matvecs : int
-        Products with one vector made so far.
     """
 
     def __init__(
         self, A: Any, *, diagonal: Any = None, n_jobs: int = 1, rescale: bool = True
     ) -> None:
-        self.matvecs = 0
+        self._counter = [0]
         self.exponent = 0
         self.matrix: Any
         if isinstance(A, LinearOperator):
@@ -98,6 +100,11 @@ class Operand:
         self.n_jobs = n_jobs if self.nnz >= THREAD_NNZ else 1
         self._blocks: list[sp.csr_array] = []
         self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def matvecs(self) -> int:
+        """Products with one vector made so far."""
+        return self._counter[0]
 
     @property
     def kind(self) -> str:
@@ -163,24 +170,46 @@ class Operand:
         """Diagonal, or None for an operator that came without."""
         return self._diagonal
 
-    def dot(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def dot(self, X: NDArray[Any]) -> NDArray[Any]:
         """``A X`` for one vector or a block of columns, counted per column."""
         columns = 1 if X.ndim == 1 else X.shape[1]
-        self.matvecs += columns
+        self._counter[0] += columns
         if X.ndim == 1 or columns > FEW_COLUMNS or self.kind != "sparse":
             return self._product(X)
-        out = np.empty(X.shape, order="F")
+        out = np.empty(X.shape, dtype=X.dtype, order="F")
         for j in range(columns):
             out[:, j] = self._product(X[:, j])
         return out
 
-    def _product(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _product(self, X: NDArray[Any]) -> NDArray[Any]:
         if self.n_jobs == 1 or self.kind != "sparse":
-            return np.asarray(self.matrix @ X, dtype=np.float64)
+            out = np.asarray(self.matrix @ X)
+            return out if out.dtype == X.dtype else out.astype(np.float64)
         if self._pool is None:
             self._blocks = _row_blocks(self.matrix, self.n_jobs)
             self._pool = ThreadPoolExecutor(self.n_jobs)  # its threads end with this object
         return np.concatenate(list(self._pool.map(lambda block: block @ X, self._blocks)))
+
+    def single(self) -> Operand:
+        """The same sparse matrix in single precision, counting on this one's counter."""
+        other = copy.copy(self)
+        A = self.matrix
+        other.matrix = sp.csr_array((A.data.astype(np.float32), A.indices, A.indptr), shape=A.shape)
+        other._blocks, other._pool = [], None
+        return other
+
+    def single_product(self) -> Callable[[NDArray[np.float32]], NDArray[np.float32]] | None:
+        """Product of an operator that has one in single precision, its method `single`."""
+        make = getattr(self.matrix, "single", None)
+        product = None if make is None else make()
+        if product is None:
+            return None
+
+        def dot(x: NDArray[np.float32]) -> NDArray[np.float32]:
+            self._counter[0] += 1
+            return np.asarray(product(x))
+
+        return dot
 
     def norm(self) -> float:
         """Upper bound of the spectral norm: the largest absolute row sum.
@@ -210,6 +239,17 @@ class Operand:
         if self.kind == "sparse":
             return np.asarray(self.matrix.toarray(), dtype=np.float64)
         return np.asarray(self.dot(np.eye(self.n)), dtype=np.float64)
+
+
+def single_is_safe(operand: Operand, scale: NDArray[np.float64] | None) -> bool:
+    """Whether ``diag(scale) A diag(scale)`` is far from the limits of single precision."""
+    if not operand.largest < SINGLE_HIGH:
+        return False
+    if scale is None:
+        return True
+    high = float(scale.max())
+    low = float(scale.min(initial=high, where=scale > 0))
+    return 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
 
 
 def row_sums(A: sp.csr_array) -> NDArray[np.float64]:

@@ -144,7 +144,8 @@ def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditio
     Returns
     -------
     callable or None
-        Approximate inverse of the matrix with unit diagonal; None if there is none of this kind.
+        Approximate inverse of the matrix with unit diagonal, in the precision of its argument; None
+        if there is none of this kind.
     """
     count = coarse_count(A)
     coarse = CoarseSpace(A, patches(A, count), count)
@@ -154,12 +155,16 @@ def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditio
     Z = coarse.Z
     if scale is not None:
         Z.data = np.divide(Z.data, scale, out=np.zeros_like(scale), where=scale > 0)
-    Zt = Z.T
+    parts: dict[Any, tuple[Any, Any, Any]] = {}
 
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = Z @ (inverse @ (Zt @ R))
+    def apply(R: NDArray[Any]) -> NDArray[Any]:
+        if R.dtype not in parts:
+            factor = Z.astype(R.dtype)
+            parts[R.dtype] = (factor, factor.T, inverse.astype(R.dtype))
+        back, forth, small = parts[R.dtype]
+        out = np.asarray(back @ (small @ (forth @ R)))
         out += R
-        return np.asarray(out)
+        return out
 
     return apply
 

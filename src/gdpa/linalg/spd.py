@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import ConvergenceWarning
-from .operand import FEW_COLUMNS, Operand, positive_int, positive_number, threads
+from .cg import Stop, conjugate_gradients, laid_out
+from .operand import (
+    SAFE_HIGH,
+    SAFE_LOW,
+    Operand,
+    positive_int,
+    positive_number,
+    single_is_safe,
+    threads,
+)
 from .preconditioners import Preconditioner, make_preconditioner, two_level
 
 __all__ = ["SPDResult", "solve_spd"]
@@ -137,9 +146,11 @@ def solve_spd(
         y, method = _dense(system)
         iterations, why, R = 0, "factorised", None
     else:
-        M = _scaled_preconditioner(preconditioner, operand, system, tol)
-        rule = _Stop(tol, limit, stable_after, stable_tol, callback)
-        y, R, iterations, why = _conjugate_gradients(system, system.scaled(start), M, rule)
+        M, own = _scaled_preconditioner(preconditioner, operand, system, tol)
+        rule = Stop(tol, limit, stable_after, stable_tol, callback)
+        y, R, iterations, why = conjugate_gradients(
+            system, system.scaled(start), M, rule, any_precision=own
+        )
         method = "cg"
     y, residual = system.checked(y, R)
     converged = residual <= tol or why == "labels stable"
@@ -180,13 +191,19 @@ class _Scaled:
         self.operand = operand
         self.inconsistent = rhs[self.dead].any(axis=0)
         b, self.exponent = self._normalised(rhs)
-        self.b = _laid_out(b)
+        self.b = laid_out(b)
         self.b_norm = np.linalg.norm(self.b, axis=0)
 
     def _normalised(
         self, rhs: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """``S rhs`` as columns of ordinary size and their powers of two."""
+        if self._is_moderate(rhs):
+            b = rhs * (1.0 if self.s is None else self.s[:, None])
+            size = np.maximum(b.max(axis=0, initial=0.0), -b.min(axis=0, initial=0.0))
+            common = np.frexp(size)[1].astype(np.int64)
+            b *= np.ldexp(1.0, -common)
+            return b, common
         mantissa, power = np.frexp(rhs)
         if self.s is not None:
             # Mantissas and exponents apart: s times the right-hand side may leave the range of
@@ -200,12 +217,41 @@ class _Scaled:
         exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
         return np.ldexp(mantissa, np.maximum(power - exponent, -1100)), exponent
 
+    def _is_moderate(self, rhs: NDArray[np.float64]) -> bool:
+        """Whether no product of scale and right-hand side comes near the limits of floats."""
+        high, low = float(rhs.max(initial=0.0)), float(rhs.min(initial=0.0))
+        if max(high, -low) > SAFE_HIGH:
+            return False
+        if self.s is not None and float(self.s.max()) > SAFE_HIGH:
+            return False
+        columns = np.maximum(rhs.max(axis=0, initial=0.0), -rhs.min(axis=0, initial=0.0))
+        least = 1.0 if self.s is None else float(self.s[~self.dead].min(initial=1.0))
+        return bool(((columns > SAFE_LOW) | (columns == 0)).all()) and least > SAFE_LOW
+
     def dot(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """``S A S Y``."""
         out = self.operand.dot(self.times_s(Y))
         if self.s is not None:
             out *= self.s[:, None]
         return out
+
+    def single(self) -> Callable[[NDArray[np.float32]], NDArray[np.float32]] | None:
+        """``S A S y`` in single precision, where the entries are far from its limits."""
+        operand = self.operand
+        if operand.kind == "operator":
+            return operand.single_product() if self.s is None else None
+        if operand.kind != "sparse" or not single_is_safe(operand, self.s):
+            return None
+        if self.s is None:
+            return operand.single().dot
+        s, short = self.s.astype(np.float32), operand.single()
+
+        def dot(y: NDArray[np.float32]) -> NDArray[np.float32]:
+            out = short.dot(s * y)
+            out *= s
+            return out
+
+        return dot
 
     def times_s(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """``S Y``, or `Y` itself where S is the identity."""
@@ -249,23 +295,24 @@ class _Scaled:
 
 def _scaled_preconditioner(
     spec: Any, operand: Operand, system: _Scaled, tol: float
-) -> Preconditioner | None:
-    """Approximate inverse in the scaled variables; None for Jacobi, which the scaling is."""
+) -> tuple[Preconditioner | None, bool]:
+    """Approximate inverse in the scaled variables, and whether it takes any precision.
+
+    None for Jacobi, which the scaling is.
+    """
     if isinstance(spec, str) and spec == "auto":
         spec = "two-level" if _is_slow(operand, system, tol) else "jacobi"
     if spec is None or (isinstance(spec, str) and spec == "jacobi"):
-        return None
+        return None, True
     if isinstance(spec, str) and spec == "two-level":
         if operand.kind == "operator":
             raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
         with np.errstate(over="ignore", invalid="ignore"):
-            return two_level(sp.csr_array(operand.matrix), system.s)
+            return two_level(sp.csr_array(operand.matrix), system.s), True
     with np.errstate(over="ignore", invalid="ignore"):
         M = make_preconditioner(spec, operand)
-    if M is None:
-        return None
-    if system.s is None:
-        return M
+    if M is None or system.s is None:
+        return M, False
     with np.errstate(divide="ignore"):
         inverse = np.where(system.dead, 0.0, 1.0 / system.s)[:, None]
 
@@ -274,7 +321,7 @@ def _scaled_preconditioner(
         out *= inverse
         return out
 
-    return apply
+    return apply, False
 
 
 def _is_slow(operand: Operand, system: _Scaled, tol: float) -> bool:
@@ -318,125 +365,3 @@ def _dense(system: _Scaled) -> tuple[NDArray[np.float64], str]:
     keep = values > n * np.finfo(float).eps * max(abs(values[0]), values[-1])
     V = vectors[:, keep]
     return V @ ((V.T @ system.b) / values[keep][:, None]), "dense-eigh"
-
-
-@dataclass(frozen=True)
-class _Stop:
-    tol: float
-    limit: int
-    stable_after: int | None
-    stable_tol: float
-    callback: Callable[[Mapping[str, Any]], Any] | None
-
-
-def _labels(Y: NDArray[np.float64], exponent: NDArray[np.int64]) -> NDArray[Any]:
-    if Y.shape[1] == 1:
-        return Y[:, 0] > 0
-    shift = np.clip(exponent - exponent.max(), -1000, 0)
-    return np.asarray(np.argmax(np.ldexp(Y, shift), axis=1))
-
-
-def _laid_out(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`X` in the order of memory that is fastest for its number of columns.
-
-    Few columns: column by column. Row by row, every scaling of columns would be loops of that few
-    steps, which cost as much as the product with the matrix.
-    """
-    return np.asarray(X, order="F" if X.shape[1] <= FEW_COLUMNS else "C")
-
-
-def _column_dot(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Not by BLAS: its threads take longer to wake than this takes, and their number would show in
-    # the last digits.
-    return np.asarray(np.einsum("ij,ij->j", X, Y))
-
-
-def _conjugate_gradients(
-    system: _Scaled, start: NDArray[np.float64] | None, M: Preconditioner | None, rule: _Stop
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int, str]:
-    """Column-wise conjugate gradients, restarted where the true residual was left behind."""
-    Y = np.zeros_like(system.b) if start is None else _laid_out(start.copy())
-    R = system.b.copy(order="K")
-    if start is not None:
-        with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
-            R -= system.dot(Y)
-            worse = ~(np.linalg.norm(R, axis=0) <= system.b_norm)
-        Y[:, worse] = 0.0
-        R[:, worse] = system.b[:, worse]
-    iterations = 0
-    previous = np.full(Y.shape[1], np.inf)
-    while True:
-        norms = np.linalg.norm(R, axis=0)
-        open_columns = np.flatnonzero(norms > rule.tol * system.b_norm)
-        if open_columns.size == 0:
-            return Y, R, iterations, "residual reached"
-        if (norms[open_columns] > 0.5 * previous[open_columns]).all():
-            return Y, R, iterations, "stagnated"
-        previous = norms
-        iterations, why = _cg_round(system, Y, R, open_columns, M, rule, iterations)
-        if why != "residual reached":
-            return Y, None, iterations, why
-        R = system.b - system.dot(Y)
-
-
-def _cg_round(
-    system: _Scaled,
-    Y: NDArray[np.float64],
-    R_all: NDArray[np.float64],
-    active: NDArray[np.intp],
-    M: Preconditioner | None,
-    rule: _Stop,
-    iterations: int,
-) -> tuple[int, str]:
-    """Iterate on the `active` columns of `Y` in place until their recursive residual is small."""
-    R = _laid_out(R_all[:, active].copy())
-    target = 0.9 * rule.tol * system.b_norm[active]
-    P = R if M is None else _laid_out(M(R))
-    P = P.copy(order="K")
-    rho = _column_dot(R, P)
-    step = np.empty_like(P)  # big temporaries cost as much as the arithmetic
-    labels, stable, broke = None, 0, False
-    while active.size:
-        if iterations >= rule.limit:
-            return iterations, "max_iter reached"
-        Q = system.dot(P)
-        iterations += 1
-        curvature = _column_dot(P, Q)
-        good = (curvature > 0) & (rho > 0) & np.isfinite(curvature)
-        alpha = np.divide(rho, curvature, out=np.zeros_like(rho), where=good)
-        broke = broke or not good.all()
-        np.multiply(P, alpha, out=step)
-        if active.size == Y.shape[1]:
-            Y += step
-        else:
-            Y[:, active] += step
-        Q *= alpha
-        R -= Q
-        norms = np.sqrt(_column_dot(R, R))
-        worst = float((norms / system.b_norm[active]).max())
-        if rule.callback is not None:
-            report = {"iteration": iterations, "residual": worst}
-            if rule.callback(report) is True:
-                return iterations, "stopped by the callback"
-        if rule.stable_after is not None:
-            now = _labels(Y, system.exponent)
-            same = labels is not None and bool((now == labels).all())
-            stable, labels = (stable + 1 if same else 0), now
-            if stable >= rule.stable_after and worst <= rule.stable_tol:
-                return iterations, "labels stable"
-        stay = (norms > target) & good
-        if not stay.any():
-            break
-        if not stay.all():
-            active, target = active[stay], target[stay]
-            R, P, rho = _laid_out(R[:, stay]), _laid_out(P[:, stay]), rho[stay]
-            step = np.empty_like(P)
-        Z = R if M is None else _laid_out(M(R))
-        new = _column_dot(R, Z)
-        P *= new / rho
-        P += Z
-        rho = new
-    return (
-        iterations,
-        "matrix is singular or not positive definite" if broke else "residual reached",
-    )
