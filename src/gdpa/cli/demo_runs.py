@@ -73,7 +73,7 @@ def compare() -> Iterator[DemoRow]:
 
     X, y, _ = breast_cancer()
     codes = np.unique(y, return_inverse=True)[1]
-    yield from _compare("breast cancer", X, codes, draws=20, stated=True)
+    yield from _compare("breast cancer", X, codes, draws=10, stated=True)
     digits = load_digits()
     yield from _compare("digits", digits.data, digits.target, draws=1, stated=False)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -102,6 +105,7 @@ def fit(
                 output.note(note)
             from ..classifier import GDPAClassifier
 
+            output.one_thread_each()
             stages.start("graph", f"{X.shape[0]} rows, {X.shape[1]} features")
             classifier = GDPAClassifier(
                 unlabeled=None,
@@ -126,14 +130,19 @@ def fit(
                 from ..report import gather, render
 
                 stages.start("report")
-                asked = {"data": data, "target": target, "rescale": rescale, "method": method}
                 page = render(
                     gather(
-                        fitted.model,
+                        classifier,
                         X,
-                        asked=asked,
+                        title=f"gdpa: {target} of {Path(table.source).name}",
+                        asked={
+                            "data": table.source,
+                            "target": target,
+                            "unlabelled": _mark(unlabeled),
+                        },
+                        command=_command(data, target, unlabeled, left_out, id_column, classifier),
                         notes=output.result["notes"],
-                        table=table,
+                        table=table.without([id_column] if id_column else []),
                         target=target,
                         sure=sure,
                         ids=ids,
@@ -142,6 +151,31 @@ def fit(
                 files.text("--report", page)
         output.result["seconds"] = stages.seconds
         _tell(output, output.result, [p for p in (out, model, report) if p not in (None, "-")])
+
+
+def _mark(unlabeled: str | None) -> str:
+    return "empty cells" + (f" and {unlabeled!r}" if unlabeled is not None else "")
+
+
+def _command(
+    data: str,
+    target: str,
+    unlabeled: str | None,
+    left_out: list[str],
+    id_column: str | None,
+    model: Any,
+) -> str:
+    """Command that makes the same predictions again."""
+    words = ["gdpa", "fit", data, "--target", target]
+    words += ["--unlabeled", unlabeled] if unlabeled is not None else []
+    words += ["--id", id_column] if id_column else []
+    for name in left_out:
+        words += ["--drop", name] if name not in (target, id_column) else []
+    words += ["--rescale", model.rescale or "none", "--method", model.method]
+    words += ["--neighbors", str(model.n_neighbors)] if model.n_neighbors != "auto" else []
+    words += ["--class-prior"] if model.class_prior else []
+    words += ["--seed", str(model.random_state), "--out", "predictions.csv"]
+    return shlex.join(words)
 
 
 def _read(
@@ -222,8 +256,6 @@ def _write(
     *,
     other: bool,
 ) -> None:
-    import sys
-
     labels, top, unsure, known = rows
     ids = fitted.about["ids"]
     names = list(range(1, labels.size + 1)) if ids is None else ids

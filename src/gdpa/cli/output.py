@@ -121,6 +121,16 @@ class Output:
             padded = "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True))
             self.write(padded.rstrip() + "\n")
 
+    def one_thread_each(self) -> None:
+        """Keep BLAS to one thread until the end of the command.
+
+        Its matrices are small here; on a busy machine, threads that wait for each other cost many
+        times the work itself.
+        """
+        from threadpoolctl import threadpool_limits
+
+        self._context.enter_context(threadpool_limits(limits=1, user_api="blas"))
+
     # -- context --------------------------------------------------------------------------------
 
     def __enter__(self) -> Output:
