@@ -32,23 +32,22 @@ def demo(
 
     No download; takes less than a minute on two cores.
     """
-    with Output("demo", json=json, quiet=quiet) as output, OutputFiles() as files:
-        if out == "-":
-            raise ValueError("--out needs a file name for the report")
-        files.claim("--out", out)
-        with Stages(output, 3) as stages:
-            stages.start("compare", "breast cancer and digits, 5 labels per class")
-            from . import demo_runs
+    with Output("demo", json=json, quiet=quiet) as output:
+        from . import demo_runs
 
+        rows = []
+        with OutputFiles() as files, Stages(output, 3) as stages:
+            if out == "-":
+                raise ValueError("--out needs a file name for the report")
+            files.claim("--out", out)
             output.one_thread_each()
-            rows = []
+            stages.start("compare")
             for row in demo_runs.compare():
                 rows.append(row)
                 stages.detail(f"{row.data}: {row.method}")
-            stages.detail("breast cancer and digits, 5 labels per class")
             stages.start("discs")
             pair = demo_runs.disc_pair()
-            stages.start("report")
+            stages.start("report", out)
             files.text("--out", _report(rows, pair))
         output.result = {
             "table": [asdict(row) for row in rows],

@@ -30,11 +30,11 @@ font-size:.9rem}
 dl{margin:0 0 1rem}dl div{display:flex;flex-wrap:wrap;gap:0 .8rem;padding:.25rem 0;
 border-bottom:1px solid var(--line)}dt{color:var(--soft);flex:1 1 9rem}dd{margin:0;flex:2 1 10rem}
 .scroll{overflow-x:auto;max-width:100%}
-table{border-collapse:collapse;font-size:.92rem;min-width:min(100%,20rem);overflow-wrap:normal}
+table{border-collapse:collapse;font-size:.92rem;min-width:min(100%,20rem)}
 caption{text-align:left;color:var(--soft);padding:.3rem 0;font-size:.88rem}
 th,td{padding:.3rem .7rem .3rem 0;text-align:left;border-bottom:1px solid var(--line);
 vertical-align:top;max-width:22rem}
-td{overflow-wrap:anywhere;min-width:2.8rem}td.n{white-space:nowrap}
+td,th{overflow-wrap:break-word}td.n{white-space:nowrap}
 thead th{color:var(--soft);font-weight:600;vertical-align:bottom}tbody th{font-weight:600}
 .n{text-align:right;font-variant-numeric:tabular-nums}
 .confusion td.n{padding:.3rem .6rem;border:1px solid var(--line)}.confusion th{padding-right:.7rem}
