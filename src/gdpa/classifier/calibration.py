@@ -91,15 +91,16 @@ def fit_sharpness(left_out: FloatArray | None, codes: NDArray[np.int32]) -> floa
     shares = to_shares(left_out, np.full(k, 1.0 / k))
     logs = np.log(np.maximum(shares, SMALLEST_SHARE))
     own = logs[np.arange(codes.size), codes]
-    # One pseudo-label that is wrong: with every label right the sharpness would grow for ever.
-    penalty = 1.0 / codes.size
+    # As if ten labels spoke for the plain shares: a few labels that all happen to be right must
+    # not make every probability 0 or 1.
+    penalty = 10.0 / codes.size
 
     def loss(log_beta: float) -> float:
         beta = np.exp(log_beta)
         scaled = beta * logs
         top = scaled.max(axis=1)
         total = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
-        return float((total - beta * own).mean() + penalty * beta)
+        return float((total - beta * own).mean() + penalty * log_beta**2)
 
     limit = float(np.log(MOST_SHARPNESS))
     found = minimize_scalar(loss, bounds=(-limit, limit), method="bounded")

@@ -42,7 +42,7 @@ EVIDENCE_SHARES = (0.0, 0.1, 0.3, 0.6, 1.0)
 # Models judged on labels that they have not seen were fitted on fewer labels than those that are
 # used in the end: the left-out loss undervalues evidence. Leaving it therefore has a price, per
 # factor of ten in s below the largest and for the share of s that is not evidence.
-EVIDENCE_PRICE = 0.03
+EVIDENCE_PRICE = 0.05
 LARGE_SELF_LOOPS = (0.01, 0.1, 1.0)
 LARGE_EVIDENCE_TOTALS = (0.1, 3.0, 30.0)
 

@@ -1,0 +1,143 @@
+"""Calibration, class priors, and which samples to ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import log_loss
+
+from gdpa import GDPAClassifier
+from gdpa.classifier.calibration import fit_sharpness, sharpen, to_shares
+from gdpa.classifier.priors import match_masses
+from gdpa.classifier.query import uncertainty
+
+positive = arrays(np.float64, (8, 3), elements=st.floats(0, 1))
+
+
+@given(positive)
+def test_shares_are_a_distribution(scores):
+    prior = np.array([0.5, 0.3, 0.2])
+    q = to_shares(scores, prior)
+    np.testing.assert_allclose(q.sum(axis=1), 1)
+    assert (q >= 0).all()
+    for row, share in zip(scores, q, strict=True):
+        if row.max() > 0:
+            assert share[row.argmax()] == share.max()
+        else:
+            np.testing.assert_allclose(share, prior)
+
+
+@given(positive, st.floats(0.1, 20))
+def test_sharpening_keeps_the_order(scores, beta):
+    q = to_shares(scores, np.full(3, 1 / 3))
+    p = sharpen(q, beta)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (p > 0).all()
+    for i in range(8):
+        assert p[i, q[i].argmax()] == p[i].max()
+    np.testing.assert_allclose(sharpen(np.full((1, 3), 1 / 3), beta), 1 / 3)
+
+
+def test_sharpness_minimises_the_log_loss():
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet([2.0, 2.0, 2.0], 4000)
+    p = sharpen(q, 3.0)
+    codes = np.array([rng.choice(3, p=row) for row in p], dtype=np.int32)
+    assert fit_sharpness(q, codes) == pytest.approx(3.0, rel=0.1)
+    assert fit_sharpness(q[:5], codes[:5]) == 1.0
+    assert fit_sharpness(None, codes) == 1.0
+
+
+def test_calibration_on_left_out_labels_improves_the_log_loss_elsewhere():
+    X, truth = load_digits(return_X_y=True)
+    X, truth = X[:500], truth[:500]
+    y = np.where(np.arange(500) % 5 == 0, truth, -1)
+    model = GDPAClassifier(n_neighbors=10).fit(X, y)
+    free = y < 0
+    plain = log_loss(truth[free], model.label_scores_[free])
+    assert log_loss(truth[free], model.predict_proba(X)[free]) < 0.9 * plain
+
+
+@given(arrays(np.float64, (30, 3), elements=st.floats(0.01, 1)))
+def test_masses_match_the_prior(raw):
+    p = raw / raw.sum(axis=1, keepdims=True)
+    prior = np.array([0.6, 0.3, 0.1])
+    offset = match_masses(p, prior)
+    shifted = sharpen(p, 1.0, offset)
+    np.testing.assert_allclose(shifted.mean(axis=0), prior, atol=1e-6)
+    assert offset.mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_class_prior_moves_the_thresholds():
+    X, truth = make_blobs([150, 50], centers=[[0, 0], [2.2, 0]], random_state=0)
+    known = np.concatenate([np.flatnonzero(truth == c)[:15] for c in (0, 1)])
+    y = np.full(200, -1)  # the labels say half and half
+    y[known] = truth[known]
+    free = y < 0
+    model = GDPAClassifier(class_prior=[0.8, 0.2]).fit(X, y)
+    p = model._state.probabilities()[free]
+    np.testing.assert_allclose(p.mean(axis=0), [0.8, 0.2], atol=1e-6)
+    plain = GDPAClassifier().fit(X, y)
+    assert (model.transduction_[free] == 1).sum() < (plain.transduction_[free] == 1).sum()
+    labelled = GDPAClassifier(class_prior="labeled").fit(X, y)
+    shares = np.bincount(y[~free]) / (~free).sum()
+    mass = labelled._state.probabilities()[free].mean(axis=0)
+    np.testing.assert_allclose(mass, shares, atol=1e-6)
+    assert (model.predict(X[free]) == model.transduction_[free]).all()
+
+
+def test_uncertainty_measures():
+    p = np.array([[0.5, 0.5, 0.0], [0.98, 0.01, 0.01], [0.4, 0.3, 0.3]])
+    assert uncertainty(p, "margin").argmax() == 0
+    assert uncertainty(p, "entropy").argmax() == 2
+    np.testing.assert_allclose(uncertainty(p, "margin"), [0.0, -0.97, -0.1])
+
+
+@pytest.mark.parametrize("strategy", ["margin", "entropy", "expected-change"])
+def test_queries_are_unlabelled_uncertain_and_repeat(strategy):
+    X, truth = make_blobs(120, centers=2, cluster_std=2.5, random_state=0)
+    y = np.where(np.arange(120) % 12 == 0, truth, -1)
+    model = GDPAClassifier().fit(X, y)
+    asked = model.query(6, strategy=strategy)
+    assert len(set(asked.tolist())) == 6
+    assert (y[asked] == -1).all()
+    assert (asked == model.query(6, strategy=strategy)).all()
+    lead = np.abs(np.diff(model.predict_proba(X), axis=1)).ravel()
+    assert lead[asked].mean() < lead[y < 0].mean()
+    assert model.query(500, strategy=strategy).size <= (y < 0).sum()
+
+
+@pytest.mark.parametrize("label_weight", [np.inf, 1.0])
+def test_expected_change_is_what_labelling_would_change(label_weight):
+    from gdpa.classifier.query import _expected_change
+
+    X, truth = make_blobs(60, centers=2, cluster_std=2.5, random_state=1)
+    y = np.where(np.arange(60) % 10 == 0, truth, -1)
+    options = {"n_neighbors": 6, "self_loop": 0.1, "tol": 1e-10}
+    model = GDPAClassifier(label_weight=np.inf, **options).fit(X, y)
+    node = np.array([17])
+    p = model._state.probabilities()[node]
+    F = model._state.scores
+    expected = 0.0
+    for c in range(2):
+        more = y.copy()
+        more[17] = c
+        changed = GDPAClassifier(label_weight=np.inf, **options).fit(X, more)._state.scores
+        expected += p[0, c] * ((changed - F) ** 2).sum()
+    assert _expected_change(model._state, node, p)[0] == pytest.approx(expected, rel=1e-4)
+    soft = GDPAClassifier(label_weight=label_weight, **options).fit(X, y)
+    assert soft.query(3, "expected-change").size == 3
+
+
+@pytest.mark.parametrize(
+    ("n", "strategy", "message"), [(0, "margin", "n=0"), (1, "random", "strategy='random'")]
+)
+def test_bad_queries(n, strategy, message):
+    X, y = make_blobs(20, centers=2, random_state=0)
+    model = GDPAClassifier().fit(X, np.where(np.arange(20) < 8, y, -1))
+    with pytest.raises(ValueError, match=message):
+        model.query(n, strategy)
