@@ -72,7 +72,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
@@ -80,7 +80,16 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without a section of their own need no navigation beside them.
-_single = ("index", "start", "guide", "theory", "installation", "adding-a-solver", "changelog")
+_single = (
+    "index",
+    "start",
+    "guide",
+    "theory",
+    "installation",
+    "adding-a-solver",
+    "command-line",
+    "changelog",
+)
 html_sidebars = {page: [] for page in (*_single, "REPRODUCTION", "performance")}
 
 # Pages written by a command (`gdpa reproduce`, the benchmarks): listed where they exist.

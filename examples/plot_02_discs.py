@@ -31,7 +31,7 @@ plt.show()
 
 # %%
 # The same for a graph: the Laplacian of two moons with self-loops of random size. Each line is a
-# row; the dots are the left-ends.
+# row, cut off on the right; the dots are the left-ends.
 X, _ = moons(60, noise=0.05, random_state=0)
 W = neighbor_graph(X, 8)
 loops = np.random.default_rng(0).uniform(-0.5, 1.0, 60)
@@ -40,7 +40,8 @@ aligned = align(L)
 print(f"smallest eigenvalue     {aligned.lambda_min:.6f}")
 print(f"bound of the discs of L {discs(L).lower_bound:.6f}")
 print(f"largest difference of two aligned left-ends {aligned.spread:.1e}")
-GershgorinDisplay.from_alignment(L, aligned, kind="intervals")
+display = GershgorinDisplay.from_alignment(L, aligned, kind="intervals", max_rows=30)
+display.ax_.set_xlim(-0.8, 3.0)
 plt.show()
 
 # %%

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-PAGES = ("index", "start", "guide", "theory", "api/index", "auto_examples/index")
+PAGES = ("index", "start", "guide", "theory", "api/index", "auto_examples/index", "command-line")
 
 
 @pytest.fixture(scope="session")

@@ -69,6 +69,13 @@ def test_python_of_the_first_pages_runs(page):
         exec(compile(block, f"{page}.md", "exec"), names)
 
 
+def test_every_command_is_described():
+    from gdpa.cli.app import COMMANDS
+
+    text = (FOLDER.parent / "docs" / "command-line.md").read_text()
+    assert re.findall(r"^## gdpa ([\w-]+)$", text, flags=re.MULTILINE) == list(COMMANDS)
+
+
 def test_picture_of_the_readme_is_small_and_made_by_its_command(tmp_path):
     spec = importlib.util.spec_from_file_location("picture", FOLDER / "make_readme_picture.py")
     module = importlib.util.module_from_spec(spec)

@@ -204,3 +204,12 @@ def test_mixed_label_weights_are_refused():
             problem.labels[known].astype(float),
             label_weight=weights,
         )
+
+
+def test_evidence_alone_is_enough(random_graph):
+    """No label at all: (L + |h|) x = h."""
+    W = random_graph(12, 4)
+    h = np.linspace(-1.0, 1.0, 12)
+    problem = gdpa.GraphProblem(W, np.zeros(12), bias=h)
+    expected = np.linalg.solve(problem.L.toarray() + np.diag(np.abs(h)), h)
+    np.testing.assert_allclose(gdpa.solve(problem, tol=1e-12).scores, expected, atol=1e-10)

@@ -1,6 +1,7 @@
 """What all displays share: the axes to draw on, and colours that colour-blind readers tell apart.
 
-Colours are Okabe and Ito's. A class also has a marker, so that pictures can be read in grey.
+Colours are Okabe and Ito's, and two of Tol's. A class also has a marker, so that pictures can be
+read in grey.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from ..errors import require
 
 __all__ = ["CLASS_MARKERS", "COLORS", "FAINT", "class_look", "get_axes", "pyplot"]
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
-CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+COLORS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
+    "#56B4E9", "#7F7F7F", "#000000", "#882255", "#999933",
+)  # fmt: skip
+CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p")
 FAINT = "#9AA3AB"
 
 

@@ -193,7 +193,7 @@ class GraphDisplay:
             raise ValueError(f"max_edges={max_edges!r} must not be negative")
         self.figure_, self.ax_ = get_axes(ax, figsize=(6.0, 4.6))
         self._edges(max_edges)
-        size = float(np.clip(6_000.0 / max(self.labels.size, 1), 6.0, 45.0))
+        size = float(np.clip(8_000.0 / max(self.labels.size, 1), 9.0, 45.0))
         if color == "class":
             self._classes(size)
         else:
@@ -212,8 +212,19 @@ class GraphDisplay:
             np.column_stack([upper.row[order], upper.col[order]])
         ]
         self.ax_.add_collection(
-            collections.LineCollection(ends, colors=FAINT, linewidths=0.5, alpha=0.4, zorder=0)
+            collections.LineCollection(
+                ends,
+                colors=FAINT,
+                linewidths=0.5,
+                # Many edges are a background, not a blot.
+                alpha=float(np.clip(800.0 / max(order.size, 1), 0.15, 0.5)),
+                zorder=0,
+            )
         )
+
+    def _known_size(self, size: float) -> float:
+        """Given labels stand out where they are few; where they are many the rim is enough."""
+        return (3.5 if 10 * self.labeled.size < self.labels.size else 1.2) * size
 
     def _given(self) -> NDArray[np.bool_]:
         given = np.zeros(self.labels.size, dtype=bool)
@@ -230,7 +241,12 @@ class GraphDisplay:
             self.ax_.scatter(*free.T, s=size, linewidths=0, label=str(value), **look)
             known = self.positions[here & given]
             self.ax_.scatter(
-                *known.T, s=3.5 * size, edgecolors="black", linewidths=1.4, zorder=3, **look
+                *known.T,
+                s=self._known_size(size),
+                edgecolors="black",
+                linewidths=1.4,
+                zorder=3,
+                **look,
             )
         if classes.size <= MOST_LEGEND:
             self.ax_.legend(
@@ -258,7 +274,7 @@ class GraphDisplay:
         )
         self.ax_.scatter(
             *self.positions[given].T,
-            s=3.5 * size,
+            s=self._known_size(size),
             marker="o",
             facecolors="none",
             edgecolors="black",
