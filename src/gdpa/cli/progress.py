@@ -35,7 +35,7 @@ class Stages:
             self._bar = Progress(
                 SpinnerColumn(finished_text="+"),
                 TextColumn("{task.fields[place]} {task.description:<9}", markup=False),
-                BarColumn(bar_width=28),
+                BarColumn(bar_width=18),
                 TimeElapsedColumn(),
                 TextColumn("{task.fields[detail]}", markup=False),
                 console=output.console,
@@ -44,7 +44,7 @@ class Stages:
     def start(self, name: str, detail: str = "") -> None:
         """End the stage before, and start another."""
         self._end()
-        self._name, self._detail, self._since = name, clean(detail), time.perf_counter()
+        self._name, self._detail, self._since = name, _short(detail), time.perf_counter()
         if self._bar is not None:
             place = f"{len(self.seconds) + 1}/{self.total}"
             # No total: the bar pulses as long as the stage lasts.
@@ -52,7 +52,7 @@ class Stages:
 
     def detail(self, text: str, fraction: float | None = None) -> None:
         """Say more about the current stage."""
-        self._detail = clean(text)
+        self._detail = _short(text)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, detail=self._detail)
             if fraction is not None:
@@ -85,3 +85,9 @@ class Stages:
             self._end()
         if self._bar is not None:
             self._bar.stop()
+
+
+def _short(text: str, most: int = 34) -> str:
+    """The end of a long text: of a path, the file's name. A line must fit a narrow terminal."""
+    line = clean(text)
+    return line if len(line) <= most else "..." + line[3 - most :]

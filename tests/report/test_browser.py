@@ -1,0 +1,131 @@
+"""The report in a browser: no console error, no request, charts drawn, nothing too wide."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+CHROMIUM = next(
+    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """`gdpa demo` as the README's reader runs it, with its JSON and its report."""
+    pytest.importorskip("typer", reason="the command line needs the extra cli")
+    folder = tmp_path_factory.mktemp("demo")
+    ended = subprocess.run(
+        [sys.executable, "-m", "gdpa.cli", "demo", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout), folder / "gdpa-report.html"
+
+
+def browse(page, folder, *options, width=390, height=844):
+    """Open a page; what the browser printed, and what it asked for."""
+    log = folder / "net.json"
+    ended = subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--enable-logging=stderr",
+            f"--log-net-log={log}",
+            f"--user-data-dir={folder / 'profile'}",
+            f"--window-size={width},{height}",
+            *options,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    events = [event.get("params", {}) for event in json.loads(log.read_text())["events"]]
+    # What the browser asks for on its own (dictionaries, updates) has no origin.
+    asked = {
+        e["url"]
+        for e in events
+        if "url" in e and e.get("initiator", "not an origin") != "not an origin"
+    }
+    return ended, {url for url in asked if not url.startswith(("file:", "data:"))}
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900)])
+def test_the_report_opens_without_a_complaint(demo, tmp_path, width, height):
+    _, page = demo
+    shot = tmp_path / "shot.png"
+    ended, asked = browse(
+        page, tmp_path, f"--screenshot={shot}", "--hide-scrollbars", width=width, height=height
+    )
+    assert shot.stat().st_size > 10_000
+    assert "CONSOLE" not in ended.stderr
+    assert asked == set()
+
+
+def test_a_request_would_have_been_seen(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text('<!DOCTYPE html><img src="http://127.0.0.1:9/x.png"><script>boom()</script>')
+    ended, asked = browse(page, tmp_path, "--dump-dom")
+    assert asked == {"http://127.0.0.1:9/x.png"}
+    assert "CONSOLE" in ended.stderr
+
+
+# The page itself allows no script; a copy without its policy measures itself.
+MEASURE = """<script>
+const root = document.documentElement;
+root.dataset.wide = root.scrollWidth + ',' + root.clientWidth;
+root.dataset.charts = [...document.querySelectorAll('svg.chart')].filter(
+  s => s.getBoundingClientRect().width > 200 && s.getBoundingClientRect().height > 80).length;
+</script></body>"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_charts_are_drawn_and_nothing_is_wider_than_the_screen(demo, tmp_path, width):
+    _, page = demo
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
+    copy = tmp_path / "copy.html"
+    copy.write_text(text.replace("</body>", MEASURE))
+    ended, _ = browse(copy, tmp_path, "--dump-dom", width=width)
+    wide, seen = re.search(r'data-wide="(\d+),(\d+)"', ended.stdout).groups()
+    assert int(wide) <= int(seen)
+    assert int(re.search(r'data-charts="(\d+)"', ended.stdout)[1]) == text.count('class="chart"')
+    assert text.count('class="chart"') == 6
+
+
+def test_a_script_in_the_page_would_not_run(demo, tmp_path):
+    _, page = demo
+    copy = tmp_path / "copy.html"
+    copy.write_text(page.read_text().replace("</body>", MEASURE))
+    ended, _ = browse(copy, tmp_path, "--dump-dom")
+    assert "data-wide=" not in ended.stdout.split("<head>")[0]
+
+
+def test_the_demo_says_what_it_found(demo):
+    document, page = demo
+    assert document["report"] == str(page)
+    found = {(row["data"], row["method"]): row["accuracy"] for row in document["table"]}
+    for data in ("breast cancer", "digits"):
+        ours = found[data, "GDPAClassifier"]
+        assert ours > found[data, "LabelSpreading, knn"]
+        assert ours > 0.9
+    ends = document["left_ends_after"]
+    assert max(ends) - min(ends) == pytest.approx(0.0, abs=1e-9)
+    assert min(ends) == pytest.approx(document["lambda_min"])
+    assert min(document["left_ends_before"]) < document["lambda_min"] - 0.1
