@@ -1,168 +1,121 @@
-"""The solve stage in units of one sparse product, and how graph, solve and memory grow.
+"""The linear solve in units of one sparse product with the graph, and how it grows.
 
-The product is SciPy's own, ``W @ x``, on one thread. The solve is the whole stage on a graph that
-is there: from labels to scores at tolerance 1e-4, one right-hand side, 1 % labels, at the self-loop
-that the classifier takes there (0.01) and without one (harmonic). Points as in the case "million".
+    python -m benchmarks.case_solve [--sizes 10000 100000] [--million] [--repeats 3]
+
+20 Gaussian clusters in 8 dimensions, 10-NN graph, 1 % labels clamped, tolerance 1e-4. The unit is
+the time of ``W @ x`` by SciPy in double precision, nodes in the order given. `units` is the whole
+of linear recovery (building the system, preconditioner, iteration); `spd_units` is `solve_spd`
+alone on the matrix as stored. Both are measured one after the other with the unit, in CPU time and
+with BLAS in one thread. The exponent is that of the time in the number of edges, by least squares.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from .classification import clusters
-from .runner import Case, Claim, Measurement, Medians, value_of
-from .worker import forget_peak, peak_mb, resident_mb
+from gdpa.datasets import gaussian_clusters
+from gdpa.graph import neighbor_graph
+from gdpa.linalg import solve_spd
+from gdpa.solvers.recovery import linear_recovery, recovery_system
 
-TOL = 1e-4
+from .case_eigenvector import one_thread
 
-
-def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
-    """Graph, product and solve for n points, one after the other, each with its own memory."""
-    from gdpa.graph import build_neighbor_graph, laplacian_parts
-    from gdpa.solvers.recovery import linear_recovery
-
-    X, _, codes = clusters(n, 8, share)
-    labeled = np.flatnonzero(codes >= 0)
-    signs = np.where(codes[labeled] > 0, 1.0, -1.0)
-    before = resident_mb()
-    forget_peak()
-    start = time.perf_counter()
-    built = build_neighbor_graph(X, 10, n_jobs=2)
-    graph_s = time.perf_counter() - start
-    graph_peak = peak_mb() - before
-    W = built.W
-    search, recall = built.algorithm, built.recall
-    del built
-    adjacency, diagonal = laplacian_parts(W, "normalized")
-    graph_mb = (W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 1e6
-    x = np.random.default_rng(0).normal(size=n)
-    times: dict[str, list[float]] = {"product": [], "solve": [], "harmonic": []}
-    iterations = {}
-    before = resident_mb()
-    forget_peak()
-    for _ in range(repeats):  # interleaved
-        inner = max(1, 2_000_000 // W.nnz)
-        start = time.perf_counter()
-        for _ in range(inner):
-            W @ x
-        times["product"].append((time.perf_counter() - start) / inner)
-        for name, loop in (("solve", 0.01), ("harmonic", 0.0)):
-            start = time.perf_counter()
-            found = linear_recovery(adjacency, diagonal, labeled, signs, self_loop=loop, tol=TOL)
-            times[name].append(time.perf_counter() - start)
-            iterations[name] = found.iterations
-            assert found.converged
-    product, solve, harmonic = (statistics.median(times[k]) for k in times)
-    return {
-        "nodes": n,
-        "edges": int(W.nnz) // 2,
-        "graph_s": graph_s,
-        "product_s": product,
-        "solve_s": solve,
-        "products_per_solve": solve / product,
-        "iterations": iterations["solve"],
-        "harmonic_s": harmonic,
-        "products_per_harmonic": harmonic / product,
-        "harmonic_iterations": iterations["harmonic"],
-        "graph_mb": graph_mb,
-        "graph_peak_mb": graph_peak,
-        "graph_peak_ratio": graph_peak / graph_mb,
-        "solve_peak_mb": peak_mb() - before,
-        "search": search,
-        "recall": recall,
-    }
+SYSTEMS = (("normalised, gamma 0", True, 0.0), ("normalised, gamma 0.01", True, 0.01))
+SYSTEMS += (("combinatorial, gamma 0", False, 0.0),)
 
 
-def _plan(sizes: tuple[int, ...]) -> list[Measurement]:
-    return [
-        Measurement(
-            label=f"n = {n:,}",
-            function="benchmarks.case_solve:stages",
-            arguments={"n": n},
-            repeats=1 if n > 100_000 else None,
-            limit=300.0,
-            needs=("psutil",),
+def cpu(call: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of a call, and its value."""
+    start = time.process_time()
+    value = call()
+    return time.process_time() - start, value
+
+
+def product_seconds(W: sp.csr_array, x: np.ndarray, repeats: int = 5) -> float:
+    """Median CPU seconds of ``W @ x``; several in a row where one is too short to be timed."""
+    count = max(1, 1_000_000 // W.shape[0])
+    times = [cpu(lambda: [W @ x for _ in range(count)])[0] / count for _ in range(repeats)]
+    return statistics.median(times)
+
+
+def run(
+    sizes: tuple[int, ...] = (10_000, 100_000), repeats: int = 3, tol: float = 1e-4
+) -> list[dict[str, Any]]:
+    """Measure all systems at all sizes; the last row of a system has the exponents."""
+    rows: list[dict[str, Any]] = []
+    with one_thread():
+        for n in sizes:
+            X, y = gaussian_clusters(n, n_features=8, n_clusters=20, random_state=0)
+            W = sp.csr_array(neighbor_graph(X, n_neighbors=10))
+            rows += _measure(W, np.where(y > 0, 1.0, -1.0), repeats, tol)
+    for name, _, _ in SYSTEMS:
+        mine = [row for row in rows if row["system"] == name]
+        if len(mine) > 1:
+            edges = np.log([row["nonzeros"] for row in mine])
+            for key in ("solve", "product"):
+                seconds = np.log([row[f"{key}_cpu_s"] for row in mine])
+                mine[-1][f"{key}_exponent"] = float(np.polyfit(edges, seconds, 1)[0])
+    return rows
+
+
+def _measure(W: sp.csr_array, truth: np.ndarray, repeats: int, tol: float) -> list[dict[str, Any]]:
+    n = W.shape[0]
+    rng = np.random.default_rng(0)
+    labeled = np.sort(rng.choice(n, n // 100, replace=False))
+    x = rng.standard_normal(n)
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    root = sp.diags_array(1 / np.sqrt(degree))
+    normalized = sp.csr_array(root @ W @ root)
+    rows = []
+    for name, normal, gamma in SYSTEMS:
+        A, diagonal = (normalized, np.ones(n)) if normal else (W, degree)
+        system = (A, diagonal, labeled, truth[labeled])
+        K, rhs, _ = recovery_system(*system, self_loop=gamma)
+        units, stored, unit, seconds = [], [], [], []
+        for _ in range(repeats):
+            unit.append(product_seconds(W, x))
+            spent, whole = cpu(lambda s=system, g=gamma: linear_recovery(*s, self_loop=g, tol=tol))
+            alone, result = cpu(lambda K=K, rhs=rhs: solve_spd(K, rhs, tol=tol, n_jobs=1))
+            seconds.append(spent)
+            units.append(spent / unit[-1])
+            stored.append(alone / unit[-1])
+        rows.append(
+            {
+                "system": name,
+                "nodes": n,
+                "nonzeros": int(W.nnz),
+                "product_cpu_s": statistics.median(unit),
+                "solve_cpu_s": statistics.median(seconds),
+                "units": statistics.median(units),
+                "spd_units": statistics.median(stored),
+                "iterations": whole.iterations,
+                "spd_iterations": result.iterations,
+                "residual": whole.residual,
+                "converged": whole.converged and result.converged,
+            }
         )
-        for n in sizes
-    ]
+    return rows
 
 
-def exponent(medians: Medians, key: str, *, against: str, least: int = 0) -> float | None:
-    """Slope of log `key` over log `against`, by least squares over the sizes from `least` on."""
-    rows = [r for r in medians.values() if r.get("status") == "ok" and r["nodes"] >= least]
-    if len(rows) < 2:
-        return None
-    x = np.log([float(r[against]) for r in rows])
-    y = np.log([max(float(r[key]), 1e-12) for r in rows])
-    return float(np.polyfit(x, y, 1)[0])
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--million", action="store_true")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    sizes = (*arguments.sizes, *((1_000_000,) if arguments.million else ()))
+    for row in run(sizes, arguments.repeats):
+        cells = (f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items())
+        print("  ".join(cells), flush=True)
 
 
-def claims_cost(medians: Medians) -> list[Claim]:
-    """At most 60 products (the aim is 30), and growth with the edges."""
-    found = [
-        Claim(
-            f"products per solve, {label}",
-            value_of(medians, label, "products_per_solve"),
-            60.0,
-            at_least=False,
-        )
-        for label in medians
-    ]
-    slope = exponent(medians, "solve_s", against="edges")
-    return [*found, Claim("growth exponent of the solve in edges", slope, 1.15, at_least=False)]
-
-
-def claims_growth(medians: Medians) -> list[Claim]:
-    """Exponents from a thousand to a million points."""
-    found = []
-    for text, key, against, bound in (
-        ("graph, in points", "graph_s", "nodes", 1.5),
-        ("solve, in edges, from 10,000 points on", "solve_s", "edges", 1.15),
-        ("memory of the graph, in points", "graph_mb", "nodes", 1.05),
-        ("peak memory of building it, in points, from 10,000 on", "graph_peak_mb", "nodes", 1.15),
-    ):
-        least = 10_000 if "10,000" in text else 0
-        slope = exponent(medians, key, against=against, least=least)
-        found.append(Claim(f"growth exponent: {text}", slope, bound, at_least=False))
-    return found
-
-
-CASES = (
-    Case(
-        "solve-cost",
-        "The solve in units of one sparse product (tolerance 1e-4)",
-        lambda quick: _plan((10_000, 30_000) if quick else (10_000, 100_000, 1_000_000)),
-        claims_cost,
-        (
-            "edges",
-            "product_s",
-            "solve_s",
-            "products_per_solve",
-            "iterations",
-            "products_per_harmonic",
-            "harmonic_iterations",
-        ),
-    ),
-    Case(
-        "growth",
-        "Growth of graph, solve and memory",
-        lambda quick: _plan(
-            (1_000, 10_000, 30_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
-        ),
-        claims_growth,
-        (
-            "edges",
-            "search",
-            "graph_s",
-            "solve_s",
-            "graph_mb",
-            "graph_peak_mb",
-            "solve_peak_mb",
-            "recall",
-        ),
-    ),
-)
+if __name__ == "__main__":
+    main()

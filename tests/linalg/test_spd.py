@@ -212,6 +212,55 @@ def test_threads_do_not_change_a_bit():
     assert sum(block.shape[0] for block in blocks) == 3000
 
 
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-5])
+@pytest.mark.parametrize("preconditioner", ["jacobi", "two-level"])
+def test_single_precision_is_checked_in_double(tol, preconditioner):
+    A, b = grid(80, 8)  # condition number about 1e4
+    result = solve_spd(A, b, tol=tol, preconditioner=preconditioner)
+    S = 1 / np.sqrt(A.diagonal())
+    true = np.linalg.norm(S * (b - A @ result.x)) / np.linalg.norm(S * b)
+    assert result.converged
+    assert true <= tol
+    assert result.residual == pytest.approx(true, rel=1e-6)
+    # As many products as iterations, whatever the precision, and at least one to check.
+    assert result.matvecs > result.iterations
+
+
+def test_single_precision_gives_up_to_double():
+    # Out of reach for 24 bits: the smallest eigenvalue of a path is about (pi / n)^2 / 2.
+    n = 4000
+    A = sp.csr_array(sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    b = np.zeros(n)
+    b[0] = 1.0
+    result = solve_spd(A, b, tol=1e-5, preconditioner="jacobi", max_iter=40_000)
+    assert result.converged
+    residual = np.linalg.norm(b - A @ result.x) / np.linalg.norm(b)
+    assert residual == pytest.approx(result.residual, rel=1e-3)
+    np.testing.assert_allclose(result.x, 1 - np.arange(1, n + 1) / (n + 1), atol=0.05)
+
+
+def test_better_order_changes_nothing_but_time(monkeypatch):
+    A, b = grid(70, 30)
+    rng = np.random.default_rng(0)
+    A = sp.csr_array(sp.block_diag([A, A]))  # the search for an order sees one component
+    mixed = rng.permutation(A.shape[0])
+    A, b = sp.csr_array(A[mixed][:, mixed]), np.r_[b, -b][mixed]
+    plain = solve_spd(A, b, tol=1e-4, preconditioner="jacobi")
+    monkeypatch.setattr("gdpa.linalg.operand.ORDER_ROWS", 1000)
+    order = Operand(A).near_order()
+    assert order is not None
+    np.testing.assert_array_equal(np.sort(order), np.arange(A.shape[0]))
+    short = Operand(A).single(order).matrix.toarray()
+    np.testing.assert_array_equal(short, A.astype(np.float32).toarray()[np.ix_(order, order)])
+    ordered = solve_spd(A, b, tol=1e-4, preconditioner="jacobi")
+    assert ordered.converged
+    assert abs(ordered.iterations - plain.iterations) <= 2
+    np.testing.assert_allclose(ordered.x, plain.x, atol=1e-3 * np.abs(plain.x).max())
+    # In this order neighbours are near already.
+    near = sp.csr_array(A[order[:4870]][:, order[:4870]])
+    assert Operand(near).near_order() is None
+
+
 def test_patches_are_the_nearest_seeds():
     A, _ = grid(20, 1)
     patch = patches(A, 7)

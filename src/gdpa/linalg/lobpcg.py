@@ -24,10 +24,10 @@ __all__ = ["Correction", "Pair", "lobpcg", "measured"]
 # Smaller matrices do not repay a coarse correction.
 COARSE_ROWS = 2000
 # Iterations after which the coarse correction is rebuilt from a better vector: cold, warm.
-REBUILD_AT = (6, 20, 60, 100, 200, 400)
+REBUILD_AT = (8, 25, 60, 100, 200, 400)
 BUILD_WARM_AT = (6, 25, 100, 200, 400)
 # Not when about so many iterations are left.
-LITTLE = 12
+LITTLE = 30
 # Patches per square root of the number of entries.
 SHARE = 0.38
 

@@ -23,6 +23,7 @@ from .operand import (
     SAFE_HIGH,
     SAFE_LOW,
     Operand,
+    ShortProducts,
     positive_int,
     positive_number,
     single_is_safe,
@@ -235,23 +236,21 @@ class _Scaled:
             out *= self.s[:, None]
         return out
 
-    def single(self) -> Callable[[NDArray[np.float32]], NDArray[np.float32]] | None:
-        """``S A S y`` in single precision, where the entries are far from its limits."""
+    def single(self) -> ShortProducts | None:
+        """``S A S y`` in single precision, where the entries are far from its limits.
+
+        An operator may have it as its own method `single`.
+        """
         operand = self.operand
         if operand.kind == "operator":
-            return operand.single_product() if self.s is None else None
+            make = getattr(operand.matrix, "single", None)
+            short: ShortProducts | None = make() if make is not None and self.s is None else None
+            if short is not None:
+                short.counter = operand.counter
+            return short
         if operand.kind != "sparse" or not single_is_safe(operand, self.s):
             return None
-        if self.s is None:
-            return operand.single().dot
-        s, short = self.s.astype(np.float32), operand.single()
-
-        def dot(y: NDArray[np.float32]) -> NDArray[np.float32]:
-            out = short.dot(s * y)
-            out *= s
-            return out
-
-        return dot
+        return ShortProducts(operand, self.s)
 
     def times_s(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """``S Y``, or `Y` itself where S is the identity."""

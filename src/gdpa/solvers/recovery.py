@@ -27,7 +27,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
-from ..linalg.operand import Operand, single_is_safe, threads
+from ..linalg.operand import Operand, ShortProducts, single_is_safe, threads
 from ..linalg.spd import cg_steps
 
 __all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system"]
@@ -293,19 +293,11 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
     def _matvec(self, y: FloatArray) -> FloatArray:
         return self._matmat(y.reshape(-1, 1))
 
-    def single(self) -> Any:
-        """Product with a vector in single precision; None where the weights do not allow it."""
+    def single(self) -> ShortProducts | None:
+        """Products with vectors in single precision; None where the weights do not allow it."""
         if not single_is_safe(self.operand, self.t):
             return None
-        short, t = self.operand.single(), self.t.astype(np.float32)
-
-        def product(y: NDArray[np.float32]) -> NDArray[np.float32]:
-            out: NDArray[np.float32] = short.dot(t * y)
-            out *= -t
-            out += y
-            return out
-
-        return product
+        return ShortProducts(self.operand, self.t, complement=True)
 
     def scaled(self, X: FloatArray | None) -> FloatArray | None:
         """A start in the variables of the system."""
