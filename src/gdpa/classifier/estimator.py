@@ -56,7 +56,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the graph: a symmetric non-negative matrix, a NetworkX graph or a list of edges.
     n_neighbors : int or "auto", default="auto"
         Neighbours per sample. "auto" takes 10, 15 or 20, whichever predicts left-out labels best;
-        10 with more than 5,000 samples or too few labels.
+        10 with more than 5,000 samples, too few labels, or evidence.
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
         sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: each sample's distance to its 7th
         neighbour, the median distance, or a number.

@@ -102,6 +102,8 @@ def fit_state(
         evidence = gather_evidence(
             models, Z, labeled, codes, k, random_state=params["random_state"] or 0, report=progress
         )
+        # Beside evidence the graph matters less; choosing it too would only fit noise.
+        candidates = candidates[:1]
     graph, tuning = _choose(candidates, labeled, codes, k, evidence, params)
     progress(
         stage="tuning",

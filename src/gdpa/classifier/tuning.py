@@ -42,7 +42,8 @@ EVIDENCE_SHARES = (0.0, 0.1, 0.3, 0.6, 1.0)
 # Models judged on labels that they have not seen were fitted on fewer labels than those that are
 # used in the end: the left-out loss undervalues evidence. Leaving it therefore has a price, per
 # factor of ten in s below the largest and for the share of s that is not evidence.
-EVIDENCE_PRICE = 0.05
+PRICE_PER_DECADE = 0.02
+PRICE_OF_SHARE = 0.05
 LARGE_SELF_LOOPS = (0.01, 0.1, 1.0)
 LARGE_EVIDENCE_TOTALS = (0.1, 3.0, 30.0)
 
@@ -227,9 +228,10 @@ def _price(graph: LabeledGraph, setting: Setting) -> float:
         return 0.0
     total = setting.self_loop + setting.evidence_weight
     if total <= 0:
-        return 3.0 * EVIDENCE_PRICE
+        return 3.0 * PRICE_PER_DECADE + PRICE_OF_SHARE
     decades = np.log10(max(EVIDENCE_TOTALS[-1] * graph.unit / total, 1.0))
-    return float(EVIDENCE_PRICE * (decades + 1.0 - setting.evidence_weight / total))
+    rest = 1.0 - setting.evidence_weight / total
+    return float(PRICE_PER_DECADE * decades + PRICE_OF_SHARE * rest)
 
 
 def _left_out(
