@@ -264,10 +264,8 @@ def discs_chart(
     parts.append(f'<path class="mark" d="M{x:.1f} {top - 8}V{base}"/>')
     parts.append(_text(x + 4, top - 8, f"smallest eigenvalue {mark:.4g}", "start"))
     parts.append(f'<path class="axis" d="M{left} {base}H{width - right}"/>')
-    for share in (0.0, 0.5, 1.0):
-        value = low + share * (high - low)
-        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
-        parts.append(_text(place(value), base + 16, f"{value:.3g}", anchor))
+    for tick in _ticks(low, high):
+        parts.append(_text(place(tick), base + 16, f"{tick:.4g}"))
     ends = centers - radii
     told = (
         f"{n} discs drawn as intervals; their left ends lie between {ends.min():.4g} and "

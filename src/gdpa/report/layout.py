@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ MOST_EDGES = 2500
 ROUNDS = 40
 
 
+@dataclass(frozen=True)
 class Picture:
     """Nodes to draw, their places and the edges between them.
 
@@ -30,13 +32,9 @@ class Picture:
         Pairs of drawn nodes.
     """
 
-    def __init__(
-        self,
-        nodes: NDArray[np.intp],
-        positions: NDArray[np.float64],
-        edges: NDArray[np.intp],
-    ) -> None:
-        self.nodes, self.positions, self.edges = nodes, positions, edges
+    nodes: NDArray[np.intp]
+    positions: NDArray[np.float64]
+    edges: NDArray[np.intp]
 
 
 def picture(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -246,6 +247,7 @@ def _read_graphml(raw: bytes, name: str) -> NamedGraph:
     return NamedGraph(built.W, np.array(nodes, dtype=object))
 
 
+@dataclass(frozen=True)
 class NodeLabels:
     """Binary labels of some nodes, and what they are called.
 
@@ -257,8 +259,8 @@ class NodeLabels:
         What -1 and +1 stand for.
     """
 
-    def __init__(self, signs: NDArray[np.int8], classes: tuple[str, str]) -> None:
-        self.signs, self.classes = signs, classes
+    signs: NDArray[np.int8]
+    classes: tuple[str, str]
 
     def names(self, signs: NDArray[Any]) -> list[str]:
         """Names of the classes of sign values."""
@@ -303,9 +305,8 @@ def read_labels(
     name = "standard input" if str(path) == "-" else str(path)
     with open_file(path, name) as stream:
         raw = stream.read()
-    per_line = delimiter not in decode_text(raw[:4096], name) if raw.isascii() else False
     n = graph.W.shape[0]
-    if per_line or delimiter.encode() not in raw:
+    if delimiter.encode() not in raw:
         cells = [line.strip() for line in decode_text(raw, name).splitlines()]
         if len(cells) == n + 1 and cells[0].lower() == "label":
             cells = cells[1:]
@@ -332,9 +333,9 @@ def read_labels(
                 )
             positions.append(places[row[0]])
             values.append(row[1])
-        if len(set(positions)) != len(positions):
-            twice = next(i for k, i in enumerate(positions) if i in positions[:k])
-            raise TableError(f"{name} has the node {graph.nodes[twice]} twice")
+        times = np.bincount(positions, minlength=n)
+        if times.max(initial=0) > 1:
+            raise TableError(f"{name} has the node {graph.nodes[times.argmax()]} twice")
     return _to_signs(positions, values, n, name, unlabeled, classes)
 
 
