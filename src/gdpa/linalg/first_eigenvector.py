@@ -93,9 +93,10 @@ def first_eigenvector(
     preconditioner : None, str, callable or LinearOperator, default="auto"
         Approximate inverse: "jacobi"; "two-level", Jacobi and a coarse correction
         (:mod:`gdpa.linalg.two_level`), which gives the start, too, and is rebuilt from the iterate;
-        "auto", the same for sparse matrices with at least 2000 rows (after a warm start only once
-        it takes more than a few iterations), a Chebyshev polynomial in the Jacobi-scaled matrix for
-        smaller ones; "amg" (extra ``amg``); or one's own.
+        "auto", the same for sparse matrices with at least 2000 rows (after a warm start, or where
+        some node neighbours much of the graph, only once it takes more than a few iterations), a
+        Chebyshev polynomial in the Jacobi-scaled matrix for smaller ones; "amg" (extra ``amg``); or
+        one's own.
     dense_below : int, default=300
         Smaller matrices are handed to LAPACK.
     block_size : int, default=1

@@ -23,11 +23,12 @@ __all__ = ["Correction", "Pair", "lobpcg", "measured"]
 
 # Smaller matrices do not repay a coarse correction.
 COARSE_ROWS = 2000
-# Iterations after which the coarse correction is rebuilt from a better vector: cold, warm.
-REBUILD_AT = (8, 25, 60, 100, 200, 400)
-BUILD_WARM_AT = (6, 25, 100, 200, 400)
-# Not when about so many iterations are left.
-LITTLE = 30
+# Iterations after which a coarse correction is built, and rebuilt from a better vector.
+BUILD_AT = (7, 14, 25, 60, 100, 200, 400)
+# Not when about so many iterations are left, which would cost less than it.
+LITTLE = 20
+# Share of all nodes that makes a neighbourhood a hub: H_bar with many labels has two.
+HUB = 0.05
 # Patches per square root of the number of entries.
 SHARE = 0.38
 
@@ -77,9 +78,14 @@ class Correction:
             self.base = chebyshev(operand) or self.base
         self.current = self.base
         if large and operand.kind == "sparse" and operand.n >= 2 and self.base is not None:
-            self.schedule = BUILD_WARM_AT if warm else REBUILD_AT
-            if not warm:
+            self.schedule = BUILD_AT
+            if not warm and (spec == "two-level" or not self._has_hub()):
                 self._build(None)
+
+    def _has_hub(self) -> bool:
+        """Whether a row reaches so many others that no mode is slow: one may do without a start."""
+        entries = int(np.diff(self.operand.matrix.indptr).max())
+        return entries > HUB * self.operand.n
 
     def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply the present preconditioner."""
