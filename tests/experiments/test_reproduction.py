@@ -21,9 +21,10 @@ from gdpa.experiments import reproduction as reproduction_module
 from gdpa.experiments.catalogue import EXPERIMENTS, check_experiments
 from gdpa.experiments.cod_rna import growth
 from gdpa.experiments.methods import METHODS
+from gdpa.experiments.protocol import PAPER_DATASETS, RESCALINGS
 from gdpa.experiments.published import TABLE1, TABLE1_CELLS, TABLE2_MEANS
 from gdpa.experiments.runner import run_tasks
-from gdpa.experiments.store import ResultsStore, Task
+from gdpa.experiments.store import ResultsStore, Row, Task
 
 SMALL = Config(methods=("vote", "harmonic", "gdpa-published"), datasets=("liver-disorders",))
 
@@ -385,3 +386,24 @@ def test_the_example_of_the_first_figure_has_the_papers_numbers():
     for name, paper, _, difference in rows:
         digits = 2 if "entry" in name else 4  # as printed
         assert abs(difference) <= 0.5 * 10.0**-digits + 1e-12, (name, paper)
+
+
+def test_methods_with_fewer_runs_are_compared_on_common_runs_only():
+    def rows(method, split, errors):
+        values = {"errors": errors, "denominator": 50}
+        return [
+            Row("table2", {"dataset": d, "rescaling": r, "fold": 0, "split": split,
+                           "method": method}, "ok", values)
+            for r in RESCALINGS
+            for d in PAPER_DATASETS
+        ]  # fmt: skip
+
+    made = rows("vote", 1, 10) + rows("vote", 2, 40) + rows("svc", 1, 5)
+    tables = {t.name: t for t in EXPERIMENTS["table2"].tables(made, Config())}
+    assert dict((r[0], r[1:]) for r in tables["table2-common"].rows) == {
+        "One-step vote": (20.0, 20.0),
+        "SVC, rbf": (10.0, 10.0),
+    }
+    assert [row[3] for row in tables["table2-means"].rows] == [50.0, 10.0]
+    same = EXPERIMENTS["table2"].tables(rows("vote", 1, 10) + rows("svc", 1, 5), Config())
+    assert "table2-common" not in {t.name for t in same}
