@@ -400,7 +400,7 @@ def test_methods_with_fewer_runs_are_compared_on_common_runs_only():
 
     made = rows("vote", 1, 10) + rows("vote", 2, 40) + rows("svc", 1, 5)
     tables = {t.name: t for t in EXPERIMENTS["table2"].tables(made, Config())}
-    assert dict((r[0], r[1:]) for r in tables["table2-common"].rows) == {
+    assert {r[0]: r[1:] for r in tables["table2-common"].rows} == {
         "One-step vote": (20.0, 20.0),
         "SVC, rbf": (10.0, 10.0),
     }
