@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from . import (
     case_cod_rna,
+    case_growth,
     case_hundred_thousand,
     case_import_time,
     case_memory,
     case_million,
     case_relaxation,
-    case_solve,
 )
 from .runner import Case, Measurement
 
@@ -30,10 +30,11 @@ CASES: dict[str, Case] = {
         case_import_time.CASE,
         case_memory.CASE,
         *case_relaxation.CASES,
-        *case_solve.CASES,
+        *case_growth.CASES,
         *case_hundred_thousand.CASES,
         case_cod_rna.CASE,
         case_million.CASE,
+        _single("solve-cpu", "The solve in CPU time", "case_solve", (), sizes=[10_000]),
         _single("lp", "One LP of the loop: closed form and HiGHS", "case_lp", (), sizes=[3_000]),
         _single("eigenvector", "First eigenvector, N = 20,000", "case_eigenvector", ()),
         _single("sdr", "The relaxation by low-rank factors", "case_sdr", (), sizes=[5_000]),

@@ -179,7 +179,7 @@ def _outlook(case: dict[str, Any] | None) -> str:
     """Extrapolate graph, solve and memory to 10 and 100 million points."""
     if case is None:
         return ""
-    from .case_solve import exponent
+    from .case_growth import exponent
 
     medians = {m["label"]: m["median"] for m in case["measurements"]}
     good = [r for r in medians.values() if r.get("status") == "ok"]
