@@ -4,7 +4,9 @@ The normalised Laplacian times 1e-15, H with its one last row (the two split row
 an interior-point method at tolerance 1e-5, labels from the first eigenvector of H. The Laplacian is
 far below the solver's tolerance: the interior point leaves ``y_u`` at some multiple of its barrier
 parameter on unlabelled nodes, above the eigenvalue of the vector ``(xh, 1)`` on labelled nodes and
-apex, and the first eigenvector becomes ``x_u ~ W_ul xh``: a one-step vote.
+apex, and the first eigenvector becomes ``x_u ~ W_ul xh``: a one-step vote. That is so in the paper's
+setting, half of the nodes labelled; with few labels the barrier leaves the apex' row so much slack
+that the order of the two eigenvalues is reversed, and the labels are lost here too.
 
 Entries of that eigenvector on unlabelled nodes are some 1e-9, below what a general eigenvalue
 solver resolves, so they are computed from their own rows of ``(H - lmin) v = 0``. (The authors' did
@@ -28,6 +30,7 @@ __all__ = ["LAPLACIAN_SCALE", "LP_TOLERANCE", "published"]
 
 LAPLACIAN_SCALE = 1e-15
 LP_TOLERANCE = 1e-5
+DENSE_BELOW = 3000  # the spectrum spans twelve decades: factorise while that is affordable
 
 FloatArray = NDArray[np.float64]
 
@@ -103,7 +106,7 @@ def _first_eigenvector(problem: GraphProblem, dual: DualVariables) -> FloatArray
         drive = -(rows[:, rest] @ v[rest]) / LAPLACIAN_SCALE
         v[u] = LAPLACIAN_SCALE * np.asarray(solve_spd(K, drive, tol=1e-10).x).ravel()
     else:
-        v = first_eigenvector(H, tol=1e-14).vector
+        v = first_eigenvector(H, tol=1e-12, dense_below=DENSE_BELOW).vector
     first = problem.labeled[:1]
     sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
     scores = np.where(sign >= 0, v[:-1], -v[:-1])
