@@ -66,7 +66,7 @@ def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
     assert cost >= 20 * model.graph_.nnz  # a real solve, not a shortcut
     model.add_labels(new, truth[new])
     assert model._state.run["converged"]
-    assert model._state.run["edge_visits"] <= 0.2 * cost
+    assert model._state.run["edge_visits"] <= 0.25 * cost
     # The same labels, except where the two classes are nearly level.
     differ = model.transduction_ != fresh.transduction_
     lead = np.abs(fresh.label_scores_[:, 1] - fresh.label_scores_[:, 0])
