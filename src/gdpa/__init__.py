@@ -8,14 +8,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .problem import BinaryQuadratic, GraphProblem
-from .solution import Solution
-from .solvers.registry import list_methods, solve
-
 if TYPE_CHECKING:
     from . import datasets, gershgorin, graph
     from .certificate import Certificate, certify
     from .classifier import GDPAClassifier, SemiSupervisedKFold, classify
+    from .problem import BinaryQuadratic, GraphProblem
+    from .solution import Solution
+    from .solvers.registry import list_methods, solve
 
 __version__ = "0.1.0"
 
@@ -36,16 +35,22 @@ __all__ = [
     "solve",
 ]
 
-# Loaded on first use, so that `import gdpa` stays cheap: name -> (module, attribute or None).
+# Loaded on first use, so that `import gdpa` stays cheap and Ctrl-C is answered by the command line
+# from the start: name -> (module, attribute or None).
 _LAZY: dict[str, tuple[str, str | None]] = {
+    "BinaryQuadratic": ("gdpa.problem", "BinaryQuadratic"),
     "Certificate": ("gdpa.certificate", "Certificate"),
     "GDPAClassifier": ("gdpa.classifier", "GDPAClassifier"),
+    "GraphProblem": ("gdpa.problem", "GraphProblem"),
     "SemiSupervisedKFold": ("gdpa.classifier", "SemiSupervisedKFold"),
+    "Solution": ("gdpa.solution", "Solution"),
     "certify": ("gdpa.certificate", "certify"),
     "classify": ("gdpa.classifier", "classify"),
     "datasets": ("gdpa.datasets", None),
     "gershgorin": ("gdpa.gershgorin", None),
     "graph": ("gdpa.graph", None),
+    "list_methods": ("gdpa.solvers.registry", "list_methods"),
+    "solve": ("gdpa.solvers.registry", "solve"),
 }
 
 

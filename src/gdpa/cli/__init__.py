@@ -24,17 +24,18 @@ def main(args: list[str] | None = None) -> None:
     SystemExit
         Always: 0 done, 1 not converged, 2 bad input, 130 interrupted.
     """
-    from ..errors import MissingExtraError, require
-
     try:
-        for module in ("typer", "rich"):
-            require(module, "cli")
-        from .app import run
+        from ..errors import MissingExtraError, require
 
-        code = run(args)
-    except MissingExtraError as error:
-        print(f"gdpa: error: {error}", file=sys.stderr)
-        code = 2
+        try:
+            for module in ("typer", "rich"):
+                require(module, "cli")
+            from .app import run
+
+            code = run(args)
+        except MissingExtraError as error:
+            print(f"gdpa: error: {error}", file=sys.stderr)
+            code = 2
     except KeyboardInterrupt:
         print("gdpa: interrupted", file=sys.stderr)
         code = 130

@@ -80,9 +80,9 @@ def load_model(path: str) -> FittedTable:
     ValueError
         If the file is missing, damaged, of a newer version, or no model.
     """
+    open_file(path, path).close()  # missing, a directory, empty: said in the words of all commands
     from ..classifier import GDPAClassifier
 
-    open_file(path, path).close()  # missing, a directory, empty: said in the words of all commands
     try:
         model = GDPAClassifier.load(path)
         table = model.extra_.get("table")

@@ -208,7 +208,7 @@ def graph_chart(
         dots = "".join(f"M{words[i]}{shape}" for i in np.flatnonzero(kinds == kind))
         style = f"u{kind}" if levels else f"k{kind}"
         parts.append(f'<path class="{style} dot" d="{dots}"/>')
-    ring = "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z"
+    ring = "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
     rings = "".join(f"M{words[i]}{ring}" for i in np.flatnonzero(known))
     if rings:
         parts.append(f'<path class="ring" d="{rings}"/>')

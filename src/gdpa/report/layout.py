@@ -66,7 +66,8 @@ def picture(
         nodes = np.arange(n)
         inner = W
     else:
-        first = keep if keep.size <= most // 3 else rng.choice(keep, most // 3, replace=False)
+        # A few labelled ones: rings around all of them would hide the rest.
+        first = keep if keep.size <= most // 12 else rng.choice(keep, most // 12, replace=False)
         rest = np.setdiff1d(np.arange(n), first)
         nodes = np.sort(np.concatenate([first, rng.choice(rest, most - first.size, False)]))
         if X is None:
@@ -115,7 +116,7 @@ def _springs(W: sp.csr_array, start: NDArray[np.float64]) -> NDArray[np.float64]
         np.fill_diagonal(push, 0.0)
         force = push.sum(axis=1)[:, None] * P - push @ P
         # Springs: linear, so that far ends come together in few rounds.
-        force -= (degree * P - pull @ P) * np.float32(0.6) + np.float32(0.08) * P
+        force -= (degree * P - pull @ P) * np.float32(0.25) + np.float32(0.08) * P
         length = np.sqrt((force * force).sum(axis=1))[:, None]
         step = np.float32(0.12 * (1.0 - round_ / ROUNDS))
         P += force / np.maximum(length, 1e-9) * np.minimum(length, step)

@@ -37,7 +37,8 @@ vertical-align:top;max-width:22rem}
 td,th{overflow-wrap:break-word}td.n{white-space:nowrap}
 thead th{color:var(--soft);font-weight:600;vertical-align:bottom}tbody th{font-weight:600}
 .n{text-align:right;font-variant-numeric:tabular-nums}
-.confusion td.n{padding:.3rem .6rem;border:1px solid var(--line)}.confusion th{padding-right:.7rem}
+.confusion td.n{padding:.3rem .6rem;border:1px solid var(--line)}
+.confusion thead th{text-align:right;padding:.3rem .6rem}
 .good1{background:rgba(var(--good),.12)}.good2{background:rgba(var(--good),.22)}
 .good3{background:rgba(var(--good),.32)}.good4{background:rgba(var(--good),.42)}
 .bad1{background:rgba(var(--bad),.22)}.bad2{background:rgba(var(--bad),.32)}
