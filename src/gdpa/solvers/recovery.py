@@ -35,7 +35,7 @@ __all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system"]
 FloatArray = NDArray[np.float64]
 
 # From so many nodes on the system is not stored, if Jacobi gets there within so many steps.
-IMPLICIT_NODES = 20_000
+IMPLICIT_NODES = 5_000
 JACOBI_STEPS = 80
 
 
