@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import pty
 import select
 import signal
 import subprocess
@@ -16,6 +15,8 @@ import numpy as np
 import pytest
 
 from gdpa import list_methods
+
+pty = pytest.importorskip("pty", reason="terminals of this kind are POSIX's")
 
 
 def rows_of(text):

@@ -101,8 +101,8 @@ def _report(rows: list[Any], pair: Any) -> str:
     comparison = paragraph(
         f"Share of the hidden labels that were found, from {demo_runs.LABELS_PER_CLASS} labels per "
         "class: mean over 10 draws of labels (one for digits). The paper's graph links all pairs "
-        "of rows, ours links neighbours, and the graph matters more than the solver. The vote is what "
-        "the paper's published results amount to in most runs."
+        "of rows, ours links neighbours, and the graph matters more than the solver. The vote is "
+        "what the paper's published results amount to in most runs."
     ) + table(
         ["data", "method", "accuracy", "seconds"],
         [_cells(row) for row in rows],
