@@ -79,7 +79,9 @@ class Correction:
         self.current = self.base
         if large and operand.kind == "sparse" and operand.n >= 2 and self.base is not None:
             self.schedule = BUILD_AT
-            if not warm and (spec == "two-level" or not self._has_hub()):
+            if spec == "auto" and self._has_hub():
+                self.schedule = BUILD_AT[2:]
+            elif not warm:
                 self._build(None)
 
     def _has_hub(self) -> bool:
