@@ -52,27 +52,30 @@ def solve(
 
 
 def _measure(
-    label: str, function: str, limit: float = 120.0, needs: tuple[str, ...] = (), **arguments: Any
+    label: str,
+    *,
+    limit: float = 120.0,
+    needs: tuple[str, ...] = (),
+    repeats: int | None = None,
+    **arguments: Any,
 ) -> Measurement:
-    return Measurement(
-        label, f"benchmarks.case_relaxation:{function}", arguments, limit=limit, needs=needs
-    )
+    function = "benchmarks.case_relaxation:solve"
+    return Measurement(label, function, arguments, limit=limit, needs=needs, repeats=repeats)
 
 
 def plan_dense(quick: bool) -> list[Measurement]:
     """Ours and the relaxation, at the defaults of each."""
     n = 200 if quick else 970
     return [
-        _measure("gdpa", "solve", n=n, dense=True, method="gdpa", options={}, calls=15),
+        _measure("gdpa", n=n, dense=True, method="gdpa", options={}, calls=15),
         _measure(
             "tailored interior point",
-            "solve",
             n=n,
             dense=True,
             method="sdr-interior-point",
             options={},
         ),
-        _measure("SCS", "solve", needs=("scs",), n=n, dense=True, method="sdr-admm", options={}),
+        _measure("SCS", needs=("scs",), repeats=1, n=n, dense=True, method="sdr-admm", options={}),
     ]
 
 
@@ -93,12 +96,9 @@ def plan_sparse(quick: bool) -> list[Measurement]:
     """Closed form beside HiGHS and eigenvectors."""
     n = 3_000 if quick else 24_432
     return [
-        _measure(
-            "gdpa, closed form", "solve", n=n, dense=False, method="gdpa", options={}, calls=5
-        ),
+        _measure("gdpa, closed form", n=n, dense=False, method="gdpa", options={}, calls=5),
         _measure(
             "own loop, HiGHS and eigenvectors",
-            "solve",
             limit=180.0,
             n=n,
             dense=False,

@@ -31,7 +31,7 @@ HEADINGS = {
     "products_per_solve": "products per solve",
     "products_per_harmonic": "products per solve, no self-loop",
     "harmonic_iterations": "iterations, no self-loop",
-    "peak_over_graph": "peak / graph",
+    "kept_over_graph": "kept / graph",
     "lower_bound": "lower bound",
     "gdpa_s": "gdpa s",
     "semi_supervised_s": "semi_supervised s",
