@@ -84,7 +84,7 @@ def _table1(rows: Sequence[Row], holds: list[str], fails: list[str]) -> None:
         return
     worst = max(distances)
     near = sum(d[0] <= 2.0 for d in distances)
-    where = f"{worst[1]}, N = {worst[2][0]}, {worst[2][2]:g} σ, {worst[2][1]} hops"
+    where = f"{worst[1]}, N = {worst[2][0]}, σ = {worst[2][2]:g}, {worst[2][1]} hops"
     text = (
         f"Table 1: {near} of {len(distances)} values within 2 points of the paper; the largest "
         f"difference is {worst[0]:.2f} ({where})."
