@@ -143,13 +143,13 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(many_rows, start, tm
     assert (folder / "p.csv").read_text() == "old"
 
 
-def in_terminal(args, cwd, **environment):
-    """What a command writes to a terminal on stderr."""
+def in_terminal(args, cwd, *, whole=False, **environment):
+    """What a command writes to a terminal: stderr, or with `whole` stdout as well."""
     master, slave = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "gdpa.cli", *map(str, args)],
         cwd=cwd,
-        stdout=subprocess.DEVNULL,
+        stdout=slave if whole else subprocess.DEVNULL,
         stderr=slave,
         env={**os.environ, "TERM": "xterm-256color", "OMP_NUM_THREADS": "1", **environment},
     )
@@ -172,13 +172,17 @@ def in_terminal(args, cwd, **environment):
     return child.wait(timeout=60), seen.decode(errors="replace")
 
 
-def test_a_terminal_gets_a_moving_bar_with_all_stages(many_rows, tmp_path):
-    code, seen = in_terminal(["fit", many_rows, "-t", "y", "--out", "p.csv"], tmp_path)
+def test_a_terminal_gets_a_moving_bar_and_then_the_first_rows(many_rows, tmp_path):
+    code, seen = in_terminal(["fit", many_rows, "-t", "y"], tmp_path, whole=True)
     assert code == 0
     for stage in ("reading", "encoding", "graph", "tuning", "solve", "writing"):
         assert stage in seen
     frames = {line for line in seen.splitlines() if "graph" in line}
     assert len(frames) > 2  # the same stage, drawn differently: it moves
+    table = seen.index("prediction")
+    assert "\x1b[1A" in seen[:table]  # the bar is drawn over itself
+    assert "\x1b[1A" not in seen[table:]  # but never over the table
+    assert "more rows" in seen[table:]
 
 
 @pytest.mark.parametrize("no_color", [False, True])

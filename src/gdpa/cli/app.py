@@ -29,6 +29,7 @@ app = typer.Typer(
     help="Classify the rest of your data from a few labels, over a graph, with a certificate. "
     "Exit codes: 0 done, 1 not converged, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

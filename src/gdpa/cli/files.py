@@ -32,6 +32,7 @@ class OutputFiles:
         self._staged: dict[str, tuple[Path, Path]] = {}  # option -> (staging file, target)
         self._direct: dict[str, Path] = {}  # devices and pipes are written to as they are
         self._folders: list[Path] = []
+        self._stdout: list[str] = []
 
     def claim(self, option: str, path: str | None) -> None:
         """Check, before any work, that an output can be written.
@@ -75,12 +76,13 @@ class OutputFiles:
         return self._direct[option] if option in self._direct else self._staged[option][0]
 
     def text(self, option: str, content: str) -> None:
-        """Write text as the output of `option`, or on stdout if it was not claimed."""
+        """Write text as the output of `option`; on stdout, at the end, if it was not claimed."""
         if option in self._direct or option in self._staged:
             with self.path(option).open("w", encoding="utf-8", newline="") as file:
                 file.write(content)
         else:
-            sys.stdout.write(content)
+            # At the end, when no progress is drawn any more: a terminal shows both.
+            self._stdout.append(content)
 
     def __enter__(self) -> OutputFiles:
         return self
@@ -96,6 +98,8 @@ class OutputFiles:
                 for staged, target in self._staged.values():
                     if staged.exists():
                         os.replace(staged, target)
+                for content in self._stdout:
+                    sys.stdout.write(content)
         finally:
             for folder in self._folders:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -272,7 +272,7 @@ def _write(
                 )
             ]
     elif sys.stdout.isatty():
-        show_head(output, csv_text(header, columns))
+        output.at_end(lambda: show_head(output, csv_text(header, columns)))
     elif not other:
         files.text("--out", csv_text(header, columns))
     if model is not None:

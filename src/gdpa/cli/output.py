@@ -14,7 +14,7 @@ import sys
 import time
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
@@ -80,6 +80,7 @@ class Output:
         self.result: dict[str, Any] = {}
         self.warnings: list[str] = []
         self._context = ExitStack()
+        self._last: list[Callable[[], None]] = []
         self._start = time.perf_counter()
 
     # -- messages -------------------------------------------------------------------------------
@@ -97,6 +98,10 @@ class Output:
         self.warnings.append(clean(text))
         if not self.quiet:
             self._say(f"warning: {clean(text)}", "yellow")
+
+    def at_end(self, show: Callable[[], None]) -> None:
+        """Call `show` when the command has succeeded and no progress is drawn any more."""
+        self._last.append(show)
 
     # -- data -----------------------------------------------------------------------------------
 
@@ -167,6 +172,8 @@ class Output:
         if isinstance(error, BrokenPipeError):
             raise error
         if error is None:
+            for show in self._last:
+                show()
             code = DONE if self.converged else NOT_CONVERGED
             self._document("done" if self.converged else "not converged", self.result)
             sys.stdout.flush()

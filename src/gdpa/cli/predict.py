@@ -88,7 +88,7 @@ def predict(
                     )
                 ]
             elif sys.stdout.isatty():
-                show_head(output, csv_text(header, columns))
+                output.at_end(lambda: show_head(output, csv_text(header, columns)))
             else:
                 files.text("--out", csv_text(header, columns))
         output.note(f"{table.n_rows} rows, {int(unsure.sum())} unsure")
