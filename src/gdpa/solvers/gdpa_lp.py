@@ -242,7 +242,8 @@ def clarabel_lp(
     t : ndarray
         The point at which it stopped.
     slack : ndarray
-        Its slacks, which stay positive even where ``G t - g`` is off by the tolerance.
+        The slacks of the central path at the solver's last barrier parameter: positive even where
+        ``G t - g`` is off by the tolerance, and not where along a step the solver stopped.
     """
     clarabel = require("clarabel", "sdp")
     size = cost.size
@@ -260,7 +261,9 @@ def clarabel_lp(
     solution = solver.solve()
     if "Solved" not in str(solution.status):
         raise ArithmeticError(f"Clarabel did not solve the LP: {solution.status}")
-    return np.asarray(solution.x, dtype=np.float64), np.asarray(solution.s, dtype=np.float64)
+    slack, multiplier = np.asarray(solution.s), np.asarray(solution.z)
+    barrier = float(slack @ multiplier) / slack.size
+    return np.asarray(solution.x, dtype=np.float64), barrier / multiplier
 
 
 ENGINES = ("closed-form", "highs", "interior-point")

@@ -4,9 +4,10 @@ The normalised Laplacian times 1e-15, H with its one last row (the two split row
 an interior-point method at tolerance 1e-5, labels from the first eigenvector of H. The Laplacian is
 far below the solver's tolerance: the interior point leaves ``y_u`` at some multiple of its barrier
 parameter on unlabelled nodes, above the eigenvalue of the vector ``(xh, 1)`` on labelled nodes and
-apex, and the first eigenvector becomes ``x_u ~ W_ul xh``: a one-step vote. That is so in the
-paper's setting, half of the nodes labelled; with few labels the barrier leaves the apex so much
-slack that the order of the two eigenvalues is reversed, and the labels are lost here too.
+apex, and the first eigenvector becomes ``x_u ~ W_ul xh``: a one-step vote. On the central path the
+order of the two is certain (a row's slack is the barrier parameter over its multiplier, 1 for
+labelled nodes and apex, 1/2 for the others), so the slacks are taken from there; at a solver's own
+last iterate it depends on how far off the path that is.
 
 Entries of that eigenvector on unlabelled nodes are some 1e-9, below what a general eigenvalue
 solver resolves, so they are computed from their own rows of ``(H - lmin) v = 0``. (The authors' did
