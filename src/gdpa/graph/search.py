@@ -174,11 +174,18 @@ class BruteForce:
     def _doubtful(
         self, q: NDArray[Any], found: IndexArray, distances: FloatArray, k: int
     ) -> IndexArray:
-        norms = np.einsum("ij,ij->i", q, q, dtype=np.float64)
-        error = 64 * np.finfo(np.float64).eps * (norms + self.norm)
-        kth = np.sort(pair_distances(q, self.points, found, 1.0), axis=1)[:, k - 1] ** 2
-        reach = distances[:, -1].astype(np.float64) ** 2
-        return np.flatnonzero((reach - error <= kth) & (error > 1e-9 * kth))
+        doubtful = []
+        for rows in row_blocks(q.shape[0], 32 * found.shape[1]):
+            part = q[rows]
+            norms = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+            error = 64 * np.finfo(np.float64).eps * (norms + self.norm)
+            near = pair_distances(part, self.points, found[rows], 1.0)
+            near.sort(axis=1)
+            kth = near[:, k - 1] ** 2
+            reach = distances[rows, -1].astype(np.float64) ** 2
+            wrong = np.flatnonzero((reach - error <= kth) & (error > 1e-9 * kth))
+            doubtful.append(wrong + rows.start)
+        return np.concatenate(doubtful)
 
     def _by_differences(self, q: NDArray[Any], k: int) -> IndexArray:
         from sklearn.neighbors import NearestNeighbors
