@@ -19,9 +19,10 @@ __all__ = ["check_features", "row_blocks"]
 # A dense array or a CSR array; told apart by isinstance(X, np.ndarray).
 Features: TypeAlias = Any
 
-# A block of work: small beside the graph of some thousand points, larger where a row is long (a
-# product of few rows is slow), and never more than the last.
+# A block of work: small beside the graph of its points, larger where a row is long (a product of few
+# rows is slow), and never more than the last.
 SMALL_BLOCK_BYTES = 2**20
+BYTES_PER_POINT = 64
 LEAST_ROWS = 6
 BLOCK_BYTES = 32 * 2**20
 
@@ -36,8 +37,8 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> I
     row_bytes : int
         Bytes that the work needs per row.
     block_bytes : int, optional
-        Bytes that the work may need per block. By default 1 MB, or 6 rows if they need more, up
-        to 32 MB.
+        Bytes that the work may need per block. By default 1 MB, more for many or long rows, up to
+        32 MB.
 
     Yields
     ------
@@ -45,7 +46,8 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> I
         Consecutive, non-empty, together all rows.
     """
     if block_bytes is None:
-        block_bytes = min(BLOCK_BYTES, max(SMALL_BLOCK_BYTES, LEAST_ROWS * row_bytes))
+        wanted = max(SMALL_BLOCK_BYTES, BYTES_PER_POINT * n_rows, LEAST_ROWS * row_bytes)
+        block_bytes = min(BLOCK_BYTES, wanted)
     step = max(1, block_bytes // max(1, row_bytes))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
