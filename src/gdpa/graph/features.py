@@ -19,8 +19,8 @@ __all__ = ["check_features", "row_blocks"]
 # A dense array or a CSR array; told apart by isinstance(X, np.ndarray).
 Features: TypeAlias = Any
 
-# A block of work: small beside the graph of its points, larger where a row is long (a product of few
-# rows is slow), and never more than the last.
+# A block of work: small beside the graph of its points, larger where a row is long (a product of
+# few rows is slow), and never more than the last.
 SMALL_BLOCK_BYTES = 2**20
 BYTES_PER_POINT = 64
 LEAST_ROWS = 6
