@@ -93,9 +93,9 @@ def fit_state(
     k = coding.classes.size
     if k == 1:
         warnings.warn(
-            f"y has one class only, {coding.classes[0]!r}; every node gets it",
+            f"y has one class only, {coding.classes[:1].tolist()[0]!r}; every node gets it",
             DegenerateProblemWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     evidence = None
     if models:
@@ -120,13 +120,13 @@ def fit_state(
             f"{state.unreached.size} of {n} nodes are in components without a label; they get "
             "the prior class (see unreached_)",
             UnreachedWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     if not state.run["converged"]:
         warnings.warn(
             f"the scores did not converge: {state.run['message']}; raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return state
 

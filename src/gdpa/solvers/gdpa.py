@@ -306,7 +306,7 @@ class GDPA(Solver):
                 "the LP returned a = 0 for every label: the dual point no longer knows the labels, "
                 "and all scores are 0 (use lp='closed-form')",
                 DegenerateProblemWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
             return np.zeros(problem.n_nodes), True, "", {"erased": True}
         result = linear_recovery(
