@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .errors import DegenerateProblemWarning, UnreachedWarning
 from .problem import BinaryQuadratic, GraphProblem, Problem
-from .solution import BoundStatus, Solution
+from .solution import BoundStatus, Solution, relative_gap
 from .solvers.registry import METHODS, get_solver
 from .solvers.switching import switched_form
 
@@ -60,10 +60,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
-        gap = self.gap
-        if gap == 0.0 or not np.isfinite(gap):
-            return gap
-        return gap / max(abs(self.objective), abs(self.lower_bound))
+        return relative_gap(self.objective, self.lower_bound)
 
     def __str__(self) -> str:
         what = "optimum" if self.exact else "lower bound"

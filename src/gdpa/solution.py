@@ -10,9 +10,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoundStatus", "DualVariables", "Solution"]
+__all__ = ["BoundStatus", "DualVariables", "Solution", "relative_gap"]
 
 BoundStatus = Literal["certified", "estimated", "none"]
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """Distance of an objective to its lower bound, relative to the larger of the two.
+
+    Parameters
+    ----------
+    objective : float
+        What was reached.
+    lower_bound : float
+        What cannot be beaten; -inf if nothing is known.
+
+    Returns
+    -------
+    float
+        0 where the objective is at its bound, infinite where there is none.
+    """
+    gap = float(max(objective - lower_bound, 0.0))
+    if gap == 0.0 or not np.isfinite(gap):
+        return gap
+    return gap / max(abs(objective), abs(lower_bound))
 
 
 @dataclass(frozen=True)
@@ -91,10 +112,7 @@ class Solution:
     @property
     def relative_gap(self) -> float:
         """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
-        gap = self.gap
-        if gap == 0.0 or not np.isfinite(gap):
-            return gap
-        return gap / max(abs(self.objective), abs(self.lower_bound))
+        return relative_gap(self.objective, self.lower_bound)
 
     def __str__(self) -> str:
         bound = (
