@@ -40,7 +40,7 @@ def describe() -> dict[str, object]:
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
         "memory_gb": _memory_gb(),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": platform.system(),
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "commit": _commit(),
