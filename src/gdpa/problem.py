@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order
 
 from .graph.adjacency import check_adjacency, component_labels
 from .graph.laplacian import laplacian_parts
+from .linalg.inner import inner_product
 
 __all__ = ["BinaryQuadratic", "GraphProblem", "Problem", "ReducedForm"]
 
@@ -162,10 +164,14 @@ class GraphProblem:
         return (sp.diags_array(self.diagonal) - self.adjacency).tocsr()
 
     @cached_property
+    def label_sums(self) -> FloatArray:
+        """Weighted sum ``A xh`` of the labels of each node's neighbours."""
+        return np.asarray(self.adjacency @ self.labels.astype(np.float64))
+
+    @cached_property
     def vote(self) -> FloatArray:
         """Vote c of labelled neighbours and evidence at each *unlabelled* node."""
-        c = self.adjacency @ self.labels.astype(np.float64)
-        return np.asarray((c + self.bias)[self.unlabeled])
+        return np.asarray((self.label_sums + self.bias)[self.unlabeled])
 
     @cached_property
     def majority(self) -> int:
@@ -185,9 +191,14 @@ class GraphProblem:
     @cached_property
     def reached(self) -> NDArray[np.bool_]:
         """Which nodes are connected to a label or to evidence."""
+        source = (self.labels != 0) | (self.bias != 0)
+        # One search from anywhere, which says it all of a connected graph, is far cheaper.
+        start = int(np.argmax(source))
+        if breadth_first_order(self.W, start, return_predecessors=False).size == self.n_nodes:
+            return np.ones(self.n_nodes, dtype=bool)
         count, component = component_labels(self.W)
         anchored = np.zeros(count, dtype=bool)
-        anchored[component[(self.labels != 0) | (self.bias != 0)]] = True
+        anchored[component[source]] = True
         return anchored[component]
 
     def objective(self, x: Any) -> float:
@@ -206,7 +217,8 @@ class GraphProblem:
         x = np.asarray(x, dtype=np.float64)
         if x.shape != (self.n_nodes,):
             raise ValueError(f"x must have shape ({self.n_nodes},), got {x.shape}")
-        return float(self.diagonal @ (x * x) - x @ (self.adjacency @ x) - 2.0 * (self.bias @ x))
+        smooth = inner_product(self.diagonal, x * x) - inner_product(x, self.adjacency @ x)
+        return smooth - 2.0 * inner_product(self.bias, x)
 
     def reduced(self) -> ReducedForm:
         """Merge the labelled nodes into one apex (the last node of the reduced form).
@@ -219,7 +231,8 @@ class GraphProblem:
         u = self.unlabeled
         x = self.labels.astype(np.float64)
         A = self.adjacency
-        constant = float(self.diagonal.sum() - x @ (A @ x) - 2.0 * (self.bias @ x))
+        fixed = inner_product(x, self.label_sums) + 2.0 * inner_product(self.bias, x)
+        constant = float(self.diagonal.sum()) - fixed
         c = sp.csr_array(self.vote[:, None])
         A_uu = A if u.size == self.n_nodes else A[u][:, u]
         P = sp.block_array([[A_uu, c], [c.T, None]], format="csr")

@@ -1,4 +1,4 @@
-"""Approximate inverses: Jacobi, Chebyshev, two-level, algebraic multigrid, or one's own.
+"""Approximate inverses: Jacobi, Chebyshev, two-level, algebraic multigrid, Cholesky, or one's own.
 
 All are built for a matrix that may be indefinite or have zeros on the diagonal (the H of the dual
 is such a matrix on the way): the approximate inverse itself is always positive definite.
@@ -7,13 +7,16 @@ is such a matrix on the way): the approximate inverse itself is always positive 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy import linalg
 
 from ..errors import nearest_name, require
+from .one_thread import one_thread
 from .operand import Operand, row_sums
 from .two_level import CoarseSpace, coarse_count, patches
 
@@ -21,6 +24,7 @@ __all__ = [
     "PRECONDITIONERS",
     "Preconditioner",
     "chebyshev",
+    "cholesky",
     "eigen_two_level",
     "jacobi",
     "make_preconditioner",
@@ -28,6 +32,8 @@ __all__ = [
 ]
 
 Preconditioner = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+# Up to so many rows a factorisation takes some hundredths of a second in one thread.
+ONE_THREAD_ROWS = 1_500
 PRECONDITIONERS = ("auto", "jacobi", "two-level", "amg")
 
 
@@ -131,7 +137,39 @@ def _amg(A: sp.csr_array) -> Preconditioner:
     return apply
 
 
-def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditioner | None:
+def cholesky(C: NDArray[np.float64]) -> Preconditioner | None:
+    """Inverse of a dense matrix by its Cholesky factor: one step of an iteration, up to rounding.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, n), C-contiguous
+        Symmetric matrix. It is overwritten.
+
+    Returns
+    -------
+    callable or None
+        The inverse; None where the matrix is not positive definite in floating point.
+    """
+    # The transpose is the same matrix in the order of LAPACK: nothing is copied.
+    few = C.shape[0] <= ONE_THREAD_ROWS
+    with one_thread() if few else nullcontext():
+        factor, failed = linalg.lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        return None
+
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        with one_thread() if few else nullcontext():
+            return np.asarray(linalg.lapack.dpotrs(factor, R, lower=1)[0]).reshape(R.shape)
+
+    return apply
+
+
+def two_level(
+    A: sp.csr_array,
+    scale: NDArray[np.float64] | None,
+    *,
+    diagonal: NDArray[np.float64] | None = None,
+) -> Preconditioner | None:
     """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`) for a scaled matrix.
 
     Parameters
@@ -139,7 +177,9 @@ def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditio
     A : csr_array of shape (n, n)
         Positive semi-definite matrix.
     scale : ndarray of shape (n,) or None
-        ``diag(A)^-1/2``; None where that is one everywhere.
+        ``diag(A)^-1/2``; None where that is one everywhere. A zero leaves the unknown out.
+    diagonal : ndarray of shape (n,), optional
+        If given, the matrix is ``diag(diagonal) - A``.
 
     Returns
     -------
@@ -148,7 +188,8 @@ def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditio
         if there is none of this kind.
     """
     count = coarse_count(A)
-    coarse = CoarseSpace(A, patches(A, count), count)
+    dead = None if scale is None else scale == 0
+    coarse = CoarseSpace(A, patches(A, count), count, diagonal=diagonal, dead=dead)
     inverse = coarse.definite_inverse()
     if inverse is None:
         return None
@@ -162,7 +203,10 @@ def two_level(A: sp.csr_array, scale: NDArray[np.float64] | None) -> Preconditio
             factor = Z.astype(R.dtype)
             parts[R.dtype] = (factor, factor.T, inverse.astype(R.dtype))
         back, forth, small = parts[R.dtype]
-        out = np.asarray(back @ (small @ (forth @ R)))
+        rough = forth @ R
+        # One column not by BLAS, whose threads take longer to wake than this takes.
+        rough = np.einsum("ij,j->i", small, rough) if rough.ndim == 1 else small @ rough
+        out = np.asarray(back @ rough)
         out += R
         return out
 

@@ -305,7 +305,10 @@ def _scaled_preconditioner(
         return None, True
     if isinstance(spec, str) and spec == "two-level":
         if operand.kind == "operator":
-            raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
+            make = getattr(operand.matrix, "two_level", None)  # an operator may have its own
+            if make is None or system.s is not None:
+                raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
+            return make(), True
         with np.errstate(over="ignore", invalid="ignore"):
             return two_level(sp.csr_array(operand.matrix), system.s), True
     with np.errstate(over="ignore", invalid="ignore"):

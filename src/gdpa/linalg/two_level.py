@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.csgraph import breadth_first_order
 
+from .one_thread import one_thread
+
 __all__ = ["CoarseSpace", "coarse_count", "patches"]
 
 
@@ -74,6 +76,10 @@ class CoarseSpace:
         Number of patches.
     vector : ndarray of shape (n,), optional
         What varies within a patch; constant by default.
+    diagonal : ndarray of shape (n,), optional
+        If given, the matrix is ``diag(diagonal) - A``.
+    dead : ndarray of bool of shape (n,), optional
+        Nodes that are left out: rows of Z that are zero.
     """
 
     def __init__(
@@ -82,8 +88,15 @@ class CoarseSpace:
         patch: NDArray[np.int32],
         count: int,
         vector: NDArray[np.float64] | None = None,
+        *,
+        diagonal: NDArray[np.float64] | None = None,
+        dead: NDArray[np.bool_] | None = None,
     ) -> None:
         self.count = count
+        size = count
+        if dead is not None and dead.any():
+            size += 1  # a patch of their own, cut off below
+            patch = np.where(dead, np.int32(count), patch)
         entries = np.diff(A.indptr)
         data = A.data
         if vector is not None:
@@ -91,15 +104,22 @@ class CoarseSpace:
             data *= np.repeat(vector, entries)
         # Keys of the size that bincount wants: the passes over all entries are the cost of it.
         wide = patch.astype(np.intp)
-        keys = np.repeat(wide * count, entries)
+        keys = np.repeat(wide * size, entries)
         keys += wide[A.indices]
-        small = np.bincount(keys, weights=data, minlength=count * count).reshape(count, count)
+        small = np.bincount(keys, weights=data, minlength=size * size).reshape(size, size)
         square = np.ones(A.shape[0]) if vector is None else vector * vector
-        length = np.sqrt(np.bincount(patch, weights=square, minlength=count))
+        if diagonal is not None:
+            own = np.bincount(patch, weights=diagonal * square, minlength=size)
+            small = np.diag(own) - small
+        length = np.sqrt(np.bincount(patch, weights=square, minlength=size))
+        length[count:] = 0.0
         inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        self.matrix = inverse[:, None] * ((small + small.T) / 2) * inverse
+        whole = inverse[:, None] * ((small + small.T) / 2) * inverse
+        self.matrix = whole[:count, :count]
         values = inverse[patch] if vector is None else vector * inverse[patch]
         n = A.shape[0]
+        if size > count:
+            patch = np.where(patch == count, np.int32(0), patch)
         self.Z = sp.csr_array(
             (values, patch, np.arange(n + 1, dtype=np.int32)), shape=(n, count), copy=False
         )
@@ -111,7 +131,8 @@ class CoarseSpace:
         inverse = _cholesky_inverse(self.matrix)
         if inverse is not None:
             return inverse
-        values, vectors = linalg.eigh(self.matrix)
+        with one_thread():
+            values, vectors = linalg.eigh(self.matrix)
         top = float(values[-1])
         if top <= 0 or values[0] < -1e-8 * top:
             return None
@@ -131,7 +152,8 @@ class CoarseSpace:
         size = float(np.abs(self.matrix).max())
         if size == 0.0:
             return None
-        values, vectors = linalg.eigh(self.matrix, subset_by_index=[0, 1])
+        with one_thread():
+            values, vectors = linalg.eigh(self.matrix, subset_by_index=[0, 1])
         shift = values[0] - max(values[1] - values[0], 1e-6 * size)
         inverse = _cholesky_inverse(self.matrix - shift * np.eye(self.count))
         return None if inverse is None else (vectors[:, 0], inverse)
@@ -139,10 +161,11 @@ class CoarseSpace:
 
 def _cholesky_inverse(E: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Inverse of a safely positive definite matrix, in a third of the time of its eigenvectors."""
-    factor, failed = linalg.lapack.dpotrf(E, lower=1)
-    if failed or np.diagonal(factor).min() ** 2 <= 1e-10 * np.diagonal(E).max():
-        return None
-    inverse, failed = linalg.lapack.dpotri(factor, lower=1)
+    with one_thread():
+        factor, failed = linalg.lapack.dpotrf(E, lower=1)
+        if failed or np.diagonal(factor).min() ** 2 <= 1e-10 * np.diagonal(E).max():
+            return None
+        inverse, failed = linalg.lapack.dpotri(factor, lower=1)
     if failed:
         return None
     lower = np.tril(inverse)

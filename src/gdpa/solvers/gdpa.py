@@ -36,6 +36,7 @@ from ..dual import (
 )
 from ..errors import DegenerateProblemWarning, nearest_name
 from ..linalg import first_eigenvector
+from ..linalg.inner import inner_product, length
 from ..problem import BinaryQuadratic, GraphProblem
 from ..solution import DualVariables
 from . import gdpa_lp
@@ -63,11 +64,12 @@ def gershgorin_bound(problem: GraphProblem) -> float:
     x = problem.labels.astype(np.float64)
     free = (problem.labels == 0).astype(np.float64)
     A = problem.adjacency
-    edges = float(free @ (A @ free) + x @ (A @ x))
+    edges = inner_product(free, A @ free) + inner_product(x, problem.label_sums)
     votes = 2.0 * float(np.abs(problem.vote).sum())
-    evidence = 2.0 * float(problem.bias @ x)
+    evidence = 2.0 * inner_product(problem.bias, x)
     total = float(problem.diagonal.sum())
-    magnitude = total + abs(edges) + votes + abs(evidence) + 2.0 * float(A.data.sum())
+    # The weights of A add up to no more than `total`, since L is positive semi-definite.
+    magnitude = 3.0 * total + abs(edges) + votes + abs(evidence)
     margin = 4.0 * np.finfo(float).eps * np.sqrt(A.nnz + problem.n_nodes) * magnitude
     return float(total - edges - votes - evidence - margin)
 
@@ -257,11 +259,11 @@ class GDPA(Solver):
         self, problem: GraphProblem, dual: DualVariables, v0: FloatArray
     ) -> tuple[FloatArray, float, int]:
         """First eigenvector of H_bar; `v0` itself if its discs are aligned already."""
-        unit = v0 / np.linalg.norm(v0)
+        unit = v0 / length(v0)
         size = float(np.abs(problem.diagonal + dual.y[:-1]).max()) + abs(float(dual.y[-1]))
         image = _apply_H_bar(problem, dual, unit) / size  # relative: weights may be near overflow
-        value = float(unit @ image)
-        if np.linalg.norm(image - value * unit) <= 1e-12 and (unit != 0).all():
+        value = inner_product(unit, image)
+        if length(image - value * unit) <= 1e-12 and (unit != 0).all():
             return unit, value * size, 0
         result = first_eigenvector(
             build_H_bar(problem, dual),
@@ -354,4 +356,6 @@ def _apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> F
     up, down = np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
     kappa = up.sum()
     top = (problem.diagonal + dual.y[:n]) * x - problem.adjacency @ x - up * plus - down * minus
-    return np.concatenate([top, [kappa * plus - up @ x, (dual.y[-1] - kappa) * minus - down @ x]])
+    first = kappa * plus - inner_product(up, x)
+    second = (dual.y[-1] - kappa) * minus - inner_product(down, x)
+    return np.concatenate([top, [first, second]])
