@@ -19,6 +19,16 @@ def always_implicit(monkeypatch):
     )
 
 
+@pytest.fixture(params=["jacobi", "two-level", "cholesky-cg"])
+def engine(request, monkeypatch, always_implicit):
+    """Each of the ways that "auto" may take."""
+    monkeypatch.setattr(recovery, "JACOBI_STEPS", 1e9 if request.param == "jacobi" else 0)
+    if request.param == "cholesky-cg":
+        monkeypatch.setattr(recovery, "FULL_NODES", (0, 100))
+        monkeypatch.setattr(recovery, "FACTOR_PRODUCTS", -1e9)
+    return request.param
+
+
 @pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
 @pytest.mark.parametrize(
     "system",
@@ -32,7 +42,7 @@ def always_implicit(monkeypatch):
     ],
 )
 @pytest.mark.parametrize("columns", [1, 2, 5])
-def test_scores_solve_the_definition(always_implicit, random_graph, laplacian, system, columns):
+def test_scores_solve_the_definition(engine, random_graph, laplacian, system, columns):
     n, rng = 80, np.random.default_rng(0)
     W = random_graph(n, 3)
     A, d = laplacian_parts(W, laplacian)
@@ -52,7 +62,7 @@ def test_scores_solve_the_definition(always_implicit, random_graph, laplacian, s
     if "bias_weight" in system:
         e = options["bias_weight"] = np.zeros(n)
     found = recovery.linear_recovery(A, d, labeled, targets, tol=1e-12, **options)
-    assert found.method == "cg"
+    assert found.method == ("cholesky-cg" if engine == "cholesky-cg" else "cg")
     assert found.converged
     # The definition, densely: rows of clamped labels are replaced by their targets.
     K = np.diag(d + loop + e) - A.toarray()
@@ -90,10 +100,11 @@ def test_a_node_without_any_weight_is_left_to_the_stored_system(always_implicit)
 def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(
     always_implicit, random_graph, monkeypatch
 ):
-    monkeypatch.setattr(recovery, "JACOBI_STEPS", 0)
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
-    assert (
-        recovery._ImplicitSystem.of(A, d, np.array([3]), np.array([1.0]), 1e-6, "auto", {}) is None
-    )
-    built = recovery._ImplicitSystem.of(A, d, np.array([3]), np.array([1.0]), 1e-6, "jacobi", {})
-    assert built is not None
+    system = recovery._ImplicitSystem.of(A, d, np.array([3]), np.array([1.0]), 1e-6, "auto", {})
+    assert system is not None
+    monkeypatch.setattr(recovery, "JACOBI_STEPS", 1e9)
+    assert system.preconditioner("auto", 1e-6) == "jacobi"
+    monkeypatch.setattr(recovery, "JACOBI_STEPS", 0)
+    assert system.preconditioner("auto", 1e-6) == "two-level"
+    assert system.preconditioner("jacobi", 1e-6) == "jacobi"

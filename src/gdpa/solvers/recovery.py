@@ -27,16 +27,23 @@ from scipy.sparse.linalg import LinearOperator
 
 from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
+from ..linalg.inner import inner_product
 from ..linalg.operand import Operand, ShortProducts, single_is_safe, threads
+from ..linalg.preconditioners import Preconditioner, cholesky, two_level
 from ..linalg.spd import cg_steps
 
 __all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system"]
 
 FloatArray = NDArray[np.float64]
 
-# From so many nodes on the system is not stored, if Jacobi gets there within so many steps.
+# From so many nodes on the system is not stored; if Jacobi does not get there within so many steps,
+# it gets a coarse system too.
 IMPLICIT_NODES = 5_000
 JACOBI_STEPS = 80
+# Graphs with a fourth of all possible edges and so many nodes may be factorised: it takes the
+# memory of the graph, and the time of so many products with it (and one more per so many nodes).
+FULL_NODES = (500, 5_000)
+FACTOR_PRODUCTS, FACTOR_NODES = 8, 100
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ class Recovery:
     converged : bool
         Whether the tolerance was met.
     method, message : str
-        Engine, and why it stopped.
+        Engine ("cholesky-cg": a factorisation, and as many steps as its rounding takes), and why it
+        stopped.
     """
 
     scores: FloatArray
@@ -185,9 +193,16 @@ def linear_recovery(
             adjacency, diagonal, labeled, targets, tol, preconditioner, system
         )
         if implicit is not None:
+            chosen = implicit.preconditioner(preconditioner, tol)
             result = solve_spd(
-                implicit, implicit.rhs, x0=implicit.scaled(start), diagonal=np.ones(n), **options
+                implicit,
+                implicit.rhs,
+                x0=implicit.scaled(start),
+                diagonal=np.ones(n),
+                preconditioner=chosen,
+                **options,
             )
+            method = result.method if isinstance(chosen, str) else "cholesky-cg"
             scores = implicit.unscaled(result.x)
         else:
             K, rhs, unknown = recovery_system(adjacency, diagonal, labeled, targets, **system)
@@ -201,15 +216,22 @@ def linear_recovery(
             scores = np.zeros((n, rhs.shape[1]))
             scores[labeled] = _columns(targets)
             scores[unknown] = result.x
+            method = result.method
     return Recovery(
         scores=scores.reshape((n, *targets.shape[1:])),
         residual=float(result.residual),
         iterations=int(result.iterations),
         matvecs=int(result.matvecs),
         converged=bool(result.converged),
-        method=str(result.method),
+        method=str(method),
         message=str(result.message),
     )
+
+
+def _is_full(adjacency: sp.csr_array) -> bool:
+    """Whether a dense array of its size takes about the memory of the graph."""
+    n = adjacency.shape[0]
+    return bool(FULL_NODES[0] <= n <= FULL_NODES[1] and 4 * adjacency.nnz >= n * n)
 
 
 class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
@@ -229,7 +251,7 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         self.t = 1.0 / self.root
         self.t[clamped] = 0.0
         self.clamped, self.values = clamped, values
-        self.rhs = np.empty(0)
+        self.rhs: FloatArray = np.empty((0, 0))
 
     @classmethod
     def of(
@@ -242,11 +264,12 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         preconditioner: Any,
         system: dict[str, Any],
     ) -> _ImplicitSystem | None:
-        """Build it where it is the fastest way: many nodes, few of them clamped, Jacobi enough."""
+        """Build it where it is the fastest way: many nodes or edges, few of them clamped."""
         n, columns = diagonal.size, _columns(targets)
         a = np.asarray(system.get("label_weight", np.inf), dtype=np.float64)
         clamp = bool(np.isinf(a).all())
-        if n < IMPLICIT_NODES or np.isinf(a).any() != clamp or (clamp and 4 * labeled.size > n):
+        many = n >= IMPLICIT_NODES or (preconditioner == "auto" and _is_full(adjacency))
+        if not many or np.isinf(a).any() != clamp or (clamp and 4 * labeled.size > n):
             return None
         bias, weight = system.get("bias"), system.get("bias_weight")
         total = diagonal + system.get("self_loop", 0.0)
@@ -266,8 +289,6 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
             return None
         nodes = labeled if clamp else labeled[:0]
         self = cls(adjacency, total, nodes, columns if clamp else columns[:0])
-        if preconditioner == "auto" and cg_steps(self.excess(), tol) > JACOBI_STEPS:
-            return None
         if clamp:
             known = np.zeros_like(rhs)
             known[labeled] = columns
@@ -277,12 +298,35 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         self.rhs = rhs * self.t[:, None]
         return self
 
+    def preconditioner(self, spec: str | None, tol: float) -> str | Preconditioner:
+        """What "auto" stands for here."""
+        if spec != "auto":
+            return "jacobi"
+        steps, n = cg_steps(self.excess(), tol), self.t.size
+        products = steps * self.rhs.shape[1]
+        if _is_full(self.operand.matrix) and products > FACTOR_PRODUCTS + n / FACTOR_NODES:
+            factor = cholesky(self.toarray())
+            return "jacobi" if factor is None else factor
+        return "two-level" if steps > JACOBI_STEPS else "jacobi"
+
+    def two_level(self) -> Preconditioner | None:
+        """The coarse system, see :mod:`gdpa.linalg.two_level`, in the variables of this one."""
+        return two_level(self.operand.matrix, self.t, diagonal=np.square(self.root))
+
+    def toarray(self) -> FloatArray:
+        """The matrix, made in place: what passes over all its entries is the cost of it."""
+        C = np.asarray(self.operand.matrix.toarray())
+        C *= -self.t[:, None]
+        C *= self.t
+        C[np.diag_indices(self.t.size)] += 1.0
+        return C
+
     def excess(self) -> float:
         """Bound of the smallest eigenvalue from above, by the constant vector."""
         free = self.t > 0
         one = free.astype(np.float64)
         weight = float(np.square(self.root[free]).sum())
-        return 1.0 - float(one @ self.operand.dot(one)) / max(weight, 1e-300)
+        return 1.0 - inner_product(one, self.operand.dot(one)) / max(weight, 1e-300)
 
     def _matmat(self, Y: FloatArray) -> FloatArray:
         out = self.operand.dot(self.t[:, None] * Y)
