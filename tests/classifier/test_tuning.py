@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdpa.classifier import tuning
+from gdpa.classifier.model_selection import stratified_folds
 from gdpa.classifier.tuning import LabeledGraph, Setting, left_out_loss, tune
 from gdpa.graph import laplacian_parts
 
@@ -59,7 +60,7 @@ def test_closed_form_leaves_each_label_out(random_graph, kind, evidence):
 @pytest.mark.parametrize("evidence", [False, True])
 def test_folds_leave_their_labels_out(random_graph, evidence):
     graph = labelled_graph(random_graph, n=40, m=20, evidence=evidence)
-    fold = tuning.stratified_folds(graph.codes, 5)
+    fold = stratified_folds(graph.codes, 5)
     for setting, scores in tuning._left_out(graph, False, None, None, None):
         held = graph.labeled[fold == 2]
         expected = direct(graph, setting, held)[held]

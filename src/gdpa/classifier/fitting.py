@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
 from ..graph import Rescaler
-from ..solvers.recovery import Recovery
+from ..linalg.operand import Operand
+from ..solvers.recovery import Recovery, shared_operand
 from .evidence import Evidence, gather_evidence
 from .graphs import RESCALE_KINDS, ClassifierGraph, build_graphs, precomputed_graph
 from .labels import LabelCoding
 from .multiclass import shared_scores, tree_scores
 from .state import FittedState, assemble_state
-from .tuning import LabeledGraph, Tuning, tune
+from .tuning import LARGE_NODES, LabeledGraph, Tuning, tune
 from .updates import relax_locally
 
 __all__ = ["Progress", "fit_state", "more_labels"]
@@ -104,7 +105,11 @@ def fit_state(
         )
         # Beside evidence the graph matters less; choosing it too would only fit noise.
         candidates = candidates[:1]
-    graph, tuning = _choose(candidates, labeled, codes, k, evidence, params)
+    operand = None
+    if len(candidates) == 1 and n > LARGE_NODES:
+        first = candidates[0]
+        operand = shared_operand(first.adjacency, order=first.node_order)
+    graph, tuning = _choose(candidates, labeled, codes, k, evidence, params, operand)
     progress(
         stage="tuning",
         source=tuning.source,
@@ -114,7 +119,7 @@ def fit_state(
         self_loop=tuning.setting.self_loop,
         evidence_weight=tuning.setting.evidence_weight,
     )
-    state = _solved(graph, coding, tuning, evidence, params, prior, progress)
+    state = _solved(graph, coding, tuning, evidence, params, prior, progress, operand=operand)
     if state.unreached.size:
         warnings.warn(
             f"{state.unreached.size} of {n} nodes are in components without a label; they get "
@@ -160,6 +165,7 @@ def _choose(
     k: int,
     evidence: Evidence | None,
     params: Mapping[str, Any],
+    operand: Operand | None,
 ) -> tuple[ClassifierGraph, Tuning]:
     """Tune what is "auto"; with everything given this only yields left-out scores."""
     graphs = [
@@ -170,6 +176,7 @@ def _choose(
             codes,
             k,
             None if evidence is None else evidence.probabilities,
+            operand,
         )
         for g in candidates
     ]
@@ -190,6 +197,7 @@ def _solved(
     prior: Any,
     progress: Progress,
     x0: FloatArray | None = None,
+    operand: Operand | None = None,
 ) -> FittedState:
     labeled, k = coding.labeled, coding.classes.size
     codes = coding.codes[labeled]
@@ -229,6 +237,7 @@ def _solved(
             max_iter=params["max_iter"],
             x0=x0,
             callback=progress.solver(),
+            operand=operand,
         )
     return assemble_state(
         graph,
@@ -239,6 +248,7 @@ def _solved(
         evidence=evidence,
         tol=params["tol"],
         run={"drift": 0.0, **extra},
+        connected=operand is not None and operand.connected is True,
     )
 
 

@@ -88,6 +88,11 @@ class ClassifierGraph:
         """Neighbours per node of a neighbour graph."""
         return None if self.neighbors is None else self.neighbors.n_neighbors
 
+    @property
+    def node_order(self) -> NDArray[np.intp] | None:
+        """Order of the nodes in which neighbours are near, if the search knows one."""
+        return getattr(self.neighbors, "node_order", None)
+
     def attach(self, X: Any) -> sp.csr_array:
         """Weights between new rows and the nodes.
 

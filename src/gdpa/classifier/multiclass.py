@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnreachedWarning
+from ..linalg.operand import Operand
 from ..problem import GraphProblem
 from ..solution import Solution
 from ..solvers.recovery import Recovery, linear_recovery
@@ -44,6 +45,7 @@ def shared_scores(
     max_iter: int | None,
     x0: FloatArray | None = None,
     callback: Any = None,
+    operand: Operand | None = None,
 ) -> Recovery:
     """Scores of all classes by one block solve.
 
@@ -59,7 +61,7 @@ def shared_scores(
         Weights.
     evidence : ndarray of shape (n_nodes, n_classes) or None
         Probabilities of the evidence.
-    tol, max_iter, x0, callback
+    tol, max_iter, x0, callback, operand
         Of the linear solver.
 
     Returns
@@ -87,6 +89,7 @@ def shared_scores(
         bias=None if not e or evidence is None else e * evidence,
         bias_weight=None if not e else np.zeros(graph.n_nodes),
         callback=callback,
+        operand=operand,
     )
 
 

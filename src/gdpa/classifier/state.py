@@ -149,10 +149,17 @@ def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray
 
 
 def unreached_nodes(
-    graph: ClassifierGraph, labeled: NDArray[np.intp], evidence: bool
+    graph: ClassifierGraph,
+    labeled: NDArray[np.intp],
+    evidence: bool,
+    *,
+    connected: bool = False,
 ) -> NDArray[np.intp]:
-    """Nodes in components without a label (none, where evidence reaches every node)."""
-    if evidence:
+    """Nodes in components without a label (none, where evidence reaches every node).
+
+    None either in a graph that is known to be connected.
+    """
+    if evidence or (connected and labeled.size):
         return np.empty(0, dtype=np.intp)
     count, component = component_labels(graph.W)
     anchored = np.zeros(count, dtype=bool)
@@ -224,6 +231,7 @@ def assemble_state(
     tol: float = 1e-6,
     sharpness: float | None = None,
     run: dict[str, Any] | None = None,
+    connected: bool = False,
 ) -> FittedState:
     """Turn solved scores into a fitted state.
 
@@ -241,6 +249,8 @@ def assemble_state(
         Exponent of the probabilities; fitted on left-out scores if not given.
     run : dict, optional
         More about the run than `recovery` says.
+    connected : bool, default=False
+        Whether the graph is known to be connected.
 
     Returns
     -------
@@ -252,13 +262,15 @@ def assemble_state(
     known = labeled_prior(codes, coding.classes.size)
     prior = known if class_prior is None or isinstance(class_prior, str) else class_prior
     weight = tuning.setting.evidence_weight
-    unreached = unreached_nodes(graph, labeled, evidence is not None and weight > 0)
+    told = evidence is not None and weight > 0
+    unreached = unreached_nodes(graph, labeled, told, connected=connected)
     exact = recovery.method.startswith("dense")
     threshold = 1e-250 if exact else 100.0 * tol
     settled = extend_to_far_nodes(graph, recovery.scores, labeled, unreached, threshold)
     shares = to_shares(settled, prior)
     if sharpness is None:
-        sharpness = fit_sharpness(tuning.left_out, codes)
+        own = codes if tuning.checked is None else codes[tuning.checked]
+        sharpness = fit_sharpness(tuning.left_out, own)
     offset = np.zeros(coding.classes.size)
     if class_prior is not None and coding.classes.size > 1:
         free = coding.codes < 0

@@ -166,6 +166,8 @@ def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if tuning.left_out is not None:
         arrays["left_out"] = tuning.left_out
+    if tuning.checked is not None:
+        arrays["left_out_labels"] = tuning.checked
     if graph.rescaler is not None:
         scaler = graph.rescaler
         arrays |= {
@@ -267,6 +269,7 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], params: dict[str, A
             about_tuning["source"],
             arrays.get("left_out"),
             about_tuning["tried"],
+            checked=arrays.get("left_out_labels"),
         ),
         scores=arrays["scores"],
         shares=arrays["shares"],

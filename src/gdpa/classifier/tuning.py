@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..linalg import solve_spd
-from ..solvers.recovery import linear_recovery
-from .model_selection import stratified_folds
+from ..linalg.operand import Operand
+from .folds import LARGE_FOLDS, FirstFold, by_fold
 
 __all__ = ["DEFAULT", "Setting", "Tuning", "left_out_loss", "tune"]
 
@@ -57,6 +57,8 @@ LARGE_NODES = 10_000
 FEWEST_LABELS = 8
 # From so many labels on a third of them chooses the self-loop; all folds are solved for it alone.
 SCREENED_LABELS = 1_000
+# Above so many nodes that third, if it has so many labels, is all that is left out.
+HUGE_NODES = 50_000
 
 
 @dataclass(frozen=True)
@@ -92,14 +94,16 @@ class Tuning:
         The choice.
     loss : float
         Its loss on left-out labels; NaN-free: 1 where nothing was left out.
-    source : {"leave-one-out", "k-fold", "too few labels", "given"}
+    source : {"leave-one-out", "k-fold", "one fold", "too few labels", "given"}
         How the loss was measured, or why it was not.
-    left_out : ndarray of shape (n_labeled, n_classes) or None
-        Scores of the labelled nodes without their own label.
+    left_out : ndarray of shape (n_checked, n_classes) or None
+        Scores of labelled nodes without their own label.
     tried : int
         How many settings were compared.
     candidate : int
         Which of the graphs was chosen.
+    checked : ndarray of int of shape (n_checked,) or None
+        Which of the labels were left out, as positions among them; None for all.
     """
 
     setting: Setting
@@ -108,6 +112,7 @@ class Tuning:
     left_out: FloatArray | None
     tried: int
     candidate: int = 0
+    checked: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,7 @@ class LabeledGraph:
     codes: NDArray[np.int32]
     n_classes: int
     evidence: FloatArray | None = None
+    operand: Operand | None = None  # the adjacency, prepared for several solves
 
     @property
     def unit(self) -> float:
@@ -195,8 +201,10 @@ def tune(
     best: Tuning | None = None
     least = np.inf
     tried = 0
-    plain = self_loop is None and first.evidence is None and not exact
-    if plain and n > LARGE_NODES and m >= SCREENED_LABELS:
+    plain = first.evidence is None and not exact and n > LARGE_NODES
+    if plain and len(graphs) == 1 and n > HUGE_NODES and m >= LARGE_FOLDS * SCREENED_LABELS:
+        return _one_fold(first, label_weight, self_loop, judged)
+    if plain and self_loop is None and m >= SCREENED_LABELS:
         fixed = (label_weight, _screened(first, label_weight), evidence_weight)
         tried += len(LARGE_SELF_LOOPS) - 1
     for number, graph in enumerate(graphs):
@@ -247,7 +255,10 @@ def _left_out(
     else:
         weights = tuple(w * unit for w in LABEL_WEIGHTS[: None if exact else 2])
     for total, pairs in _totals(graph, large, g, e):
-        parts = _by_one(graph, total, weights) if exact else _by_fold(graph, total, weights, large)
+        if exact:
+            parts = _by_one(graph, total, weights)
+        else:
+            parts = by_fold(graph, total, weights, LARGE_FOLDS if large else 5)
         for weight, from_labels, from_evidence in parts:
             for loop, evidence in pairs:
                 scores = from_labels
@@ -314,54 +325,31 @@ def _by_one(
 
 def _screened(graph: LabeledGraph, weight: float | None) -> float:
     """Self-loop that predicts the first fold best: with many labels one fold tells them apart."""
-    fold = stratified_folds(graph.codes, 3)
-    out = fold == 0
-    Y = graph.targets()
-    losses = {}
-    for loop in LARGE_SELF_LOOPS:
-        scores = linear_recovery(
-            graph.adjacency,
-            graph.diagonal,
-            graph.labeled[~out],
-            Y[~out],
-            tol=1e-2,
-            label_weight=LABEL_WEIGHTS[0] if weight is None else weight,
-            self_loop=loop * graph.unit,
-        ).scores[graph.labeled[out]]
-        losses[loop * graph.unit] = left_out_loss(Y[out], scores)
+    fold = FirstFold(graph, LABEL_WEIGHTS[0] if weight is None else weight)
+    rough = fold.screened(loop * graph.unit for loop in LARGE_SELF_LOOPS)
+    losses = {loop: left_out_loss(fold.targets, scores) for loop, scores in rough}
     return min(losses, key=losses.__getitem__)
 
 
-def _by_fold(
-    graph: LabeledGraph, total: float, weights: Iterable[float], large: bool
-) -> Iterator[tuple[float, FloatArray, FloatArray | None]]:
-    """Left-out scores fold by fold; labels and evidence are columns of one block."""
-    n_folds = 3 if large else 5
-    fold = stratified_folds(graph.codes, n_folds)
-    Y = graph.targets()
-    k = graph.n_classes
-    for weight in weights:
-        out = np.zeros((graph.labeled.size, k * (1 if graph.evidence is None else 2)))
-        for number in range(n_folds):
-            inside = fold != number
-            nodes, bias = graph.labeled[inside], None
-            targets = Y[inside]
-            if graph.evidence is not None:
-                targets = np.hstack([targets, np.zeros_like(targets)])
-                bias = np.hstack([np.zeros_like(graph.evidence), graph.evidence])
-            result = linear_recovery(
-                graph.adjacency,
-                graph.diagonal,
-                nodes,
-                targets,
-                tol=1e-3,
-                label_weight=weight,
-                self_loop=total,
-                bias=bias,
-                bias_weight=None if bias is None else np.zeros(graph.diagonal.size),
-            )
-            out[~inside] = result.scores[graph.labeled[~inside]]
-        yield weight, out[:, :k], out[:, k:] if graph.evidence is not None else None
+def _one_fold(
+    graph: LabeledGraph, weight: float | None, loop: float | None, judged: NDArray[np.bool_]
+) -> Tuning:
+    """Everything from the first fold: the choice, its loss, and the scores left out."""
+    if graph.operand is not None:
+        graph.operand.reorder()  # repaid by the first solve
+    fold = FirstFold(graph, LABEL_WEIGHTS[0] if weight is None else weight)
+    seen = judged[fold.out]
+    loops = [value * graph.unit for value in LARGE_SELF_LOOPS] if loop is None else [loop]
+    if len(loops) > 1:
+        rough = (fold.differences if graph.n_classes == 2 else fold.screened)(loops)
+        losses = {value: left_out_loss(fold.targets[seen], found[seen]) for value, found in rough}
+        loop = min(losses, key=losses.__getitem__)
+    assert loop is not None
+    scores = fold.scores(loop)
+    loss = left_out_loss(fold.targets[seen], scores[seen])
+    setting = Setting(fold.label_weight, loop)
+    checked = np.flatnonzero(fold.out)
+    return Tuning(setting, loss, "one fold", scores, len(loops), checked=checked)
 
 
 def _solve(system: Any, rhs: FloatArray) -> FloatArray:

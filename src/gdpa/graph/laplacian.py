@@ -19,6 +19,8 @@ from .adjacency import check_adjacency, degrees
 __all__ = ["LAPLACIANS", "laplacian", "laplacian_parts"]
 
 LAPLACIANS = ("combinatorial", "normalized")
+# Entries that are worked on at a time.
+BLOCK = 100_000
 
 
 def laplacian_parts(
@@ -55,9 +57,17 @@ def laplacian_parts(
     connected = d > 0
     scale = np.zeros_like(d)
     scale[connected] = 1.0 / np.sqrt(d[connected])
-    rows = np.repeat(scale, np.diff(W.indptr))
-    # The smaller factor first: a weight of 1e300 between nodes of degree 1e300 must not overflow.
-    data = (W.data * np.minimum(rows, scale[W.indices])) * np.maximum(rows, scale[W.indices])
+    data = np.empty_like(W.data)
+    step = max(1, BLOCK * W.shape[0] // max(W.nnz, 1))
+    for first in range(0, W.shape[0], step):  # in parts that stay in the cache
+        ends = W.indptr[first : first + step + 1]
+        part = slice(ends[0], ends[-1])
+        rows = np.repeat(scale[first : first + step], np.diff(ends))
+        columns = scale[W.indices[part]]
+        # The smaller factor first: a weight of 1e300 between nodes of degree 1e300 must not
+        # overflow.
+        np.multiply(W.data[part], np.minimum(rows, columns), out=data[part])
+        data[part] *= np.maximum(rows, columns)
     A = sp.csr_array((data, W.indices, W.indptr), shape=W.shape)
     return A, connected.astype(np.float64)
 

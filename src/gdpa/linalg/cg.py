@@ -1,4 +1,4 @@
-"""Conjugate gradients for :func:`gdpa.linalg.solve_spd`: many columns, or one in single precision.
+"""Conjugate gradients for :func:`gdpa.linalg.solve_spd`: in double precision, or single on the way.
 
 The true residual is computed in double precision before it is believed. Loose tolerances are
 reached by single precision on the way there (mixed precision, iterative refinement): it moves half
@@ -14,20 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .columns import NOT_DEFINITE, REORDER_AFTER, single_round
+from .inner import inner_product
 from .operand import FEW_COLUMNS, ShortProducts
 from .preconditioners import Preconditioner
 
 __all__ = ["Stop", "System", "conjugate_gradients", "laid_out"]
 
-NOT_DEFINITE = "matrix is singular or not positive definite"
-# Entries whose products are summed in the precision of the vectors.
-PART = 2048
-# Up to this length BLAS works in one thread: the same digits whatever their number.
-BLAS_ALONE = 10_000
-# Steps after which a better order of the nodes is looked for: fewer do not repay it.
-REORDER_AFTER = 6
-# Coarser tolerances than this are left to single precision.
+# Coarser tolerances than this are left to single precision; from so many rows on, all are.
 SINGLE_TOL = 1e-5
+SINGLE_ROWS = 50_000
 
 
 class System(Protocol):
@@ -77,18 +73,6 @@ def _column_dot(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.fl
     return np.asarray(np.einsum("ij,ij->j", X, Y))
 
 
-def _dot(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Inner product of two vectors; sums of parts in double precision.
-
-    Not by BLAS, except for short ones, which it does not split over threads.
-    """
-    if x.size <= BLAS_ALONE:
-        return float(x @ y)
-    whole = x.size - x.size % PART
-    parts = np.einsum("ij,ij->i", x[:whole].reshape(-1, PART), y[:whole].reshape(-1, PART))
-    return float(parts.sum(dtype=np.float64)) + float(np.einsum("i,i->", x[whole:], y[whole:]))
-
-
 def conjugate_gradients(
     system: System,
     start: NDArray[np.float64] | None,
@@ -133,7 +117,7 @@ def conjugate_gradients(
         R[:, worse] = system.b[:, worse]
     one = Y.shape[1] == 1 and rule.stable_after is None
     short = None
-    if one and any_precision and rule.tol >= SINGLE_TOL and system.b_norm[0] > 0:
+    if _may_be_single(Y, M, rule, any_precision) and system.b_norm.any():
         short = system.single()
     if one and M is not None and not any_precision:
         M = _for_vectors(M)
@@ -149,7 +133,9 @@ def conjugate_gradients(
                 return Y, R, iterations, "stagnated"
             short = None  # single precision has given what it can
         previous = norms
-        if one:
+        if short is not None and M is None:
+            iterations, why = single_round(system, Y, R, open_columns, rule, iterations, short)
+        elif one:
             iterations, why = _cg_single(system, Y[:, 0], R[:, 0], M, rule, iterations, short)
         else:
             iterations, why = _cg_round(system, Y, R, open_columns, M, rule, iterations)
@@ -158,8 +144,19 @@ def conjugate_gradients(
         if why == NOT_DEFINITE:
             if short is None:
                 return Y, None, iterations, why
-            short, previous = None, np.full(1, np.inf)
+            short, previous = None, np.full(Y.shape[1], np.inf)
         R = system.b - system.dot(Y)
+
+
+def _may_be_single(
+    Y: NDArray[np.float64], M: Preconditioner | None, rule: Stop, any_precision: bool
+) -> bool:
+    """Whether to look for single precision on the way."""
+    if rule.stable_after is not None or not any_precision:
+        return False
+    if Y.shape[0] >= SINGLE_ROWS and M is None:
+        return True
+    return Y.shape[1] == 1 and rule.tol >= SINGLE_TOL
 
 
 def _for_vectors(M: Preconditioner) -> Preconditioner:
@@ -194,14 +191,14 @@ def _cg_single(
     number = r.dtype.type
     size = float(system.b_norm[0])
     target = 0.9 * rule.tol * size
-    square = _dot(r, r)
+    square = inner_product(r, r)
     why = "residual reached"
     p: NDArray[Any] | None = None
     made = 0
     rho = 1.0
     while True:
         z = r if apply is None else apply(r)
-        new = square if apply is None else _dot(r, z)
+        new = square if apply is None else inner_product(r, z)
         if p is None:
             p = z.copy()
         else:
@@ -213,7 +210,7 @@ def _cg_single(
             break
         q = product(p)
         iterations += 1
-        curvature = _dot(p, q)
+        curvature = inner_product(p, q)
         if not (0 < curvature < np.inf and rho > 0):
             why = NOT_DEFINITE
             break
@@ -222,7 +219,7 @@ def _cg_single(
         x += step
         q *= alpha
         r -= q
-        square = _dot(r, r)
+        square = inner_product(r, r)
         norm = np.sqrt(square)
         if rule.callback is not None:
             report = {"iteration": iterations, "residual": float(norm / size)}

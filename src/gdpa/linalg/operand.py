@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import LinearOperator
+
+from .ordering import breadth_first, check_order, is_scattered, permuted
 
 __all__ = [
     "Operand",
@@ -72,7 +73,7 @@ class ShortProducts:
     Parameters
     ----------
     operand : Operand
-        Sparse matrix A.
+        Sparse matrix A. If it was reordered before, its copy in that order is used.
     scale : ndarray of shape (n,) or None
         Diagonal of S; None for the identity.
     complement : bool, default=False
@@ -83,29 +84,76 @@ class ShortProducts:
         self, operand: Operand, scale: NDArray[np.float64] | None, *, complement: bool = False
     ) -> None:
         self.operand = operand
-        self.short = operand.single()
         self.scale = None if scale is None else scale.astype(np.float32)
         self.complement = complement
         self.order: NDArray[np.int32] | None = None
         self.counter: list[int] | None = None  # of an operator around the operand
+        self.factor: np.float32 | None = None
+        self.zeros: NDArray[np.intp] | None = None
+        if operand.is_reordered:
+            self.reorder()
+        else:
+            self.short = operand.single()
+            self._simplify()
+
+    @property
+    def n_jobs(self) -> int:
+        """Threads for one product, or for several vectors at once."""
+        return self.short.n_jobs
+
+    def _simplify(self) -> None:
+        """A scale of one value and zeros needs two passes over the vectors less."""
+        if self.scale is None or self.scale.size == 0:
+            return
+        high = self.scale.max()
+        zero = self.scale == 0
+        self.factor = self.zeros = None
+        if bool((zero | (self.scale == high)).all()):
+            self.factor, self.zeros = np.square(high), np.flatnonzero(zero)
 
     def __call__(self, y: NDArray[np.float32]) -> NDArray[np.float32]:
         """The product, in the present order."""
-        if self.counter is not None:
-            self.counter[0] += 1
-        out: NDArray[np.float32] = self.short.dot(y if self.scale is None else self.scale * y)
+        self.count(1)
+        return self._scaled(y, True)
+
+    def quick(self, y: NDArray[np.float32], *, split: bool) -> NDArray[np.float32]:
+        """The product with a `y` that is 0 where the scale is; not counted.
+
+        `split`: over the threads, for a caller that is not one of them.
+        """
+        if self.factor is None:
+            return self._scaled(y, split)
+        out = self._plain(y, split)
+        if self.complement:
+            out *= -self.factor
+            out += y
+        else:
+            out *= self.factor
+        out[self.zeros] = 0.0
+        return out
+
+    def _plain(self, y: NDArray[np.float32], split: bool) -> NDArray[np.float32]:
+        return np.asarray(self.short.product(y) if split else self.short.matrix @ y)
+
+    def _scaled(self, y: NDArray[np.float32], split: bool) -> NDArray[np.float32]:
+        out = self._plain(y if self.scale is None else self.scale * y, split)
         if self.scale is not None:
             out *= self.scale
         return np.subtract(y, out, out=out) if self.complement else out
 
+    def count(self, columns: int) -> None:
+        """Note so many products with one vector."""
+        self.short.counter[0] += columns
+        if self.counter is not None:
+            self.counter[0] += columns
+
     def reorder(self) -> bool:
         """Go over to an order with neighbours near each other, where that pays."""
-        if self.order is None:
-            self.order = self.operand.near_order()
-            if self.order is not None:
-                self.short = self.short.single(self.order)
-                self.scale = None if self.scale is None else self.scale[self.order]
-                return True
+        if self.order is None and self.operand.reorder():
+            self.short, self.order = self.operand.reordered()
+            self.scale = None if self.scale is None else self.scale[self.order]
+            self._simplify()
+            return True
         return False
 
 
@@ -122,6 +170,10 @@ class Operand:
         Threads for sparse products with at least a million stored entries.
     rescale : bool, default=True
         Bring extreme entries to about one. Not wanted where rows are scaled one by one later.
+    order : array-like of int of shape (n,), optional
+        An order in which neighbours are near, if one is known; otherwise it is found if needed.
+    checked : bool, default=False
+        Whether `A` is known to be symmetric.
 
     Attributes
     ----------
@@ -130,7 +182,14 @@ class Operand:
     """
 
     def __init__(
-        self, A: Any, *, diagonal: Any = None, n_jobs: int = 1, rescale: bool = True
+        self,
+        A: Any,
+        *,
+        diagonal: Any = None,
+        n_jobs: int = 1,
+        rescale: bool = True,
+        order: Any = None,
+        checked: bool = False,
     ) -> None:
         self.counter = [0]
         self.exponent = 0
@@ -149,10 +208,15 @@ class Operand:
         self.n = int(shape[0])
         self._diagonal = self._check_diagonal(diagonal)
         self.largest = self._scale(rescale)
-        self._check_symmetric()
+        if not checked:
+            self._check_symmetric()
         self.n_jobs = n_jobs if self.nnz >= THREAD_NNZ else 1
         self._blocks: list[sp.csr_array] = []
         self._pool: ThreadPoolExecutor | None = None
+        self._order = None if order is None else check_order(order, self.n)
+        self._short: Operand | None = None
+        # Whether the search for an order reached every node; None where there was none.
+        self.connected: bool | None = None
 
     @property
     def matvecs(self) -> int:
@@ -228,20 +292,26 @@ class Operand:
         columns = 1 if X.ndim == 1 else X.shape[1]
         self.counter[0] += columns
         if X.ndim == 1 or columns > FEW_COLUMNS or self.kind != "sparse":
-            return self._product(X)
+            return self.product(X)
         out = np.empty(X.shape, dtype=X.dtype, order="F")
         for j in range(columns):
-            out[:, j] = self._product(X[:, j])
+            out[:, j] = self.product(X[:, j])
         return out
 
-    def _product(self, X: NDArray[Any]) -> NDArray[Any]:
+    def product(self, X: NDArray[Any]) -> NDArray[Any]:
+        """``A X``, not counted."""
         if self.n_jobs == 1 or self.kind != "sparse":
             out = np.asarray(self.matrix @ X)
             return out if out.dtype == X.dtype else out.astype(np.float64)
-        if self._pool is None:
+        if not self._blocks:
             self._blocks = _row_blocks(self.matrix, self.n_jobs)
-            self._pool = ThreadPoolExecutor(self.n_jobs)  # its threads end with this object
-        return np.concatenate(list(self._pool.map(lambda block: block @ X, self._blocks)))
+        return np.concatenate(list(self.pool().map(lambda block: block @ X, self._blocks)))
+
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads; they end with this object."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_jobs)
+        return self._pool
 
     def single(self, order: NDArray[np.int32] | None = None) -> Operand:
         """The same sparse matrix in single precision, counting on this one's counter.
@@ -252,37 +322,43 @@ class Operand:
         A = self.matrix
         data = A.data.astype(np.float32, copy=False)
         B = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
-        if order is not None:
-            B = B[order]
-            place = np.empty_like(order)
-            place[order] = np.arange(self.n, dtype=order.dtype)
-            B = sp.csr_array((B.data, place[B.indices], B.indptr), shape=A.shape)
-        other.matrix = B
-        other._blocks, other._pool = [], None
+        other.matrix = B if order is None else permuted(B, order)
+        other._blocks, other._order, other._short = [], None, None
         return other
 
     def near_order(self) -> NDArray[np.int32] | None:
-        """Order in which neighbours are near, breadth first; None where it would not pay.
+        """Order in which neighbours are near, given or breadth first; None where it would not pay.
 
         In a random order nearly every entry of a large matrix costs a miss of the cache: a product
-        takes twice as long as in this order, which costs about a dozen to find and arrange.
+        takes three times as long as in this order, which costs ten of them to find and arrange.
         """
         if self.kind != "sparse" or self.n < ORDER_ROWS or self.n >= 2**31:
             return None
-        A = self.matrix
-        rows = np.linspace(0, self.n - 1, 5000).astype(np.int64)
-        rows = rows[A.indptr[rows] < A.indptr[rows + 1]]
-        spread = np.abs(A.indices[A.indptr[rows]] - rows)
-        if rows.size == 0 or float(np.median(spread)) < self.n / 50:
+        if not is_scattered(self.matrix):
             return None
-        start = int(np.argmax(np.diff(A.indptr)))
-        found = breadth_first_order(A, start, return_predecessors=False)
-        order = np.asarray(found, dtype=np.int32)
-        if order.size < self.n:  # the other components, as they come
-            rest = np.ones(self.n, dtype=bool)
-            rest[order] = False
-            order = np.concatenate([order, np.flatnonzero(rest).astype(np.int32)])
-        return order
+        if self._order is None:
+            self._order, self.connected = breadth_first(self.matrix)
+        return self._order
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether there is a copy in another order already."""
+        return self._short is not None
+
+    def reorder(self) -> bool:
+        """Make a copy in single precision and in :meth:`near_order`, once; False: none pays."""
+        if self._short is None:
+            order = self.near_order()
+            if order is None:
+                return False
+            self._short = self.single(order)
+        return True
+
+    def reordered(self) -> tuple[Operand, NDArray[np.int32]]:
+        """The copy that :meth:`reorder` made, and its order."""
+        assert self._short is not None
+        assert self._order is not None
+        return self._short, self._order
 
     def norm(self) -> float:
         """Upper bound of the spectral norm: the largest absolute row sum.

@@ -47,6 +47,8 @@ def left_out_labels(model: Any) -> LeftOut | None:
     state = model._fitted
     scores = state.tuning.left_out
     labeled = state.coding.labeled
+    if state.tuning.checked is not None:
+        labeled = labeled[state.tuning.checked]
     if scores is None or scores.shape[0] != labeled.size:
         return None
     from ..classifier.calibration import to_shares

@@ -27,12 +27,12 @@ from scipy.sparse.linalg import LinearOperator
 
 from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
-from ..linalg.inner import inner_product
+from ..linalg.cg import laid_out
 from ..linalg.operand import Operand, ShortProducts, single_is_safe, threads
 from ..linalg.preconditioners import Preconditioner, cholesky, two_level
 from ..linalg.spd import cg_steps
 
-__all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system"]
+__all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system", "shared_operand"]
 
 FloatArray = NDArray[np.float64]
 
@@ -40,10 +40,12 @@ FloatArray = NDArray[np.float64]
 # it gets a coarse system too.
 IMPLICIT_NODES = 5_000
 JACOBI_STEPS = 80
+# With more steps than this to come an order of the nodes with neighbours near is found at once.
+LONG = 25
 # Graphs with a fourth of all possible edges and so many nodes may be factorised: it takes the
 # memory of the graph, and the time of so many products with it (and one more per so many nodes).
 FULL_NODES = (500, 5_000)
-FACTOR_PRODUCTS, FACTOR_NODES = 8, 100
+FACTOR_PRODUCTS, FACTOR_NODES = 12, 400
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ def linear_recovery(
     max_iter: int | None = None,
     preconditioner: Any = "auto",
     callback: Any = None,
+    operand: Operand | None = None,
     **system: Any,
 ) -> Recovery:
     """Solve for the scores of all nodes and all classes.
@@ -175,6 +178,8 @@ def linear_recovery(
         As in :func:`gdpa.linalg.solve_spd`.
     callback : callable, optional
         Told about each iteration of the linear solver; returning True stops it.
+    operand : Operand, optional
+        `adjacency` as :func:`shared_operand` prepared it, for several solves with one graph.
     **system
         `label_weight`, `self_loop`, `bias`, `bias_weight` of :func:`recovery_system`.
 
@@ -190,7 +195,7 @@ def linear_recovery(
         # The caller is told by `converged`, and warns in its own name.
         warnings.simplefilter("ignore", ConvergenceWarning)
         implicit = _ImplicitSystem.of(
-            adjacency, diagonal, labeled, targets, tol, preconditioner, system
+            adjacency, diagonal, labeled, targets, tol, preconditioner, system, operand
         )
         if implicit is not None:
             chosen = implicit.preconditioner(preconditioner, tol)
@@ -228,6 +233,25 @@ def linear_recovery(
     )
 
 
+def shared_operand(adjacency: sp.csr_array, *, order: Any = None) -> Operand:
+    """An adjacency prepared for several solves: what it costs to look through it is paid once.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        Symmetric, as :func:`gdpa.graph.laplacian_parts` gives it.
+    order : array-like of int of shape (n_nodes,), optional
+        An order of the nodes in which neighbours are near each other, if one is known. It has no
+        influence on the scores beyond rounding.
+
+    Returns
+    -------
+    Operand
+        For `operand` of :func:`linear_recovery`.
+    """
+    return Operand(adjacency, n_jobs=threads(None), rescale=False, order=order, checked=True)
+
+
 def _is_full(adjacency: sp.csr_array) -> bool:
     """Whether a dense array of its size takes about the memory of the graph."""
     n = adjacency.shape[0]
@@ -243,10 +267,11 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, adjacency: sp.csr_array, total: FloatArray, clamped: Any, values: FloatArray
+        self, operand: Operand, total: FloatArray, clamped: Any, values: FloatArray
     ) -> None:
-        super().__init__(np.dtype(np.float64), adjacency.shape)
-        self.operand = Operand(adjacency, n_jobs=threads(None), rescale=False)
+        super().__init__(np.dtype(np.float64), operand.matrix.shape)
+        self.operand = operand
+        self.is_long = False
         self.root = np.sqrt(total)
         self.t = 1.0 / self.root
         self.t[clamped] = 0.0
@@ -263,6 +288,7 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         tol: float,
         preconditioner: Any,
         system: dict[str, Any],
+        operand: Operand | None = None,
     ) -> _ImplicitSystem | None:
         """Build it where it is the fastest way: many nodes or edges, few of them clamped."""
         n, columns = diagonal.size, _columns(targets)
@@ -288,14 +314,14 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         if preconditioner not in (None, "jacobi", "auto"):
             return None
         nodes = labeled if clamp else labeled[:0]
-        self = cls(adjacency, total, nodes, columns if clamp else columns[:0])
+        operand = shared_operand(adjacency) if operand is None else operand
+        self = cls(operand, total, nodes, columns if clamp else columns[:0])
         if clamp:
-            known = np.zeros_like(rhs)
-            known[labeled] = columns
-            rhs += self.operand.dot(np.asfortranarray(known))
+            rhs += operand.matrix[labeled].T @ columns
         else:
             rhs[labeled] += a.reshape(-1, 1) * columns
-        self.rhs = rhs * self.t[:, None]
+        self.rhs = laid_out(rhs)
+        self.rhs *= self.t[:, None]
         return self
 
     def preconditioner(self, spec: str | None, tol: float) -> str | Preconditioner:
@@ -303,6 +329,7 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         if spec != "auto":
             return "jacobi"
         steps, n = cg_steps(self.excess(), tol), self.t.size
+        self.is_long = steps > LONG
         products = steps * self.rhs.shape[1]
         if _is_full(self.operand.matrix) and products > FACTOR_PRODUCTS + n / FACTOR_NODES:
             factor = cholesky(self.toarray())
@@ -324,9 +351,12 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
     def excess(self) -> float:
         """Bound of the smallest eigenvalue from above, by the constant vector."""
         free = self.t > 0
-        one = free.astype(np.float64)
+        rows = self.operand.matrix[self.clamped]
+        # The sum over all pairs of free nodes, from all pairs and the rows of the clamped nodes.
+        pairs = float(self.operand.matrix.data.sum()) - 2.0 * float(rows.data.sum())
+        pairs += float(rows.data[~free[rows.indices]].sum())
         weight = float(np.square(self.root[free]).sum())
-        return 1.0 - inner_product(one, self.operand.dot(one)) / max(weight, 1e-300)
+        return 1.0 - pairs / max(weight, 1e-300)
 
     def _matmat(self, Y: FloatArray) -> FloatArray:
         out = self.operand.dot(self.t[:, None] * Y)
@@ -341,6 +371,8 @@ class _ImplicitSystem(LinearOperator):  # type: ignore[misc]
         """Products with vectors in single precision; None where the weights do not allow it."""
         if not single_is_safe(self.operand, self.t):
             return None
+        if self.is_long:
+            self.operand.reorder()
         return ShortProducts(self.operand, self.t, complement=True)
 
     def scaled(self, X: FloatArray | None) -> FloatArray | None:
