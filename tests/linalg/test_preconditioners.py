@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from gdpa.linalg.operand import Operand
-from gdpa.linalg.preconditioners import chebyshev, eigen_two_level, jacobi, two_level
-from gdpa.linalg.two_level import patches
+from gdpa.linalg.preconditioners import chebyshev, cholesky, eigen_two_level, jacobi, two_level
+from gdpa.linalg.two_level import CoarseSpace, patches
 
 
 def laplacian(n: int, shift: float) -> sp.csr_array:
@@ -66,3 +66,49 @@ def test_eigen_correction_is_symmetric_and_positive():
     M = as_matrix(correction, 80)
     np.testing.assert_allclose(M, M.T, atol=1e-10 * np.abs(M).max())
     assert np.linalg.eigvalsh(M)[0] > 0
+
+
+@pytest.mark.parametrize("columns", [None, 1, 4])
+def test_cholesky_is_the_inverse(columns):
+    A = laplacian(120, 0.1).toarray()
+    B = np.random.default_rng(1).standard_normal((120,) if columns is None else (120, columns))
+    M = cholesky(A.copy())
+    found = M(B)
+    assert found.shape == B.shape
+    np.testing.assert_allclose(A @ found, B, atol=1e-11)
+
+
+def test_cholesky_refuses_a_matrix_that_is_not_definite():
+    A = laplacian(50, 0.1).toarray()
+    assert cholesky(A - 2.0 * np.eye(50) * np.diagonal(A).max()) is None
+
+
+def test_coarse_space_of_a_diagonal_minus_a_matrix_without_some_nodes():
+    n, count = 90, 7
+    K = laplacian(n, 0.2)
+    total = K.diagonal()
+    A = sp.csr_array(sp.diags_array(total) - K)
+    A.eliminate_zeros()
+    dead = np.zeros(n, dtype=bool)
+    dead[[0, 13, 14, 60]] = True
+    patch = patches(A, count)
+    coarse = CoarseSpace(A, patch, count, diagonal=total, dead=dead)
+    Z = coarse.Z.toarray()
+    assert (Z[dead] == 0).all()
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=0), 1.0)
+    # Every other node has one entry, in the column of its patch.
+    np.testing.assert_array_equal(np.argmax(Z[~dead], axis=1), patch[~dead])
+    np.testing.assert_allclose(coarse.matrix, Z.T @ K.toarray() @ Z, atol=1e-12)
+
+
+def test_two_level_of_a_diagonal_minus_a_matrix_is_that_of_the_difference():
+    n = 300
+    K = laplacian(n, 0.2)
+    total = K.diagonal()
+    A = sp.csr_array(sp.diags_array(total) - K)
+    scale = 1.0 / np.sqrt(total)
+    stored, implied = two_level(K, scale), two_level(A, scale, diagonal=total)
+    R = np.random.default_rng(2).standard_normal((n, 2))
+    np.testing.assert_allclose(implied(R), stored(R), atol=1e-10)
+    # One column is multiplied without BLAS: the same product.
+    np.testing.assert_allclose(stored(R[:, 0].copy()), stored(R)[:, 0], atol=1e-12)

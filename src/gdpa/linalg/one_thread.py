@@ -7,10 +7,8 @@ takes a hundred times longer. Their number shows in the last digits, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
-from threading import Lock
 from typing import Any
 
 __all__ = ["one_thread"]
@@ -24,25 +22,13 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-class _Limit:
-    """The limit in force, and how many ask for it: the first sets it, the last lifts it."""
+def one_thread() -> AbstractContextManager[Any]:
+    """Let BLAS and LAPACK work in one thread inside.
 
-    lock = Lock()
-    users = 0
-    limiter: Any = None
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let BLAS and LAPACK work in one thread inside."""
-    with _Limit.lock:
-        if _Limit.users == 0:
-            _Limit.limiter = _blas().limit(limits=1)
-        _Limit.users += 1
-    try:
-        yield
-    finally:
-        with _Limit.lock:
-            _Limit.users -= 1
-            if _Limit.users == 0:
-                _Limit.limiter.restore_original_limits()
+    Returns
+    -------
+    context manager
+        Puts the number of threads back at its end.
+    """
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limit
