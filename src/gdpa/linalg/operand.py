@@ -320,9 +320,12 @@ class Operand:
         """
         other = copy.copy(self)
         A = self.matrix
-        data = A.data.astype(np.float32, copy=False)
-        B = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
-        other.matrix = B if order is None else permuted(B, order)
+        if order is None:
+            data = A.data.astype(np.float32, copy=False)
+            other.matrix = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+        else:
+            pool = self.pool() if self.n_jobs > 1 else None
+            other.matrix = permuted(A, order, dtype=np.float32, pool=pool)
         other._blocks, other._order, other._short = [], None, None
         return other
 
@@ -422,10 +425,9 @@ def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
     blocks = []
     for a, b in pairwise(cuts):
         first, last = A.indptr[a], A.indptr[b]
-        blocks.append(
-            sp.csr_array(
-                (A.data[first:last], A.indices[first:last], A.indptr[a : b + 1] - first),
-                shape=(b - a, A.shape[1]),
-            )
-        )
+        # Not by the constructor: it copies what is a view of less than half of an array.
+        block = sp.csr_array((b - a, A.shape[1]), dtype=A.dtype)
+        block.data, block.indices = A.data[first:last], A.indices[first:last]
+        block.indptr = A.indptr[a : b + 1] - first
+        blocks.append(block)
     return blocks
