@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from gdpa.graph import (
     NeighborIndex,
+    cells,
     choose_algorithm,
     duplicates,
     nearest_neighbors,
@@ -90,22 +91,20 @@ def test_tight_clusters_far_from_the_origin(exact):
 @pytest.mark.parametrize("factor", [1e-250, 1e-30, 1e30, 1e250])
 @pytest.mark.parametrize("algorithm", ["exact", "approximate"])
 def test_extreme_features(factor, algorithm):
-    if algorithm == "approximate":
-        pytest.importorskip("faiss")
     X = np.random.default_rng(1).normal(size=(200, 3))
     expected = nearest_neighbors(X, 4, algorithm=algorithm)
     result = nearest_neighbors(factor * X, 4, algorithm=algorithm)
     assert np.allclose(result.distances / factor, expected.distances, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["inverted-file", "approximate-kd-tree"])
+@pytest.mark.parametrize("kind", ["inverted-file", "cells"])
 @pytest.mark.parametrize("d", [4, 10])
 def test_approximate_search_reports_its_recall(monkeypatch, kind, d):
     if kind == "inverted-file":
         pytest.importorskip("faiss")
-    monkeypatch.setattr(neighbors, "choose_algorithm", lambda *_, **__: kind)
+    monkeypatch.setattr(cells, "CELL_POINTS", 50)
     X = np.random.default_rng(d).normal(size=(2000, d))
-    result = nearest_neighbors(X, 10)
+    result = nearest_neighbors(X, 10, algorithm="faiss" if kind != "cells" else "approximate")
     assert result.algorithm == kind
     assert not result.exact
     check_lists(result, X, 10)
@@ -264,17 +263,15 @@ def test_too_many_neighbors_are_cut_with_a_warning():
         nearest_neighbors(X, 5)
 
 
-def test_choice_by_size_and_dimension(monkeypatch):
+def test_choice_by_size_and_dimension():
     assert choose_algorithm(1000, 5) == "kd-tree"
     assert choose_algorithm(1000, 100) == "brute-force"
     assert choose_algorithm(10**7, 2) == "kd-tree"
     assert choose_algorithm(10**6, 50, sparse=True) == "brute-force"
-    monkeypatch.setattr(neighbors, "_faiss_installed", lambda: True)
-    assert choose_algorithm(10**6, 8) == choose_algorithm(10**6, 50) == "inverted-file"
+    assert choose_algorithm(10**6, 8) == choose_algorithm(10**6, 50) == "cells"
+    assert choose_algorithm(1000, 8, algorithm="approximate") == "cells"
     assert choose_algorithm(10**6, 8, algorithm="exact") == "kd-tree"
-    monkeypatch.setattr(neighbors, "_faiss_installed", lambda: False)
-    assert choose_algorithm(10**6, 8) == "approximate-kd-tree"
-    assert choose_algorithm(10**6, 50) == "brute-force"
+    assert choose_algorithm(1000, 8, algorithm="faiss") == "inverted-file"
 
 
 @pytest.mark.parametrize(

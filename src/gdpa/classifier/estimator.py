@@ -65,7 +65,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         length.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Which Laplacian measures smoothness.
-    algorithm : {"auto", "exact", "approximate"}, default="auto"
+    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
         Neighbour search; see :func:`gdpa.graph.choose_algorithm`.
     multiclass : {"shared", "tree"}, default="shared"
         One block solve for all classes, or nested binary splits of the classes.
@@ -163,7 +163,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "bandwidth": [StrOptions({"self-tuning", "median"}), _POSITIVE],
         "rescale": [None, StrOptions({"minmax", "standard"})],
         "laplacian": [StrOptions({"normalized", "combinatorial"})],
-        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
+        "algorithm": [StrOptions({"auto", "exact", "approximate", "faiss"})],
         "multiclass": [StrOptions({"shared", "tree"})],
         "method": [StrOptions(set(METHODS))],
         "method_options": [None, dict],

@@ -66,6 +66,11 @@ class NeighborGraph:
     algorithm: str
     recall: float
 
+    @property
+    def node_order(self) -> NDArray[np.intp] | None:
+        """Order of the nodes in which neighbours are near each other, if the search has one."""
+        return self.index.node_order()
+
     def attach(self, X: Any) -> sp.csr_array:
         """Weights between new points and the nodes.
 
@@ -104,6 +109,7 @@ def neighbor_graph(
     symmetrize: str = "max",
     n_jobs: int | None = None,
     random_state: int = 0,
+    recall: float | None = None,
     dtype: Any = np.float64,
 ) -> sp.csr_array:
     """Symmetric sparse graph of nearest neighbours.
@@ -117,7 +123,7 @@ def neighbor_graph(
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
         sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
         of all neighbour distances, or a number.
-    algorithm : {"auto", "exact", "approximate"}, default="auto"
+    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
         How neighbours are searched; see :func:`gdpa.graph.choose_algorithm`.
     symmetrize : {"max", "mean"}, default="max"
         "max" joins i and j where either is a neighbour of the other; "mean" gives half the weight
@@ -126,6 +132,9 @@ def neighbor_graph(
         Threads; the graph does not depend on it.
     random_state : int, default=0
         Seed of approximate search.
+    recall : float, optional
+        Share of the neighbours that an approximate search must find; by default 0.98, within a
+        limit on the work if there are many features. See :class:`gdpa.graph.NeighborIndex`.
     dtype : {float64, float32}, default=float64
         Type of the weights.
 
@@ -152,6 +161,7 @@ def neighbor_graph(
         symmetrize=symmetrize,
         n_jobs=n_jobs,
         random_state=random_state,
+        recall=recall,
         dtype=dtype,
     ).W
 
@@ -165,13 +175,14 @@ def build_neighbor_graph(
     symmetrize: str = "max",
     n_jobs: int | None = None,
     random_state: int = 0,
+    recall: float | None = None,
     dtype: Any = np.float64,
 ) -> NeighborGraph:
     """Neighbour graph together with its search index and scales.
 
     Parameters
     ----------
-    X, n_neighbors, bandwidth, algorithm, symmetrize, n_jobs, random_state, dtype
+    X, n_neighbors, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
         As in :func:`neighbor_graph`.
 
     Returns
@@ -181,7 +192,9 @@ def build_neighbor_graph(
     """
     bandwidth = check_bandwidth(bandwidth)
     _check_options(symmetrize, dtype)
-    index = NeighborIndex(X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state)
+    index = NeighborIndex(
+        X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
+    )
     n = index.X.shape[0]
     k = check_n_neighbors(n_neighbors, max(n - 1, 0), "other points") if n > 1 else 0
     check_memory(

@@ -7,6 +7,8 @@ with their recall, measured against exhaustive search on a sample of the points.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
+from .cells import CellJoin
 from .checks import check_n_neighbors, check_seed, effective_jobs
 from .duplicates import Thinned, thin_duplicates
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
-from .recall import true_reach
+from .recall import enough_probes, true_neighbors
 from .search import Backend, BruteForce, InvertedFile, KDTree, feature_scale, pair_distances
 
 __all__ = [
@@ -29,24 +32,25 @@ __all__ = [
     "query_neighbors",
 ]
 
-ALGORITHMS = ("auto", "exact", "approximate")
+ALGORITHMS = ("auto", "exact", "approximate", "faiss")
 
 # Measured with 5,000 to 50,000 points, clustered and not: up to here the KD-tree beats products of
 # whole blocks (at 12 features it is 0.7 to 4 times their time, at 16 2 to 12 times).
 KD_TREE_FEATURES = 10
 # Up to this many points exact search takes a few seconds at most, and is preferred: by products of
-# whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size (a million
-# points, CPU seconds: 4 with 3 features, 14 with 5, 33 with 6, 150 with 8; inverted file 50).
+# whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size.
 EXACT_POINTS_BRUTE = 20_000
 EXACT_POINTS_TREE = 50_000
-ALWAYS_TREE_FEATURES = 6
+ALWAYS_TREE_FEATURES = 5
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
+# With more features than a tree can take, the search for the last neighbours may visit half of the
+# points, and what it finds is hardly nearer than others: by default so many are compared.
+SCAN_LIMIT = 4_000
 RECALL_SAMPLE = 256
 QUERY_BLOCK = 65_536
+JOIN_BLOCK = 16_384
 INT32_LIMIT = 2**31 - 1
-
-_EPSILONS = (0.5, 0.35, 0.2, 0.1, 0.0)
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,7 @@ class NeighborResult:
     distances : ndarray of shape (n_queries, n_neighbors)
         Euclidean distances, ascending.
     algorithm : str
-        What found them: "kd-tree", "brute-force" (both exact), "inverted-file" or
-        "approximate-kd-tree".
+        What found them: "kd-tree", "brute-force" (both exact), "cells" or "inverted-file".
     recall : float
         Share of true neighbours among those found: 1 for exact search, otherwise measured on a
         sample of the fitted points.
@@ -94,16 +97,16 @@ def choose_algorithm(
         Size of the features.
     sparse : bool, default=False
         Whether they are sparse: searched exhaustively, always.
-    algorithm : {"auto", "exact", "approximate"}, default="auto"
+    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
         "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
-        "approximate" is faiss' inverted file; without faiss a KD-tree with a tolerance up to 10
-        features and exhaustive search beyond. "auto" is exact up to 50,000 points (20,000 with
-        more than 10 features; any number with up to 6 features), else approximate.
+        "approximate" compares whole cells of points (:class:`~gdpa.graph.cells.CellJoin`). "auto"
+        is exact up to 50,000 points (20,000 with more than 10 features; any number with up to 5
+        features), else approximate. "faiss" is the inverted file of that library.
 
     Returns
     -------
     str
-        "kd-tree", "brute-force", "inverted-file" or "approximate-kd-tree".
+        "kd-tree", "brute-force", "cells" or "inverted-file".
     """
     if algorithm not in ALGORITHMS:
         raise ValueError(
@@ -114,18 +117,12 @@ def choose_algorithm(
         return "brute-force"
     if algorithm == "exact":
         return exact
+    if algorithm == "faiss":
+        return "inverted-file"
     limit = EXACT_POINTS_TREE if exact == "kd-tree" else EXACT_POINTS_BRUTE
     if algorithm == "auto" and (n_samples <= limit or n_features <= ALWAYS_TREE_FEATURES):
         return exact
-    if _faiss_installed():
-        return "inverted-file"
-    return "approximate-kd-tree" if n_features <= KD_TREE_FEATURES else "brute-force"
-
-
-def _faiss_installed() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("faiss") is not None
+    return "cells"
 
 
 class NeighborIndex:
@@ -135,12 +132,16 @@ class NeighborIndex:
     ----------
     X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
         The points.
-    algorithm : {"auto", "exact", "approximate"}, default="auto"
+    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
         See :func:`choose_algorithm`.
     n_jobs : int, optional
         Threads; the answers do not depend on it.
     random_state : int, default=0
         Seed of the cells of an approximate search and of the sample that measures its recall.
+    recall : float, optional
+        Share of the true neighbours that an approximate search must find on the sample, in (0, 1].
+        By default 0.98, but with more than 10 features no more than 4,000 points are compared with
+        each (the nearest cells of them), whatever share that finds.
 
     Attributes
     ----------
@@ -162,8 +163,15 @@ class NeighborIndex:
     """
 
     def __init__(
-        self, X: Any, *, algorithm: str = "auto", n_jobs: int | None = None, random_state: int = 0
+        self,
+        X: Any,
+        *,
+        algorithm: str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        recall: float | None = None,
     ) -> None:
+        self.wanted_recall = check_recall(recall)
         self.X = check_features(X)
         n, d = self.X.shape
         self.algorithm = choose_algorithm(
@@ -187,7 +195,7 @@ class NeighborIndex:
         n, d = self.X.shape
         if not isinstance(self.X, np.ndarray):
             return 0.0
-        per_value = {"inverted-file": 4, "brute-force": self.X.itemsize}.get(self.algorithm, 8)
+        per_value = {"kd-tree": 8, "brute-force": self.X.itemsize}.get(self.algorithm, 4)
         return float(n * d * per_value + 32 * n)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -220,9 +228,21 @@ class NeighborIndex:
         indices = np.empty((n, k), dtype=index_dtype(n))
         distances = np.empty((n, k))
         order = self._visiting_order(backend)
-        for rows in row_blocks(order.size, 1, QUERY_BLOCK):
+
+        def work(rows: slice) -> None:
             mine = order[rows]
-            indices[mine], distances[mine] = self._answer(backend, self.X[mine], k, mine)
+            Q = self.X[mine]
+            if isinstance(backend, CellJoin):
+                found = backend.join(rows, min(order.size, k + 1))
+            else:
+                found = self._found(backend, Q, k + 1)
+            indices[mine], distances[mine] = self._ranked(Q, found, k, mine)
+
+        if isinstance(backend, CellJoin):
+            in_threads(work, list(row_blocks(order.size, 1, JOIN_BLOCK)), self.n_jobs)
+        else:
+            for rows in row_blocks(order.size, 1, QUERY_BLOCK):
+                work(rows)
         self._thinned.fill(indices, distances)
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
@@ -249,9 +269,36 @@ class NeighborIndex:
         backend = self._prepare(k)
         indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
-        for rows in row_blocks(Q.shape[0], 1, QUERY_BLOCK):
-            indices[rows], distances[rows] = self._answer(backend, Q[rows], k, None)
+
+        def work(rows: slice) -> None:
+            part = Q[rows]
+            indices[rows], distances[rows] = self._ranked(
+                part, self._found(backend, part, k), k, None
+            )
+
+        if isinstance(backend, CellJoin):
+            in_threads(work, list(row_blocks(Q.shape[0], 1, JOIN_BLOCK)), self.n_jobs)
+        else:
+            for rows in row_blocks(Q.shape[0], 1, QUERY_BLOCK):
+                work(rows)
         return NeighborResult(indices, distances, self.algorithm, self.recall)
+
+    def node_order(self) -> NDArray[np.intp] | None:
+        """Order of the points in which neighbours in space are near each other.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or None
+            None where the search has none (before the first search, or if it is exhaustive).
+        """
+        if self._backend is None or isinstance(self._backend, BruteForce):
+            return None
+        order = self._visiting_order(self._backend)
+        if order.size == self.X.shape[0]:
+            return order
+        left_out = np.ones(self.X.shape[0], dtype=bool)
+        left_out[order] = False
+        return np.concatenate([order, np.flatnonzero(left_out)])
 
     def _check_answer(self, n_queries: int, k: int) -> None:
         check_memory(
@@ -269,7 +316,7 @@ class NeighborIndex:
             points = self.X if kept is None else self.X[kept]
             self._backend = self._build(points)
             self._tuned_for = 0
-        if self._tuned_for < k and self.algorithm in ("inverted-file", "approximate-kd-tree"):
+        if self._tuned_for < k and isinstance(self._backend, CellJoin | InvertedFile):
             self._tune(self._backend, k)
             self._tuned_for = k
         return self._backend
@@ -280,13 +327,15 @@ class NeighborIndex:
         assert isinstance(points, np.ndarray)
         if self.algorithm == "inverted-file":
             return InvertedFile(points, self.scale, self.random_state)
+        if self.algorithm == "cells":
+            return CellJoin(points, self.scale, self.random_state)
         return KDTree(points, self.scale)
 
     def _visiting_order(self, backend: Backend) -> NDArray[np.intp]:
         """Rows in the order in which asking is fastest: neighbouring queries share memory."""
         n = self.X.shape[0]
         kept = self._thinned.kept
-        if not isinstance(backend, KDTree | InvertedFile):
+        if not isinstance(backend, KDTree | CellJoin | InvertedFile):
             return np.arange(n) if kept is None else kept
         order = backend.visiting_order()
         if kept is None:
@@ -294,14 +343,17 @@ class NeighborIndex:
         # Members of large groups of duplicates that were left out: their lists are known.
         return kept[order]
 
-    def _answer(
-        self, backend: Backend, Q: Features, k: int, own: NDArray[np.intp] | None
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Sorted neighbours of the rows of Q; `own` are their numbers if they are fitted."""
+    def _found(self, backend: Backend, Q: Features, wanted: int) -> NDArray[np.intp]:
+        """Candidates for the neighbours of the rows of Q among the points that are searched."""
         kept = self._thinned.kept
         n_points = self.X.shape[0] if kept is None else kept.size
-        wanted = min(n_points, k if own is None else k + 1)
-        found = complete(backend, Q, wanted, self.n_jobs)
+        return complete(backend, Q, min(n_points, wanted), self.n_jobs)
+
+    def _ranked(
+        self, Q: Features, found: NDArray[np.intp], k: int, own: NDArray[np.intp] | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The k nearest of the candidates, sorted; `own` are the rows of Q if they are fitted."""
+        kept = self._thinned.kept
         if kept is not None:
             found = kept[found]
         distances = pair_distances(Q, self.X, found, self.scale)
@@ -311,7 +363,7 @@ class NeighborIndex:
         order = np.lexsort((found, distances), axis=1)[:, :k]
         return np.take_along_axis(found, order, 1), np.take_along_axis(distances, order, 1)
 
-    def _tune(self, backend: Backend, k: int) -> None:
+    def _tune(self, backend: CellJoin | InvertedFile, k: int) -> None:
         """Choose the effort of an approximate search so that the sample reaches the target."""
         # Duplicates that were left out change no distance, and could be within everyone's reach.
         kept = self._thinned.kept
@@ -324,24 +376,50 @@ class NeighborIndex:
             return
         Q = points[sample]
         own = sample if kept is None else kept[sample]
-        truth: NDArray[np.float64] | None = None
-        for effort in self._efforts(backend):
-            if isinstance(backend, InvertedFile):
-                backend.n_probe = int(effort)
-            elif isinstance(backend, KDTree):
-                backend.eps = effort
-            _, distances = self._answer(backend, Q, k, own)
-            if truth is None:
-                truth = true_reach(points, sample, distances[:, -1], k, self.scale)
-            self.recall = float((distances <= truth[:, None]).mean())
-            if self.recall >= TARGET_RECALL:
-                return
 
-    def _efforts(self, backend: Backend) -> list[float]:
-        if isinstance(backend, InvertedFile):
-            steps = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
-            return [*(float(s) for s in steps if s < backend.n_cells), float(backend.n_cells)]
-        return list(_EPSILONS)
+        def search() -> NDArray[np.float64]:
+            return self._ranked(Q, self._found(backend, Q, k + 1), k, own)[1]
+
+        near, truth = true_neighbors(points, sample, search()[:, -1], k, self.scale)
+        target = TARGET_RECALL if self.wanted_recall is None else self.wanted_recall
+        limit = np.inf
+        if self.wanted_recall is None and self.X.shape[1] > KD_TREE_FEATURES:
+            limit = SCAN_LIMIT
+        probes, most = enough_probes(*backend.probes_needed(Q, near), target, limit)
+        while True:
+            backend.n_probe = probes
+            self.recall = float((search() <= truth[:, -1:]).mean())
+            if self.recall >= target or probes >= most:
+                return
+            # The estimate counts cells by their centres; the search may have missed one of them.
+            probes = min(most, probes + 1 + probes // 12)
+
+
+def in_threads(work: Callable[[slice], None], blocks: list[slice], n_jobs: int) -> None:
+    """Do independent blocks of work, `n_jobs` at a time; products use one thread each."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        if n_jobs == 1 or len(blocks) == 1:
+            for rows in blocks:
+                work(rows)
+            return
+        with ThreadPoolExecutor(n_jobs) as pool:
+            try:
+                for done in [pool.submit(work, rows) for rows in blocks]:
+                    done.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+def check_recall(recall: float | None) -> float | None:
+    """Check the share of neighbours asked for."""
+    if recall is None:
+        return None
+    if not isinstance(recall, int | float) or not 0 < recall <= 1:
+        raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
+    return float(recall)
 
 
 def complete(backend: Backend, Q: Features, k: int, n_jobs: int) -> NDArray[np.intp]:
@@ -368,6 +446,7 @@ def nearest_neighbors(
     algorithm: str = "auto",
     n_jobs: int | None = None,
     random_state: int = 0,
+    recall: float | None = None,
 ) -> NeighborResult:
     """Nearest neighbours of points among themselves.
 
@@ -377,19 +456,23 @@ def nearest_neighbors(
         The points.
     n_neighbors : int, default=10
         How many neighbours, the point itself not counted.
-    algorithm : {"auto", "exact", "approximate"}, default="auto"
+    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
         See :func:`choose_algorithm`.
     n_jobs : int, optional
         Threads; the answer does not depend on it.
     random_state : int, default=0
         Seed of approximate search.
+    recall : float, optional
+        What an approximate search must reach; see :class:`NeighborIndex`.
 
     Returns
     -------
     NeighborResult
         Indices, distances, the algorithm used and its recall.
     """
-    index = NeighborIndex(X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state)
+    index = NeighborIndex(
+        X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
+    )
     return index.neighbors(n_neighbors)
 
 

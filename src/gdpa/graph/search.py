@@ -1,4 +1,4 @@
-"""Ways to find nearest neighbours: KD-tree, blocked brute force, inverted file, sparse rows.
+"""Ways to find nearest neighbours: KD-tree, blocked brute force, faiss' inverted file, sparse rows.
 
 Each backend answers ``candidates(Q, k)``: for every row of Q the indices of the (at least) k
 nearest of its own points. Distances are not taken from the backend: they are computed again in
@@ -37,7 +37,7 @@ def feature_scale(X: Features) -> float:
     1 unless the largest magnitude is beyond 1e100 or below 1e-100.
     """
     if isinstance(X, np.ndarray):
-        top = max(float(np.abs(X[rows]).max()) for rows in row_blocks(*_extent(X)))
+        top = max(float(np.abs(X[rows]).max()) for rows in row_blocks(*extent(X)))
     else:
         top = float(np.abs(X.data).max(initial=0.0))
     if top == 0 or 1e-100 < top < 1e100:
@@ -45,7 +45,7 @@ def feature_scale(X: Features) -> float:
     return float(2.0 ** np.clip(np.floor(np.log2(top)), -1021, 1022))
 
 
-def _extent(X: NDArray[Any]) -> tuple[int, int]:
+def extent(X: NDArray[Any]) -> tuple[int, int]:
     return X.shape[0], 8 * X.shape[1]
 
 
@@ -87,16 +87,12 @@ def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) 
 
 
 class KDTree:
-    """Exact search (`eps` = 0) in few dimensions: SciPy's KD-tree.
+    """Exact search in few dimensions: SciPy's KD-tree."""
 
-    With `eps` > 0 the j-th neighbour found is at most (1 + eps) times as far as the true one.
-    """
-
-    def __init__(self, X: NDArray[Any], scale: float, eps: float = 0.0) -> None:
+    def __init__(self, X: NDArray[Any], scale: float) -> None:
         from scipy.spatial import cKDTree
 
         self.scale = scale
-        self.eps = eps
         self.tree = cKDTree(self._placed(X))
 
     def _placed(self, X: Any) -> FloatArray:
@@ -106,7 +102,7 @@ class KDTree:
     def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
         """Indices of the k nearest points of each row of Q."""
         q = self._placed(Q)
-        _, found = self.tree.query(q, k=k, eps=self.eps, workers=n_jobs)
+        _, found = self.tree.query(q, k=k, workers=n_jobs)
         return np.asarray(found, dtype=np.intp).reshape(q.shape[0], k)
 
     def visiting_order(self) -> IndexArray:
@@ -128,14 +124,14 @@ class BruteForce:
         self.scale = scale
         self.center: FloatArray | None = None
         if isinstance(X, np.ndarray):
-            mean, spread = _moments(X, scale)
+            mean, spread = column_moments(X, scale)
             # A common offset only costs digits. Where it is small the features are used in place.
             if scale != 1.0 or float(mean @ mean) > 100 * spread:
                 self.center = mean
             self.points: Features = self._placed(X)
             self.norm = max(
                 float(np.einsum("ij,ij->i", b, b, dtype=np.float64).max())
-                for b in (self.points[rows] for rows in row_blocks(*_extent(X)))
+                for b in (self.points[rows] for rows in row_blocks(*extent(X)))
             )
         else:
             self.points = X if scale == 1.0 else X / scale
@@ -149,7 +145,7 @@ class BruteForce:
         if self.center is None:
             return np.ascontiguousarray(X)
         out = np.empty(X.shape, dtype=X.dtype)
-        for rows in row_blocks(*_extent(X)):
+        for rows in row_blocks(*extent(X)):
             out[rows] = np.asarray(X[rows], dtype=np.float64) / self.scale - self.center
         return out
 
@@ -217,7 +213,7 @@ class InvertedFile:
     def __init__(self, X: NDArray[Any], scale: float, seed: int) -> None:
         self.faiss: Any = require("faiss", "ann")
         n, d = X.shape
-        mean, spread = _moments(X, scale)
+        mean, spread = column_moments(X, scale)
         self.center = mean
         self.scale = scale
         # Unit spread: single precision would overflow on features beyond 1e19.
@@ -234,7 +230,7 @@ class InvertedFile:
             rng = np.random.default_rng(seed)
             sample = np.sort(rng.choice(n, min(n, 32 * n_cells), replace=False))
             self.index.train(self._placed(X[sample]))
-            for rows in row_blocks(*_extent(X)):
+            for rows in row_blocks(*extent(X)):
                 self.index.add(self._placed(X[rows]))
         self.n_cells = n_cells
         self.n_probe = min(8, n_cells)
@@ -249,6 +245,14 @@ class InvertedFile:
         ]
         return np.concatenate(cells).astype(np.intp)
 
+    def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
+        """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
+        centers = self.quantizer.reconstruct_n(0, self.n_cells).astype(np.float64)
+        sizes = np.array([self.index.invlists.list_size(c) for c in range(self.n_cells)])
+        cell = np.empty(sizes.sum(), dtype=np.intp)
+        cell[self.visiting_order()] = np.repeat(np.arange(self.n_cells), sizes)
+        return visits_needed(self._placed(Q), centers, sizes, cell, points)
+
     def _placed(self, X: NDArray[Any]) -> NDArray[np.float32]:
         placed = np.asarray(X, dtype=np.float64) / self.scale
         placed -= self.center
@@ -261,6 +265,39 @@ class InvertedFile:
         with _FaissThreads(self.faiss, n_jobs):
             _, found = self.index.search(self._placed(np.asarray(Q)), k)
         return np.asarray(found, dtype=np.intp)
+
+
+def visits_needed(
+    Q: NDArray[Any], centers: FloatArray, sizes: IndexArray, cell: NDArray[Any], points: IndexArray
+) -> tuple[IndexArray, FloatArray]:
+    """How many cells a query has to visit before it meets given points, and what that costs.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n_queries, n_features)
+        Queries.
+    centers : ndarray of shape (n_cells, n_features)
+        Centres of the cells; they are visited in the order of their distance.
+    sizes : ndarray of shape (n_cells,)
+        Points in each cell.
+    cell : ndarray of shape (n_samples,)
+        The cell of each point.
+    points : ndarray of shape (n_queries, k)
+        For each query the points in question.
+
+    Returns
+    -------
+    needed : ndarray of shape (n_queries, k)
+        Number of cells, at least 1.
+    scanned : ndarray of shape (n_cells,)
+        Points that lie in the first 1, 2, ... cells, on average over the queries.
+    """
+    squares = np.einsum("ij,ij->i", centers, centers) - 2 * Q @ centers.T
+    by_distance = np.argsort(squares, axis=1, kind="stable")
+    rank = np.empty_like(by_distance)
+    np.put_along_axis(rank, by_distance, np.arange(sizes.size)[None, :], axis=1)
+    scanned = sizes[by_distance].mean(axis=0).cumsum()
+    return np.take_along_axis(rank, cell[points].astype(np.intp), 1) + 1, scanned
 
 
 class _FaissThreads:
@@ -277,14 +314,14 @@ class _FaissThreads:
         self.faiss.omp_set_num_threads(self.before)
 
 
-def _moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
+def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
     """Mean of each column and summed variance, of the features divided by `scale`."""
     n = X.shape[0]
     mean = np.zeros(X.shape[1])
-    for rows in row_blocks(*_extent(X)):
+    for rows in row_blocks(*extent(X)):
         mean += (np.asarray(X[rows], dtype=np.float64) / scale).sum(axis=0)
     mean /= n
     total = 0.0
-    for rows in row_blocks(*_extent(X)):
+    for rows in row_blocks(*extent(X)):
         total += float(np.square(np.asarray(X[rows], dtype=np.float64) / scale - mean).sum())
     return mean, total / n

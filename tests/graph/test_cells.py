@@ -1,0 +1,185 @@
+"""Search by cells: exact in what it visits, and what it visits is counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from gdpa.graph import NeighborIndex, cells, nearest_neighbors, neighbor_graph, neighbors
+from gdpa.graph.cells import CellJoin
+from gdpa.graph.recall import enough_probes
+
+
+@pytest.fixture(autouse=True)
+def small_cells(monkeypatch):
+    monkeypatch.setattr(cells, "CELL_POINTS", 30)
+
+
+def points(n=1500, d=6, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    return (4 * rng.normal(size=(8, d))[rng.integers(0, 8, n)] + rng.normal(size=(n, d))).astype(
+        dtype
+    )
+
+
+def cell_of(join):
+    found = np.empty(join.order.size, dtype=int)
+    found[join.order] = join.home
+    return found
+
+
+@settings(max_examples=20, deadline=None)
+@given(n=st.integers(1, 400), d=st.integers(1, 9), k=st.integers(1, 12), seed=st.integers(0, 2**16))
+def test_all_cells_are_exact(n, d, k, seed):
+    X = points(n, d, seed)
+    k = min(k, n)
+    join = CellJoin(X, 1.0, seed)
+    join.n_probe = join.n_cells
+    found = np.empty((n, k), dtype=int)
+    found[join.order] = join.join(slice(0, n), k)
+    D = cdist(X, X)
+    expected = np.sort(D, axis=1)[:, :k]
+    assert np.allclose(np.take_along_axis(D, found, 1), expected, atol=1e-2)
+    assert all(np.unique(row).size == k for row in found)
+    assert np.array_equal(np.sort(join.order), np.arange(n))
+
+
+@pytest.mark.parametrize("probes", [1, 2, 5, 11])
+def test_nothing_is_missed_in_the_cells_visited(probes):
+    X = points()
+    join = CellJoin(X, 1.0, 3)
+    join.n_probe = probes
+    k = 8
+    found = np.empty((X.shape[0], k), dtype=int)
+    found[join.order] = join.join(slice(0, X.shape[0]), k)
+    D = cdist(X, X)
+    cell = cell_of(join)
+    visited = join._visited(join.points[:, :-1], join.home, join._near, probes)
+    for place, i in enumerate(join.order):
+        inside = np.flatnonzero(np.isin(cell, visited[place]))
+        if inside.size >= k:
+            expected = np.sort(D[i, inside])[:k]
+            assert np.allclose(np.sort(D[i, found[i]]), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_own_cell_is_the_nearest_centre_and_visited_first():
+    X = points()
+    join = CellJoin(X, 1.0, 1)
+    D = cdist(join._placed(X), join.centers)
+    nearest = D.min(axis=1)
+    assert np.allclose(D[np.arange(len(X)), cell_of(join)], nearest, atol=1e-5)
+    visited = join._visited(join.points[:, :-1], join.home, join._near, 6)
+    assert np.array_equal(visited[:, 0], join.home)
+    assert all(np.unique(row).size == 6 for row in visited)
+
+
+def test_count_of_cells_needed():
+    X = points(600, 3)
+    join = CellJoin(X, 1.0, 1)
+    D = cdist(join._placed(X[:40]), join.centers)
+    asked = np.arange(120).reshape(40, 3)
+    needed, scanned = join.probes_needed(X[:40], asked)
+    cell = cell_of(join)
+    for i in range(40):
+        for j in range(3):
+            assert needed[i, j] == 1 + (D[i] < D[i, cell[asked[i, j]]]).sum()
+    first = np.bincount(cell, minlength=join.n_cells)[D.argmin(axis=1)].mean()
+    assert scanned[0] == pytest.approx(first)
+    assert scanned[-1] == pytest.approx(600)
+
+
+def test_enough_probes_is_the_least_number_within_the_limit():
+    needed = np.array([[1, 1, 2, 3, 9]])
+    scanned = np.array([10.0, 20.0, 30.0, 40.0])
+    assert enough_probes(needed, scanned, 0.8, np.inf) == (3, 4)
+    assert enough_probes(needed, scanned, 0.6, np.inf) == (2, 4)
+    assert enough_probes(needed, scanned, 0.8, 20.0) == (2, 2)
+    assert enough_probes(needed, scanned, 0.8, 5.0) == (1, 1)
+
+
+def test_tight_clusters_far_apart_keep_their_digits():
+    """Distances within a cluster are 1e-6 of those between: too small for single precision."""
+    rng = np.random.default_rng(0)
+    centers = 1e4 * rng.normal(size=(20, 5))
+    X = np.repeat(centers, 60, axis=0) + 1e-2 * rng.normal(size=(1200, 5))
+    result = nearest_neighbors(X, 5, algorithm="approximate")
+    exact = nearest_neighbors(X, 5, algorithm="exact")
+    assert result.algorithm == "cells"
+    assert (result.distances <= exact.distances[:, -1:] * (1 + 1e-12)).mean() >= 0.97
+
+
+def test_cells_with_fewer_points_than_neighbors():
+    X = np.vstack([points(300, 2), 1e3 * np.random.default_rng(1).normal(size=(40, 2))])
+    result = nearest_neighbors(X, 25, algorithm="approximate", recall=0.5)
+    assert result.indices.min() >= 0
+    assert np.isfinite(result.distances).all()
+    assert all(np.unique(row).size == 25 for row in result.indices)
+    assert not (result.indices == np.arange(340)[:, None]).any()
+
+
+def test_new_points_and_fitted_points_have_the_same_neighbors():
+    X = points()
+    index = NeighborIndex(X, algorithm="approximate")
+    own = index.neighbors(5)
+    new = index.query(X, 6)
+    assert np.array_equal(new.indices[:, 0], np.arange(len(X)))
+    assert (new.distances[:, 0] == 0).all()
+    same = (new.indices[:, 1:] == own.indices).mean()
+    assert same >= 0.999
+
+
+def test_blocks_and_threads_do_not_change_the_graph(monkeypatch):
+    monkeypatch.setattr(neighbors, "JOIN_BLOCK", 128)
+    X = points(dtype=np.float32)
+    one = neighbor_graph(X, 7, algorithm="approximate", n_jobs=1)
+    two = neighbor_graph(X, 7, algorithm="approximate", n_jobs=2)
+    assert (one != two).nnz == 0
+
+
+def test_an_error_in_a_thread_is_not_lost(monkeypatch):
+    monkeypatch.setattr(neighbors, "JOIN_BLOCK", 128)
+
+    def broken(*_):
+        raise RuntimeError("broken block")
+
+    monkeypatch.setattr(CellJoin, "join", broken)
+    with pytest.raises(RuntimeError, match="broken block"):
+        nearest_neighbors(points(), 5, algorithm="approximate", n_jobs=2)
+
+
+def test_limit_of_work_in_many_dimensions_and_recall_on_request(monkeypatch):
+    """Without structure in 25 dimensions the default stops early and says so; asked, it goes on."""
+    monkeypatch.setattr(neighbors, "SCAN_LIMIT", 300)
+    X = np.random.default_rng(0).normal(size=(3000, 25))
+    limited = nearest_neighbors(X, 10, algorithm="approximate")
+    assert limited.recall < 0.7
+    asked = nearest_neighbors(X, 10, algorithm="approximate", recall=0.9)
+    assert 0.9 <= asked.recall < 1
+    truth = nearest_neighbors(X, 10, algorithm="exact").distances[:, -1:] * (1 + 1e-12)
+    for result in (limited, asked):
+        assert result.recall == pytest.approx((result.distances <= truth).mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("recall", [0, -0.1, 1.5, "high", np.nan])
+def test_bad_recall(recall):
+    with pytest.raises(ValueError, match=r"recall must be a number in \(0, 1\]"):
+        nearest_neighbors(points(50), 3, recall=recall)
+
+
+@pytest.mark.parametrize(("algorithm", "known"), [("approximate", True), ("exact", False)])
+def test_node_order_puts_neighbors_near_each_other(algorithm, known):
+    X = points(d=12)
+    X = np.vstack([X, np.repeat(X[:1], 40, axis=0)])  # some are left out of the search
+    index = NeighborIndex(X, algorithm=algorithm)
+    assert index.node_order() is None
+    found = index.neighbors(5)
+    order = index.node_order()
+    assert (order is not None) == known
+    if order is not None:
+        assert np.array_equal(np.sort(order), np.arange(len(X)))
+        place = np.argsort(order)
+        gap = np.abs(place[found.indices] - place[:, None])
+        assert np.median(gap) < len(X) / 10
