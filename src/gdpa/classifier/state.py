@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import component_labels
+from ..linalg.ordering import breadth_first
 from ..solution import Solution
 from ..solvers.recovery import Recovery, linear_recovery
 from .calibration import fit_sharpness, sharpen, to_shares
@@ -20,7 +21,7 @@ from .evidence import Evidence
 from .graphs import ClassifierGraph
 from .labels import LabelCoding
 from .priors import labeled_prior, match_masses
-from .tuning import Setting, Tuning
+from .tuning import LARGE_NODES, Setting, Tuning
 
 __all__ = ["FittedState", "assemble_state", "extend_to_far_nodes", "unreached_nodes"]
 
@@ -161,6 +162,8 @@ def unreached_nodes(
     """
     if evidence or (connected and labeled.size):
         return np.empty(0, dtype=np.intp)
+    if graph.n_nodes > LARGE_NODES and labeled.size and breadth_first(graph.W)[1]:
+        return np.empty(0, dtype=np.intp)  # connected, which is found out faster
     count, component = component_labels(graph.W)
     anchored = np.zeros(count, dtype=bool)
     anchored[component[labeled]] = True

@@ -171,7 +171,8 @@ class Operand:
     rescale : bool, default=True
         Bring extreme entries to about one. Not wanted where rows are scaled one by one later.
     order : array-like of int of shape (n,), optional
-        An order in which neighbours are near, if one is known; otherwise it is found if needed.
+        An order in which neighbours are near, if one is known; otherwise, or where they are not
+        near in it, one is found if needed.
     checked : bool, default=False
         Whether `A` is known to be symmetric.
 
@@ -339,7 +340,9 @@ class Operand:
             return None
         if not is_scattered(self.matrix):
             return None
-        if self._order is None:
+        if self.connected is not None:
+            return self._order  # found before
+        if self._order is None or is_scattered(self.matrix, self._order):
             self._order, self.connected = breadth_first(self.matrix)
         return self._order
 

@@ -17,32 +17,43 @@ from scipy.sparse.csgraph import breadth_first_order
 
 __all__ = ["breadth_first", "check_order", "is_scattered", "permuted"]
 
-# Rows looked at, and the share of all rows that is far.
-SAMPLE, FAR = 5_000, 1 / 50
+# Entries looked at, how near is near, in shares of all rows, and how many must be.
+SAMPLE, NEAR, NEAR_SHARE = 10_000, 1 / 50, 0.2
 # Rows that are arranged at a time.
 ROWS = 20_000
 
 
-def is_scattered(A: sp.csr_array) -> bool:
-    """Whether neighbours are far from each other: the median over a sample of rows.
+def is_scattered(A: sp.csr_array, order: NDArray[np.int32] | None = None) -> bool:
+    """Whether few entries are near the diagonal, by a sample of those that are not on it.
 
     Parameters
     ----------
     A : csr_array of shape (n, n)
         Matrix.
+    order : ndarray of int of shape (n,), optional
+        An order of the rows and columns; as they are by default.
 
     Returns
     -------
     bool
-        Whether half of the sampled rows have their first neighbour beyond a fiftieth of all rows.
+        Whether less than a fifth are within n / 50 of it. A random order has 4 %, a breadth-first
+        one of neighbours in eight dimensions 34 %.
     """
     n = A.shape[0]
-    rows = np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64)
-    rows = rows[A.indptr[rows] < A.indptr[rows + 1]]
-    if rows.size == 0:
+    if A.nnz == 0:
         return False
-    spread = np.abs(A.indices[A.indptr[rows]] - rows)
-    return bool(np.median(spread) >= n * FAR)
+    entries = np.linspace(0, A.nnz - 1, min(SAMPLE, A.nnz)).astype(np.int64)
+    rows = np.searchsorted(A.indptr, entries, side="right") - 1
+    columns = A.indices[entries].astype(np.int64)
+    off = rows != columns
+    if not off.any():
+        return False
+    rows, columns = rows[off], columns[off]
+    if order is not None:
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n)
+        rows, columns = place[rows], place[columns]
+    return bool((np.abs(rows - columns) < n * NEAR).mean() < NEAR_SHARE)
 
 
 def breadth_first(A: sp.csr_array) -> tuple[NDArray[np.int32], bool]:
