@@ -214,7 +214,7 @@ class CellJoin:
     ) -> None:
         """Compare each query with the points of its cells; what is best so far goes to `places`."""
         homes, which = np.unique(home, return_inverse=True)
-        tile = np.empty(TILE, dtype=np.float32)
+        tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         bounds = [r for r in ROUNDS if r < cells.shape[1]] + [cells.shape[1]]
         for first, last in pairwise(bounds):
             visited = cells[:, first:last].ravel()
@@ -248,13 +248,20 @@ class _Best:
         self.offered: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
 
     def offer(
-        self, rows: NDArray[np.int32], q: Float32Array, factor: Float32Array, low: int, tile: Any
+        self,
+        rows: NDArray[np.int32],
+        q: Float32Array,
+        factor: Float32Array,
+        low: int,
+        tile: tuple[Float32Array, NDArray[np.bool_]],
     ) -> None:
         """Compare queries with the points of a cell, and note the nearer ones."""
         size = factor.shape[1]
-        if rows.size * size > tile.size:
-            tile = np.empty(rows.size * size, dtype=np.float32)
-        value = np.matmul(q, factor, out=tile[: rows.size * size].reshape(rows.size, size))
+        shape = rows.size, size
+        pairs = rows.size * size
+        if pairs > tile[0].size:
+            tile = np.empty(pairs, dtype=np.float32), np.empty(pairs, dtype=bool)
+        value = np.matmul(q, factor, out=tile[0][:pairs].reshape(shape))
         length = np.einsum("ij,ij->i", q[:, :-1], q[:, :-1])
         reach = self.reach[rows]
         least = (length - reach) * np.float32(0.5)
@@ -262,9 +269,10 @@ class _Best:
             # The first cell: its k-th best value is a bound for all that follows.
             least = np.partition(value, size - self.k, axis=1)[:, size - self.k]
             self.reach[rows] = length - 2 * least
-        hits = np.flatnonzero(value >= least[:, None])
+        nearer = np.greater_equal(value, least[:, None], out=tile[1][:pairs].reshape(shape))
+        hits = np.flatnonzero(nearer)
         i, j = np.divmod(hits, size)
-        square = length[i] - 2 * value.ravel()[hits]
+        square = length[i] - 2 * tile[0][hits]
         self.offered.append((rows[i], np.maximum(square, 0, out=square), j + low))
 
     def keep_best(self) -> None:
