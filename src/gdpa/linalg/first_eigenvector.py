@@ -21,6 +21,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from .lobpcg import Correction, Pair, lobpcg, measured
+from .one_thread import one_thread
 from .operand import Operand, positive_int, positive_number, threads
 
 __all__ = ["EigenResult", "first_eigenvector"]
@@ -140,9 +141,12 @@ def first_eigenvector(
         if best.residual > threshold:
             M = Correction(preconditioner, operand, warm=start is not None)
             first = M.guess(random_state) if start is None else best.vector
-            best, iterations, note = lobpcg(
-                operand, first, M, threshold, max_iter, block_size, random_state, callback
-            )
+            # Inner products of a few vectors: BLAS' threads cost more than they bring, and their
+            # number would show in the last digits.
+            with one_thread():
+                best, iterations, note = lobpcg(
+                    operand, first, M, threshold, max_iter, block_size, random_state, callback
+                )
             if best.residual > threshold and note != "stopped by the callback":
                 best, note = _fall_back(operand, best, threshold, max_iter, note)
     converged = best.residual <= threshold
