@@ -16,10 +16,11 @@ from .runner import Case, Measurement
 
 def _single(name: str, title: str, module: str, columns: tuple[str, ...], **quick: object) -> Case:
     """Build a case of one process that makes its own rows; run on request only."""
+    function = f"benchmarks.{module if ':' in module else module + ':run'}"
 
     def plan(short: bool) -> list[Measurement]:
         arguments = dict(quick) if short else {}
-        return [Measurement(name, f"benchmarks.{module}:run", arguments, repeats=1, limit=600.0)]
+        return [Measurement(name, function, arguments, repeats=1, limit=600.0)]
 
     return Case(name, title, plan, columns=columns, default=False)
 
@@ -38,6 +39,18 @@ CASES: dict[str, Case] = {
         _single("lp", "One LP of the loop: closed form and HiGHS", "case_lp", (), sizes=[3_000]),
         _single("eigenvector", "First eigenvector, N = 20,000", "case_eigenvector", ()),
         _single("sdr", "The relaxation by low-rank factors", "case_sdr", (), sizes=[5_000]),
+        _single(
+            "search", "Neighbours by cells and by faiss", "case_search", (), sizes=[[5_000, 8]]
+        ),
+        _single(
+            "scan-limit",
+            "Recall in many dimensions, and what it is worth",
+            "case_search:run_limits",
+            (),
+            n=3_000,
+            kinds=["clusters 20"],
+            seeds=1,
+        ),
         _single("min-cut", "The exact cut", "case_min_cut", (), sizes=[10_000]),
     )
 }
