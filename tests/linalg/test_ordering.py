@@ -12,7 +12,7 @@ from gdpa.graph import laplacian_parts
 from gdpa.linalg import operand as operand_module
 from gdpa.linalg import ordering
 from gdpa.linalg.operand import Operand
-from gdpa.linalg.ordering import breadth_first, check_order, is_scattered, permuted
+from gdpa.linalg.ordering import breadth_first, by_length, check_order, is_scattered, permuted
 from gdpa.solvers.recovery import linear_recovery, shared_operand
 
 
@@ -50,6 +50,20 @@ def test_permuted_is_the_matrix_in_another_order(monkeypatch, dtype, threads):
         B = permuted(A, order, dtype=dtype, pool=pool if threads else None)
     assert B.dtype == (dtype or np.float64)
     np.testing.assert_array_equal(B.toarray(), A.astype(B.dtype).toarray()[np.ix_(order, order)])
+
+
+def test_rows_of_equal_length_come_together_and_stay_near(monkeypatch, random_graph):
+    monkeypatch.setattr(ordering, "WINDOW", 16)
+    A = random_graph(75, 0)
+    order = np.random.default_rng(1).permutation(75).astype(np.int32)
+    found = by_length(A, order)
+    lengths = np.diff(A.indptr)
+    for first in range(0, 64, 16):
+        part = slice(first, first + 16)
+        assert set(found[part]) == set(order[part])
+        assert (np.diff(lengths[found[part]]) >= 0).all()
+    np.testing.assert_array_equal(found[64:], order[64:])
+    np.testing.assert_array_equal(by_length(A, order[:3]), order[:3])
 
 
 def test_breadth_first_names_all_nodes_of_all_components():

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from .ordering import breadth_first, check_order, is_scattered, permuted
+from .ordering import breadth_first, by_length, check_order, is_scattered, permuted
 
 __all__ = [
     "Operand",
@@ -216,6 +216,7 @@ class Operand:
         self._pool: ThreadPoolExecutor | None = None
         self._order = None if order is None else check_order(order, self.n)
         self._short: Operand | None = None
+        self._arranged: NDArray[np.int32] | None = None
         # Whether the search for an order reached every node; None where there was none.
         self.connected: bool | None = None
 
@@ -357,14 +358,15 @@ class Operand:
             order = self.near_order()
             if order is None:
                 return False
-            self._short = self.single(order)
+            self._arranged = by_length(self.matrix, order)
+            self._short = self.single(self._arranged)
         return True
 
     def reordered(self) -> tuple[Operand, NDArray[np.int32]]:
         """The copy that :meth:`reorder` made, and its order."""
         assert self._short is not None
-        assert self._order is not None
-        return self._short, self._order
+        assert self._arranged is not None
+        return self._short, self._arranged
 
     def norm(self) -> float:
         """Upper bound of the spectral norm: the largest absolute row sum.

