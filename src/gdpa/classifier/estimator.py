@@ -78,8 +78,9 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Weight a of the labels; ``inf`` keeps the given labels' scores exactly.
     self_loop : float or "auto", default="auto"
         Self-loop gamma. "auto" for this and for `label_weight` leaves labels out: one by one, in
-        closed form, where that is affordable, else fold by fold; with fewer than 8 labels in
-        classes of at least 2 it takes inf and 0.01 (times the mean diagonal of the Laplacian).
+        closed form, where that is affordable, else fold by fold (above 50,000 nodes and 3,000
+        labels: one fold); with fewer than 8 labels in classes of at least 2 it takes inf and 0.01
+        (times the mean diagonal of the Laplacian).
     evidence : classifier or list of classifiers, optional
         scikit-learn classifiers with `predict_proba`. Their out-of-fold predictions on labelled
         samples and their predictions on the others enter as node biases. They see the re-scaled
