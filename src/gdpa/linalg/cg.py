@@ -1,7 +1,7 @@
 """Conjugate gradients for :func:`gdpa.linalg.solve_spd`: in double precision, or single on the way.
 
-The true residual is computed in double precision before it is believed. Loose tolerances, and all of
-large systems, are reached by single precision on the way there (mixed precision, iterative
+The true residual is computed in double precision before it is believed. Loose tolerances, and those
+of large systems, are reached by single precision on the way there (mixed precision, iterative
 refinement, :mod:`gdpa.linalg.columns`): it moves half the bytes. The columns of a block have their
 own step sizes and leave it when they have converged.
 """
