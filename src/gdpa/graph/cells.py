@@ -165,7 +165,7 @@ class CellJoin:
     def _search(self, residual: Float32Array, home: NDArray[np.int32], k: int) -> IndexArray:
         """Neighbours of queries sorted by their cells, given relative to the centres of those."""
         m = residual.shape[0]
-        places = _Best(m, k)
+        places = _Best(m, k, self.order.dtype)
         cells = self._visited(residual, home, self._near, self.n_probe)
         self._compare(places, residual, home, cells)
         probes = self.n_probe
@@ -173,7 +173,7 @@ class CellJoin:
         while short.size:
             # Few points in the cells around: these queries look further.
             probes = min(self.n_cells, 4 * probes)
-            again = _Best(short.size, k)
+            again = _Best(short.size, k, self.order.dtype)
             rows, cells = residual[short], home[short]
             visited = self._visited(rows, cells, self._near_cells(probes), probes)
             self._compare(again, rows, cells, visited)
@@ -239,9 +239,9 @@ class CellJoin:
 class _Best:
     """The k best points so far of each query, and those that may replace them."""
 
-    def __init__(self, n_queries: int, k: int) -> None:
+    def __init__(self, n_queries: int, k: int, wide: Any) -> None:
         self.k = k
-        self.index = np.full((n_queries, k), -1, dtype=np.int64)
+        self.index = np.full((n_queries, k), -1, dtype=wide)
         self.square = np.full((n_queries, k), np.inf, dtype=np.float32)
         self.count = np.zeros(n_queries, dtype=np.intp)
         self.reach = np.full(n_queries, np.inf, dtype=np.float32)
@@ -273,7 +273,8 @@ class _Best:
         hits = np.flatnonzero(nearer)
         i, j = np.divmod(hits, size)
         square = length[i] - 2 * tile[0][hits]
-        self.offered.append((rows[i], np.maximum(square, 0, out=square), j + low))
+        found = (j + low).astype(self.index.dtype)
+        self.offered.append((rows[i], np.maximum(square, 0, out=square), found))
 
     def keep_best(self) -> None:
         """Sort what was offered into the lists."""

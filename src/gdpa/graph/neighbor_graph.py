@@ -34,6 +34,8 @@ from .neighbors import NeighborIndex, NeighborResult
 __all__ = ["NeighborGraph", "build_neighbor_graph", "graph_from_neighbors", "neighbor_graph"]
 
 SYMMETRIZATIONS = ("max", "mean")
+# Parts in which the transpose of the lists is made.
+UNION_PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -250,7 +252,7 @@ def graph_from_neighbors(
 
 
 def graph_bytes(n_nodes: int, n_neighbors: int, dtype: Any = np.float64) -> float:
-    """Peak bytes of assembling a neighbour graph: lists, their transpose and the union."""
+    """Peak bytes of assembling a neighbour graph: lists, part of their transpose, the union."""
     entry = np.dtype(dtype).itemsize + np.dtype(_neighbors.index_dtype(n_nodes)).itemsize
     return float(4 * n_nodes * n_neighbors * entry)
 
@@ -306,34 +308,46 @@ def _assemble(
 
 
 def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
-    """Symmetrise row block by row block into arrays of the exact size.
+    """Symmetrise a matrix with the same number of entries in each row.
 
-    Peak memory: A, its transpose and the result, in place of the sparse sum's two more copies.
+    A part of the rows at a time, so that of the transpose only that part exists, and into arrays
+    that are cut to size at the end: peak memory is that of A and the result, and a little.
     """
-    T = A.T.tocsr()
     n = A.shape[0]
-    blocks = list(row_blocks(n, 64 * (1 + (A.nnz + T.nnz) // n)))
-    sizes = np.zeros(n, dtype=np.int64)
-    for rows in blocks:
-        sizes[rows] = np.diff(_merge(A, T, rows, symmetrize).indptr)
-    total = int(sizes.sum())
-    wide = _neighbors.index_dtype(max(n, total))
+    k = A.nnz // n
+    wide = _neighbors.index_dtype(max(n, 2 * A.nnz))
     indptr = np.zeros(n + 1, dtype=wide)
-    np.cumsum(sizes, out=indptr[1:])
-    indices = np.empty(total, dtype=wide)
-    data = np.empty(total, dtype=A.dtype)
-    for rows in blocks:
-        merged = _merge(A, T, rows, symmetrize)
-        at = slice(int(indptr[rows.start]), int(indptr[rows.stop]))
-        indices[at] = merged.indices
-        data[at] = merged.data
+    indices = np.empty(2 * A.nnz, dtype=wide)
+    data = np.empty(2 * A.nnz, dtype=A.dtype)
+    for part in row_blocks(n, 1, -(-n // UNION_PARTS)):
+        T = _transposed_rows(A, k, part)
+        for rows in row_blocks(part.stop - part.start, 64 * (1 + 2 * k)):
+            first, last = part.start + rows.start, part.start + rows.stop
+            merged = _merge(A[first:last], T[rows], symmetrize)
+            start = int(indptr[first])
+            indptr[first + 1 : last + 1] = merged.indptr[1:] + start
+            stop = int(indptr[last])
+            indices[start:stop] = merged.indices
+            data[start:stop] = merged.data
+    total = int(indptr[-1])
+    # Pages that were never written to were never given out; the others stay where they are.
+    indices.resize(total, refcheck=False)
+    data.resize(total, refcheck=False)
     return csr_from_parts(data, indices, indptr, A.shape)
 
 
-def _merge(A: sp.csr_array, T: sp.csr_array, rows: slice, symmetrize: str) -> sp.csr_array:
-    a, t = A[rows], T[rows]
+def _transposed_rows(A: sp.csr_array, k: int, rows: slice) -> sp.csr_array:
+    """Rows of the transpose of a matrix with k entries per row."""
+    inside = A.indices >= rows.start
+    inside &= A.indices < rows.stop
+    at = np.flatnonzero(inside)
+    entries = A.data[at], (A.indices[at] - rows.start, at // max(k, 1))
+    return sp.csr_array(entries, shape=(rows.stop - rows.start, A.shape[0]))
+
+
+def _merge(a: sp.csr_array, t: sp.csr_array, symmetrize: str) -> sp.csr_array:
     if symmetrize == "max":
         return a.maximum(t)
-    mean = (a + t) * A.dtype.type(0.5)
-    np.maximum(mean.data, smallest_weight(A.dtype), out=mean.data)
+    mean = (a + t) * a.dtype.type(0.5)
+    np.maximum(mean.data, smallest_weight(a.dtype), out=mean.data)
     return mean

@@ -49,7 +49,11 @@ TARGET_RECALL = 0.98
 SCAN_LIMIT = 4_000
 RECALL_SAMPLE = 256
 QUERY_BLOCK = 65_536
-JOIN_BLOCK = 16_384
+# Points joined at a time: their comparisons take some 3 kB each, which should be little beside the
+# graph.
+JOIN_BLOCK = 8_192
+JOIN_PARTS = 24
+LEAST_JOIN_BLOCK = 4_096
 INT32_LIMIT = 2**31 - 1
 
 
@@ -239,7 +243,7 @@ class NeighborIndex:
             indices[mine], distances[mine] = self._ranked(Q, found, k, mine)
 
         if isinstance(backend, CellJoin):
-            in_threads(work, list(row_blocks(order.size, 1, JOIN_BLOCK)), self.n_jobs)
+            in_threads(work, join_blocks(order.size), self.n_jobs)
         else:
             for rows in row_blocks(order.size, 1, QUERY_BLOCK):
                 work(rows)
@@ -277,7 +281,7 @@ class NeighborIndex:
             )
 
         if isinstance(backend, CellJoin):
-            in_threads(work, list(row_blocks(Q.shape[0], 1, JOIN_BLOCK)), self.n_jobs)
+            in_threads(work, join_blocks(Q.shape[0]), self.n_jobs)
         else:
             for rows in row_blocks(Q.shape[0], 1, QUERY_BLOCK):
                 work(rows)
@@ -393,6 +397,12 @@ class NeighborIndex:
                 return
             # The estimate counts cells by their centres; the search may have missed one of them.
             probes = min(most, probes + 1 + probes // 12)
+
+
+def join_blocks(n_queries: int) -> list[slice]:
+    """Blocks of queries that are joined with the cells at a time."""
+    size = min(JOIN_BLOCK, max(LEAST_JOIN_BLOCK, n_queries // JOIN_PARTS))
+    return list(row_blocks(n_queries, 1, size))
 
 
 def in_threads(work: Callable[[slice], None], blocks: list[slice], n_jobs: int) -> None:
