@@ -18,11 +18,11 @@ class LeftOut:
     Parameters
     ----------
     truth, predicted : ndarray of int
-        Class numbers, one per labelled row.
+        Class numbers, one per labelled row that was left out.
     rows : ndarray of int
-        The labelled rows.
+        These rows.
     source : str
-        "leave-one-out" or "k-fold".
+        "leave-one-out", "k-fold" or "one fold".
     """
 
     truth: NDArray[np.intp]

@@ -163,8 +163,9 @@ def _check(data: ReportData) -> str:
     right = int(np.trace(counts))
     total = int(counts.sum())
     low, high = _interval(right, total)
+    which = "Every third label" if checked.source == "one fold" else "Each label"
     words = (
-        f"Each label was predicted without its own help ({checked.source}): {number(right)} of "
+        f"{which} was predicted without its own help ({checked.source}): {number(right)} of "
         f"{number(total)} came out right, {percent(right / total)} (95 % interval: "
         f"{percent(low)} to {percent(high)}). The settings were chosen on the same labels, so this "
         "is a little optimistic."
