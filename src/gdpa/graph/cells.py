@@ -37,6 +37,8 @@ TRAINING_POINTS = 24
 TRAINING_ROUNDS = 5
 # Pairs compared by one product: they stay in the cache of a core.
 TILE = 2**18
+# Queries of a round that are prepared together.
+ROUND_BYTES = 2**23
 # Cells among which those to visit are chosen, by distance to a query's own centre.
 SPARE_CELLS, SPARE_FACTOR = 32, 8
 # Ranks of the cells visited between two updates of the k-th best value.
@@ -213,27 +215,86 @@ class CellJoin:
         cells: NDArray[np.int32],
     ) -> None:
         """Compare each query with the points of its cells; what is best so far goes to `places`."""
-        homes, which = np.unique(home, return_inverse=True)
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         bounds = [r for r in ROUNDS if r < cells.shape[1]] + [cells.shape[1]]
         for first, last in pairwise(bounds):
             visited = cells[:, first:last].ravel()
             by_cell = np.argsort(visited, kind="stable")
-            queries = (by_cell // (last - first)).astype(np.int32)
-            for start, stop in _runs(visited[by_cell]):
-                cell = visited[by_cell[start]]
-                low, high = self.ends[cell], self.ends[cell + 1]
-                if low == high:
-                    continue
-                shift = (self.centers[homes] - self.centers[cell]).astype(np.float32)
-                factor = self.points[low:high].T
-                step = max(1, TILE // (high - low))
-                for begin in range(start, stop, step):
-                    rows = queries[begin : min(stop, begin + step)]
-                    q = np.ones((rows.size, residual.shape[1] + 1), dtype=np.float32)
-                    np.add(residual[rows], shift[which[rows]], out=q[:, :-1])
-                    places.offer(rows, q, factor, int(low), tile)
+            for rows in row_blocks(by_cell.size, 8 * residual.shape[1] + 32, ROUND_BYTES):
+                queries = by_cell[rows] // (last - first)
+                visits = visited[by_cell[rows]]
+                q = self._relative(residual, home, queries, visits)
+                length = np.einsum("ij,ij->i", q[:, :-1], q[:, :-1])
+                least = (length - places.reach[queries]) * np.float32(0.5)
+                found = self._nearer(q, least, visits, tile, places.k if first == 0 else 0)
+                places.offer(queries, length, found)
             places.keep_best()
+
+    def _relative(
+        self,
+        residual: Float32Array,
+        home: NDArray[np.int32],
+        queries: IndexArray,
+        visits: NDArray[np.int32],
+    ) -> Float32Array:
+        """Queries relative to the centres they visit, and a one: the other factor of products."""
+        own = home[queries]
+        new = np.empty(queries.size, dtype=bool)
+        new[0] = True
+        np.not_equal(own[1:], own[:-1], out=new[1:])
+        new[1:] |= visits[1:] != visits[:-1]
+        starts = np.flatnonzero(new)
+        step = (self.centers[own[starts]] - self.centers[visits[starts]]).astype(np.float32)
+        q = np.ones((queries.size, residual.shape[1] + 1), dtype=np.float32)
+        relative = residual.take(queries, axis=0)
+        relative += step.take(np.cumsum(new) - 1, axis=0)
+        q[:, :-1] = relative
+        return q
+
+    def _nearer(
+        self,
+        q: Float32Array,
+        least: Float32Array,
+        visits: NDArray[np.int32],
+        tile: tuple[Float32Array, NDArray[np.bool_]],
+        k: int,
+    ) -> tuple[IndexArray, IndexArray, Float32Array]:
+        """Pairs of queries and points, and their values, of at least `least`.
+
+        With `k` > 0 there is no such bound yet: it is the k-th best value in the cell.
+        """
+        hits, values, about = [], [], []
+        for start, stop in _runs(visits):
+            low, high = self.ends[visits[start] : visits[start] + 2].tolist()
+            size = high - low
+            if size == 0:
+                continue
+            factor = self.points[low:high].T
+            step = max(1, TILE // size)
+            if step * size > tile[0].size:
+                tile = np.empty(step * size, dtype=np.float32), np.empty(step * size, dtype=bool)
+            for begin in range(start, stop, step):
+                end = min(stop, begin + step)
+                shape, pairs = (end - begin, size), (end - begin) * size
+                value = np.matmul(q[begin:end], factor, out=tile[0][:pairs].reshape(shape))
+                bound = least[begin:end]
+                if 0 < k < size:
+                    bound = np.partition(value, size - k, axis=1)[:, size - k]
+                np.greater_equal(value, bound[:, None], out=tile[1][:pairs].reshape(shape))
+                at = np.flatnonzero(tile[1][:pairs])
+                if at.size:
+                    hits.append(at)
+                    values.append(tile[0].take(at))
+                    about.append((at.size, begin, size, low))
+        if not hits:
+            none = np.empty(0, dtype=np.intp)
+            return none, none, np.empty(0, dtype=np.float32)
+        count, begin, size, low = np.array(about, dtype=np.intp).T
+        which = np.repeat(np.arange(count.size), count)
+        row, column = np.divmod(np.concatenate(hits), size[which])
+        row += begin[which]
+        column += low[which]
+        return row, column, np.concatenate(values)
 
 
 class _Best:
@@ -249,32 +310,16 @@ class _Best:
 
     def offer(
         self,
-        rows: NDArray[np.int32],
-        q: Float32Array,
-        factor: Float32Array,
-        low: int,
-        tile: tuple[Float32Array, NDArray[np.bool_]],
+        queries: IndexArray,
+        length: Float32Array,
+        found: tuple[IndexArray, IndexArray, Float32Array],
     ) -> None:
-        """Compare queries with the points of a cell, and note the nearer ones."""
-        size = factor.shape[1]
-        shape = rows.size, size
-        pairs = rows.size * size
-        if pairs > tile[0].size:
-            tile = np.empty(pairs, dtype=np.float32), np.empty(pairs, dtype=bool)
-        value = np.matmul(q, factor, out=tile[0][:pairs].reshape(shape))
-        length = np.einsum("ij,ij->i", q[:, :-1], q[:, :-1])
-        reach = self.reach[rows]
-        least = (length - reach) * np.float32(0.5)
-        if size > self.k and np.isinf(reach).all():
-            # The first cell: its k-th best value is a bound for all that follows.
-            least = np.partition(value, size - self.k, axis=1)[:, size - self.k]
-            self.reach[rows] = length - 2 * least
-        nearer = np.greater_equal(value, least[:, None], out=tile[1][:pairs].reshape(shape))
-        hits = np.flatnonzero(nearer)
-        i, j = np.divmod(hits, size)
-        square = length[i] - 2 * tile[0][hits]
-        found = (j + low).astype(self.index.dtype)
-        self.offered.append((rows[i], np.maximum(square, 0, out=square), found))
+        """Note pairs of queries (places in `queries`) and points, with the value of a product."""
+        row, point, value = found
+        square = length[row]
+        square -= 2 * value
+        np.maximum(square, 0, out=square)
+        self.offered.append((queries[row].astype(np.int32), square, point.astype(self.index.dtype)))
 
     def keep_best(self) -> None:
         """Sort what was offered into the lists."""
