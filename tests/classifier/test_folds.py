@@ -130,7 +130,7 @@ def test_a_class_with_one_label_is_not_judged(large):
 
 def test_fewer_labels_or_nodes_are_left_out_in_all_folds(large, monkeypatch):
     graph = labelled(2)
-    monkeypatch.setattr(tuning, "SCREENED_LABELS", 101)
+    monkeypatch.setattr(tuning, "SCREENED_LABELS", 301)
     assert tune([graph], **FREE).source == "k-fold"
     monkeypatch.setattr(tuning, "SCREENED_LABELS", 50)
     monkeypatch.setattr(tuning, "HUGE_NODES", 1500)

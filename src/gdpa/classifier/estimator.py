@@ -78,7 +78,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Weight a of the labels; ``inf`` keeps the given labels' scores exactly.
     self_loop : float or "auto", default="auto"
         Self-loop gamma. "auto" for this and for `label_weight` leaves labels out: one by one, in
-        closed form, where that is affordable, else fold by fold (above 50,000 nodes and 3,000
+        closed form, where that is affordable, else fold by fold (above 50,000 nodes and 1,000
         labels: one fold); with fewer than 8 labels in classes of at least 2 it takes inf and 0.01
         (times the mean diagonal of the Laplacian).
     evidence : classifier or list of classifiers, optional

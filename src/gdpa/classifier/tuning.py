@@ -57,7 +57,7 @@ LARGE_NODES = 10_000
 FEWEST_LABELS = 8
 # From so many labels on a third of them chooses the self-loop; all folds are solved for it alone.
 SCREENED_LABELS = 1_000
-# Above so many nodes that third, if it has so many labels, is all that is left out.
+# Above so many nodes that third is all that is left out.
 HUGE_NODES = 50_000
 
 
@@ -202,7 +202,7 @@ def tune(
     least = np.inf
     tried = 0
     plain = first.evidence is None and not exact and n > LARGE_NODES
-    if plain and len(graphs) == 1 and n > HUGE_NODES and m >= LARGE_FOLDS * SCREENED_LABELS:
+    if plain and len(graphs) == 1 and n > HUGE_NODES and m >= SCREENED_LABELS:
         return _one_fold(first, label_weight, self_loop, judged)
     if plain and self_loop is None and m >= SCREENED_LABELS:
         fixed = (label_weight, _screened(first, label_weight), evidence_weight)

@@ -46,7 +46,7 @@ ALWAYS_TREE_FEATURES = 5
 TARGET_RECALL = 0.98
 # With more features than a tree can take, the search for the last neighbours may visit half of the
 # points, and what it finds is hardly nearer than others: by default so many are compared.
-SCAN_LIMIT = 4_000
+SCAN_LIMIT = 3_000
 RECALL_SAMPLE = 256
 QUERY_BLOCK = 65_536
 # Points joined at a time: their comparisons take some 3 kB each, which should be little beside the
@@ -144,7 +144,7 @@ class NeighborIndex:
         Seed of the cells of an approximate search and of the sample that measures its recall.
     recall : float, optional
         Share of the true neighbours that an approximate search must find on the sample, in (0, 1].
-        By default 0.98, but with more than 10 features no more than 4,000 points are compared with
+        By default 0.98, but with more than 10 features no more than 3,000 points are compared with
         each (the nearest cells of them), whatever share that finds.
 
     Attributes
