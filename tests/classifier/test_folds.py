@@ -13,7 +13,7 @@ from gdpa.classifier.model_selection import stratified_folds
 from gdpa.classifier.tuning import LabeledGraph, left_out_loss, tune
 from gdpa.graph import laplacian_parts, neighbor_graph
 from gdpa.report.evaluation import confusion, left_out_labels
-from gdpa.solvers import recovery
+from gdpa.solvers import implicit_system
 from gdpa.solvers.recovery import shared_operand
 
 FREE = {"label_weight": None, "self_loop": None, "evidence_weight": None}
@@ -43,7 +43,7 @@ def large(monkeypatch):
     monkeypatch.setattr(tuning, "SCREENED_LABELS", 50)
     monkeypatch.setattr(tuning, "MOST_LABELS", 0)
     monkeypatch.setattr(fitting, "LARGE_NODES", 100)
-    monkeypatch.setattr(recovery, "IMPLICIT_NODES", 100)
+    monkeypatch.setattr(implicit_system, "IMPLICIT_NODES", 100)
     monkeypatch.setattr("gdpa.linalg.operand.ORDER_ROWS", 100)
     monkeypatch.setattr("gdpa.linalg.cg.SINGLE_ROWS", 100)
 

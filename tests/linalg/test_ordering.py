@@ -37,7 +37,7 @@ def large(monkeypatch):
     monkeypatch.setattr("gdpa.linalg.operand.ORDER_ROWS", 100)
     monkeypatch.setattr("gdpa.linalg.cg.SINGLE_ROWS", 100)
     monkeypatch.setattr("gdpa.linalg.operand.THREAD_NNZ", 100)
-    monkeypatch.setattr("gdpa.solvers.recovery.IMPLICIT_NODES", 100)
+    monkeypatch.setattr("gdpa.solvers.implicit_system.IMPLICIT_NODES", 100)
 
 
 @pytest.mark.parametrize("dtype", [None, np.float32])

@@ -13,7 +13,7 @@ from gdpa.classifier import GDPAClassifier
 from gdpa.errors import UnreachedWarning
 from gdpa.graph import NeighborIndex, memory, neighbor_graph, neighbors
 from gdpa.linalg import operand
-from gdpa.solvers import recovery
+from gdpa.solvers import implicit_system, recovery
 
 
 def some_labels(n: int, share: float, truth: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -162,7 +162,7 @@ def test_the_solve_does_not_depend_on_threads(monkeypatch):
     targets = np.eye(3)[rng.integers(0, 3, 200)]
     scores = []
     for count in (1, 2, 5):
-        monkeypatch.setattr(recovery, "threads", lambda n_jobs, count=count: count)
+        monkeypatch.setattr(implicit_system, "threads", lambda n_jobs, count=count: count)
         found = recovery.linear_recovery(
             W, np.asarray(W.sum(axis=1)), labeled, targets, self_loop=0.2, tol=1e-6
         )

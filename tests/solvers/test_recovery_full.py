@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.solvers import recovery
+from gdpa.solvers import implicit_system
 
 
 def full_problem(n: int = 560, *, laplacian: str, bias: bool = False) -> gdpa.GraphProblem:
@@ -26,7 +26,7 @@ def iterate(monkeypatch):
     """Turn factorisation off."""
 
     def off() -> None:
-        monkeypatch.setattr(recovery, "FULL_NODES", (1, 0))
+        monkeypatch.setattr(implicit_system, "FULL_NODES", (1, 0))
 
     return off
 
@@ -75,7 +75,7 @@ def test_the_bound_is_that_of_the_discs_of_the_reduced_form():
 
 
 def test_a_matrix_that_has_no_factor_is_left_to_the_iteration(monkeypatch):
-    monkeypatch.setattr(recovery, "cholesky", lambda C: None)
+    monkeypatch.setattr(implicit_system, "cholesky", lambda C: None)
     problem = full_problem(laplacian="combinatorial")
     found = gdpa.solve(problem)
     assert found.info["linear_solver"] == "cg"
@@ -86,7 +86,7 @@ def test_sparse_graphs_are_not_made_dense(random_graph, monkeypatch):
     def never(self: object) -> None:
         raise AssertionError("a dense copy was made")
 
-    monkeypatch.setattr(recovery._ImplicitSystem, "toarray", never)
+    monkeypatch.setattr(implicit_system.ImplicitSystem, "toarray", never)
     W = random_graph(600, 0, density=0.05)
     labels = np.zeros(600, dtype=np.int8)
     labels[:3], labels[3:6] = 1, -1
@@ -104,7 +104,7 @@ def test_coarse_system_and_jacobi_agree_on_a_sparse_graph(laplacian, monkeypatch
     labels = np.zeros(n, dtype=np.int8)
     labels[rng.permutation(n)[:60]] = np.resize([1, -1], 60)
     problem = gdpa.GraphProblem(sp.csr_array(half + half.T), labels, laplacian=laplacian)
-    monkeypatch.setattr(recovery, "JACOBI_STEPS", 0)
+    monkeypatch.setattr(implicit_system, "JACOBI_STEPS", 0)
     coarse = gdpa.solve(problem, tol=1e-11)
     jacobi = gdpa.solve(problem, tol=1e-11, preconditioner="jacobi")
     assert coarse.info["linear_iterations"] < jacobi.info["linear_iterations"]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gdpa.graph.laplacian import laplacian_parts
-from gdpa.solvers import recovery
+from gdpa.solvers import implicit_system, recovery
 
 
 @pytest.fixture
 def always_implicit(monkeypatch):
-    monkeypatch.setattr(recovery, "IMPLICIT_NODES", 0)
+    monkeypatch.setattr(implicit_system, "IMPLICIT_NODES", 0)
     # Small systems would be factorised: only the iteration takes an operator as it is.
     solve = recovery.solve_spd
     monkeypatch.setattr(
@@ -22,10 +22,10 @@ def always_implicit(monkeypatch):
 @pytest.fixture(params=["jacobi", "two-level", "cholesky-cg"])
 def engine(request, monkeypatch, always_implicit):
     """Each of the ways that "auto" may take."""
-    monkeypatch.setattr(recovery, "JACOBI_STEPS", 1e9 if request.param == "jacobi" else 0)
+    monkeypatch.setattr(implicit_system, "JACOBI_STEPS", 1e9 if request.param == "jacobi" else 0)
     if request.param == "cholesky-cg":
-        monkeypatch.setattr(recovery, "FULL_NODES", (0, 100))
-        monkeypatch.setattr(recovery, "FACTOR_PRODUCTS", -1e9)
+        monkeypatch.setattr(implicit_system, "FULL_NODES", (0, 100))
+        monkeypatch.setattr(implicit_system, "FACTOR_PRODUCTS", -1e9)
     return request.param
 
 
@@ -101,10 +101,12 @@ def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(
     always_implicit, random_graph, monkeypatch
 ):
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
-    system = recovery._ImplicitSystem.of(A, d, np.array([3]), np.array([1.0]), 1e-6, "auto", {})
+    system = implicit_system.ImplicitSystem.of(
+        A, d, np.array([3]), np.array([1.0]), 1e-6, "auto", {}
+    )
     assert system is not None
-    monkeypatch.setattr(recovery, "JACOBI_STEPS", 1e9)
+    monkeypatch.setattr(implicit_system, "JACOBI_STEPS", 1e9)
     assert system.preconditioner("auto", 1e-6) == "jacobi"
-    monkeypatch.setattr(recovery, "JACOBI_STEPS", 0)
+    monkeypatch.setattr(implicit_system, "JACOBI_STEPS", 0)
     assert system.preconditioner("auto", 1e-6) == "two-level"
     assert system.preconditioner("jacobi", 1e-6) == "jacobi"

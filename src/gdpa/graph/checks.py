@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_n_neighbors", "check_seed", "effective_jobs"]
+__all__ = ["check_n_neighbors", "check_recall", "check_seed", "effective_jobs"]
 
 
 def effective_jobs(n_jobs: int | None) -> int:
@@ -85,3 +85,12 @@ def check_seed(random_state: Any) -> int:
     if random_state < 0:
         raise ValueError(f"random_state must not be negative, got {random_state}")
     return int(random_state)
+
+
+def check_recall(recall: float | None) -> float | None:
+    """Check the share of neighbours asked for."""
+    if recall is None:
+        return None
+    if not isinstance(recall, int | float) or not 0 < recall <= 1:
+        raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
+    return float(recall)

@@ -7,19 +7,18 @@ with their recall, measured against exhaustive search on a sample of the points.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
 from .cells import CellJoin
-from .checks import check_n_neighbors, check_seed, effective_jobs
+from .checks import check_n_neighbors, check_recall, check_seed, effective_jobs
+from .choice import KD_TREE_FEATURES, choose_algorithm
 from .duplicates import Thinned, thin_duplicates
 from .features import Features, check_features, row_blocks
+from .in_threads import in_threads, join_blocks
 from .memory import check_memory
 from .recall import enough_probes, true_neighbors
 from .search import Backend, BruteForce, InvertedFile, KDTree, feature_scale, pair_distances
@@ -32,16 +31,6 @@ __all__ = [
     "query_neighbors",
 ]
 
-ALGORITHMS = ("auto", "exact", "approximate", "faiss")
-
-# Measured with 5,000 to 50,000 points, clustered and not: up to here the KD-tree beats products of
-# whole blocks (at 12 features it is 0.7 to 4 times their time, at 16 2 to 12 times).
-KD_TREE_FEATURES = 10
-# Up to this many points exact search takes a few seconds at most, and is preferred: by products of
-# whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size.
-EXACT_POINTS_BRUTE = 20_000
-EXACT_POINTS_TREE = 50_000
-ALWAYS_TREE_FEATURES = 5
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
 # With more features than a tree can take, the search for the last neighbours may visit half of the
@@ -49,11 +38,6 @@ TARGET_RECALL = 0.98
 SCAN_LIMIT = 3_000
 RECALL_SAMPLE = 256
 QUERY_BLOCK = 65_536
-# Points joined at a time: their comparisons take some 3 kB each, which should be little beside the
-# graph.
-JOIN_BLOCK = 8_192
-JOIN_PARTS = 24
-LEAST_JOIN_BLOCK = 4_096
 INT32_LIMIT = 2**31 - 1
 
 
@@ -88,45 +72,6 @@ class NeighborResult:
 def index_dtype(largest: int) -> type[np.int32] | type[np.int64]:
     """Smallest index type that holds `largest` (a node number or a count of stored entries)."""
     return np.int32 if largest <= INT32_LIMIT else np.int64
-
-
-def choose_algorithm(
-    n_samples: int, n_features: int, *, sparse: bool = False, algorithm: str = "auto"
-) -> str:
-    """Name the search structure for a size and dimension.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-        Size of the features.
-    sparse : bool, default=False
-        Whether they are sparse: searched exhaustively, always.
-    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
-        "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
-        "approximate" compares whole cells of points (:class:`~gdpa.graph.cells.CellJoin`). "auto"
-        is exact up to 50,000 points (20,000 with more than 10 features; any number with up to 5
-        features), else approximate. "faiss" is the inverted file of that library.
-
-    Returns
-    -------
-    str
-        "kd-tree", "brute-force", "cells" or "inverted-file".
-    """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(
-            f"algorithm={algorithm!r} is not known; {nearest_name(algorithm, list(ALGORITHMS))}"
-        )
-    exact = "kd-tree" if n_features <= KD_TREE_FEATURES else "brute-force"
-    if sparse:
-        return "brute-force"
-    if algorithm == "exact":
-        return exact
-    if algorithm == "faiss":
-        return "inverted-file"
-    limit = EXACT_POINTS_TREE if exact == "kd-tree" else EXACT_POINTS_BRUTE
-    if algorithm == "auto" and (n_samples <= limit or n_features <= ALWAYS_TREE_FEATURES):
-        return exact
-    return "cells"
 
 
 class NeighborIndex:
@@ -397,39 +342,6 @@ class NeighborIndex:
                 return
             # The estimate counts cells by their centres; the search may have missed one of them.
             probes = min(most, probes + 1 + probes // 12)
-
-
-def join_blocks(n_queries: int) -> list[slice]:
-    """Blocks of queries that are joined with the cells at a time."""
-    size = min(JOIN_BLOCK, max(LEAST_JOIN_BLOCK, n_queries // JOIN_PARTS))
-    return list(row_blocks(n_queries, 1, size))
-
-
-def in_threads(work: Callable[[slice], None], blocks: list[slice], n_jobs: int) -> None:
-    """Do independent blocks of work, `n_jobs` at a time; products use one thread each."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        if n_jobs == 1 or len(blocks) == 1:
-            for rows in blocks:
-                work(rows)
-            return
-        with ThreadPoolExecutor(n_jobs) as pool:
-            try:
-                for done in [pool.submit(work, rows) for rows in blocks]:
-                    done.result()
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-
-
-def check_recall(recall: float | None) -> float | None:
-    """Check the share of neighbours asked for."""
-    if recall is None:
-        return None
-    if not isinstance(recall, int | float) or not 0 < recall <= 1:
-        raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
-    return float(recall)
 
 
 def complete(backend: Backend, Q: Features, k: int, n_jobs: int) -> NDArray[np.intp]:
