@@ -251,6 +251,7 @@ def _growth_plot(case: dict[str, Any], path: Path) -> Path:
 def _scatter(case: dict[str, Any], path: Path) -> Path | None:
     """Time against error, one mark per contender."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     rows = [m for m in case["measurements"] if "error_percent" in m["median"]]
     if len(rows) < 2:
@@ -267,6 +268,10 @@ def _scatter(case: dict[str, Any], path: Path) -> Path | None:
             label=m["label"],
         )
     axis.set_xscale("log")
+    # Plain numbers at 1, 2 and 5: powers of ten crowd where the range is short.
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_xlabel("seconds")
     axis.set_ylabel("error %")
     axis.grid(alpha=0.3)
