@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..linalg import solve_spd
+from ..linalg.one_thread import one_thread
 from ..linalg.operand import Operand
 from .folds import LARGE_FOLDS, FirstFold, by_fold
 
@@ -307,7 +308,8 @@ def _by_one(
         units = np.zeros((n, part.size))
         units[part, np.arange(part.size)] = 1.0
         K[:, start : start + step] = _solve(system, units)[labeled]
-    values, V = linalg.eigh(0.5 * (K + K.T))
+    with one_thread():
+        values, V = linalg.eigh(0.5 * (K + K.T))
     Y = graph.targets()
     VY = V.T @ Y
     VT = None
