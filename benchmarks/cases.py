@@ -35,6 +35,7 @@ CASES: dict[str, Case] = {
         *case_hundred_thousand.CASES,
         case_cod_rna.CASE,
         case_million.CASE,
+        case_million.TEN,
         _single("solve-cpu", "The solve in CPU time", "case_solve", (), sizes=[10_000]),
         _single("lp", "One LP of the loop: closed form and HiGHS", "case_lp", (), sizes=[3_000]),
         _single("eigenvector", "First eigenvector, N = 20,000", "case_eigenvector", ()),
