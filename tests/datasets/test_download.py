@@ -219,3 +219,11 @@ def test_several_fetches_at_once_download_once(site, toy, tmp_path):
     assert set(paths) == {tmp_path / "toy.csv"}
     assert site.requests == [("toy.data", None)]
     np.testing.assert_array_equal(load("toy", data_home=tmp_path).X, X)
+
+
+def test_asking_for_permission_from_many_threads(tmp_path):
+    from gdpa.datasets.loader import _check_writable
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: _check_writable(tmp_path / "home"), range(400)))
+    assert list((tmp_path / "home").iterdir()) == []

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -227,9 +228,9 @@ def _check_writable(home: Path) -> None:
     """Ask before the download, not after it."""
     try:
         home.mkdir(parents=True, exist_ok=True)
-        probe = home / f".write-test-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        # A name of its own: several threads may ask at once.
+        with tempfile.TemporaryFile(dir=home, prefix=".write-test-"):
+            pass
     except OSError as error:
         raise explain_os_error(error, home / "data") from error
 
