@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order
 
 from .graph.adjacency import check_adjacency, component_labels
 from .graph.laplacian import laplacian_parts
@@ -191,14 +190,9 @@ class GraphProblem:
     @cached_property
     def reached(self) -> NDArray[np.bool_]:
         """Which nodes are connected to a label or to evidence."""
-        source = (self.labels != 0) | (self.bias != 0)
-        # One search from anywhere, which says it all of a connected graph, is far cheaper.
-        start = int(np.argmax(source))
-        if breadth_first_order(self.W, start, return_predecessors=False).size == self.n_nodes:
-            return np.ones(self.n_nodes, dtype=bool)
         count, component = component_labels(self.W)
         anchored = np.zeros(count, dtype=bool)
-        anchored[component[source]] = True
+        anchored[component[(self.labels != 0) | (self.bias != 0)]] = True
         return anchored[component]
 
     def objective(self, x: Any) -> float:

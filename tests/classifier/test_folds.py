@@ -170,8 +170,7 @@ def test_a_large_fit_is_an_ordinary_one(large, monkeypatch, tmp_path):
     assert (model.transduction_[np.flatnonzero(y < 0)[:3]] == truth[y < 0][:3]).all()
 
 
-def test_unreached_nodes_are_found_in_large_graphs(large, monkeypatch):
-    monkeypatch.setattr("gdpa.classifier.state.LARGE_NODES", 100)
+def test_unreached_nodes_are_found_in_large_graphs(large):
     X, truth = regions(2)
     far = X[:200] + 100.0
     W = neighbor_graph(np.vstack([X, far]), 8)

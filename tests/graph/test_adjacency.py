@@ -139,6 +139,20 @@ def test_components():
     assert component.tolist() == [0, 0, 0, 1, 2, 2, 2]
 
 
+@pytest.mark.parametrize("edges", [0, 10, 25, 60, 200])
+@pytest.mark.parametrize("n", [1, 30])
+def test_components_are_those_of_scipy(n, edges):
+    rng = np.random.default_rng(edges)
+    A = np.zeros((n, n))
+    A[rng.integers(0, n, edges), rng.integers(0, n, edges)] = 1.0
+    A = np.triu(A, 1)
+    W = check_adjacency(A + A.T)
+    count, component = component_labels(W)
+    expected, other = sp.csgraph.connected_components(W, directed=False)
+    assert count == expected
+    assert np.array_equal(component[:, None] == component, other[:, None] == other)
+
+
 def test_parts_keep_their_index_type():
     indices = np.array([1, 0], dtype=np.int64)
     W = csr_from_parts(np.ones(2), indices, np.array([0, 1, 2], dtype=np.int64), (2, 2))

@@ -248,7 +248,6 @@ def _solved(
         evidence=evidence,
         tol=params["tol"],
         run={"drift": 0.0, **extra},
-        connected=operand is not None and operand.connected is True,
     )
 
 

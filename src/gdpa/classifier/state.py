@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import component_labels
-from ..linalg.ordering import breadth_first
 from ..solution import Solution
 from ..solvers.recovery import Recovery, linear_recovery
 from .calibration import fit_sharpness, sharpen, to_shares
@@ -21,7 +20,7 @@ from .evidence import Evidence
 from .graphs import ClassifierGraph
 from .labels import LabelCoding
 from .priors import labeled_prior, match_masses
-from .tuning import LARGE_NODES, Setting, Tuning
+from .tuning import Setting, Tuning
 
 __all__ = ["FittedState", "assemble_state", "extend_to_far_nodes", "unreached_nodes"]
 
@@ -150,20 +149,11 @@ def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray
 
 
 def unreached_nodes(
-    graph: ClassifierGraph,
-    labeled: NDArray[np.intp],
-    evidence: bool,
-    *,
-    connected: bool = False,
+    graph: ClassifierGraph, labeled: NDArray[np.intp], evidence: bool
 ) -> NDArray[np.intp]:
-    """Nodes in components without a label (none, where evidence reaches every node).
-
-    None either in a graph that is known to be connected.
-    """
-    if evidence or (connected and labeled.size):
+    """Nodes in components without a label (none, where evidence reaches every node)."""
+    if evidence:
         return np.empty(0, dtype=np.intp)
-    if graph.n_nodes > LARGE_NODES and labeled.size and breadth_first(graph.W)[1]:
-        return np.empty(0, dtype=np.intp)  # connected, which is found out faster
     count, component = component_labels(graph.W)
     anchored = np.zeros(count, dtype=bool)
     anchored[component[labeled]] = True
@@ -234,7 +224,6 @@ def assemble_state(
     tol: float = 1e-6,
     sharpness: float | None = None,
     run: dict[str, Any] | None = None,
-    connected: bool = False,
 ) -> FittedState:
     """Turn solved scores into a fitted state.
 
@@ -252,8 +241,6 @@ def assemble_state(
         Exponent of the probabilities; fitted on left-out scores if not given.
     run : dict, optional
         More about the run than `recovery` says.
-    connected : bool, default=False
-        Whether the graph is known to be connected.
 
     Returns
     -------
@@ -265,8 +252,7 @@ def assemble_state(
     known = labeled_prior(codes, coding.classes.size)
     prior = known if class_prior is None or isinstance(class_prior, str) else class_prior
     weight = tuning.setting.evidence_weight
-    told = evidence is not None and weight > 0
-    unreached = unreached_nodes(graph, labeled, told, connected=connected)
+    unreached = unreached_nodes(graph, labeled, evidence is not None and weight > 0)
     exact = recovery.method.startswith("dense")
     threshold = 1e-250 if exact else 100.0 * tol
     settled = extend_to_far_nodes(graph, recovery.scores, labeled, unreached, threshold)

@@ -178,7 +178,14 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
     component : ndarray of shape (n_nodes,)
         The component of each node.
     """
-    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+    n = W.shape[0]
+    if n:
+        # One search, from the node with most neighbours, says it all of a connected graph, and
+        # takes a fraction of the time.
+        start = int(np.argmax(np.diff(W.indptr)))
+        if breadth_first_order(W, start, return_predecessors=False).size == n:
+            return 1, np.zeros(n, dtype=np.int32)
     count, component = connected_components(W, directed=False)
     return int(count), component

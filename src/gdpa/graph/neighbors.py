@@ -7,6 +7,7 @@ with their recall, measured against exhaustive search on a sample of the points.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,11 +188,7 @@ class NeighborIndex:
                 found = self._found(backend, Q, k + 1)
             indices[mine], distances[mine] = self._ranked(Q, found, k, mine)
 
-        if isinstance(backend, CellJoin):
-            in_threads(work, join_blocks(order.size), self.n_jobs)
-        else:
-            for rows in row_blocks(order.size, 1, QUERY_BLOCK):
-                work(rows)
+        self._in_blocks(backend, work, order.size)
         self._thinned.fill(indices, distances)
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
@@ -225,11 +222,7 @@ class NeighborIndex:
                 part, self._found(backend, part, k), k, None
             )
 
-        if isinstance(backend, CellJoin):
-            in_threads(work, join_blocks(Q.shape[0]), self.n_jobs)
-        else:
-            for rows in row_blocks(Q.shape[0], 1, QUERY_BLOCK):
-                work(rows)
+        self._in_blocks(backend, work, Q.shape[0])
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
     def node_order(self) -> NDArray[np.intp] | None:
@@ -291,6 +284,14 @@ class NeighborIndex:
             return order
         # Members of large groups of duplicates that were left out: their lists are known.
         return kept[order]
+
+    def _in_blocks(self, backend: Backend, work: Callable[[slice], None], n_queries: int) -> None:
+        """Do the work block by block; cells leave the threads to us, the others have their own."""
+        if isinstance(backend, CellJoin):
+            in_threads(work, join_blocks(n_queries), self.n_jobs)
+            return
+        for rows in row_blocks(n_queries, 1, QUERY_BLOCK):
+            work(rows)
 
     def _found(self, backend: Backend, Q: Features, wanted: int) -> NDArray[np.intp]:
         """Candidates for the neighbours of the rows of Q among the points that are searched."""
