@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from gdpa.linalg import one_thread as module
 from gdpa.linalg.inner import BLAS_ALONE, PART, inner_product, length
 from gdpa.linalg.one_thread import one_thread
+
+
+@pytest.fixture
+def all_libraries():
+    """Look the libraries up again: other tests may have loaded packages that bring their own."""
+    module._blas.cache_clear()
 
 
 def blas_threads() -> set[int]:
@@ -41,7 +50,7 @@ def test_inner_product_has_the_same_digits_for_any_number_of_threads():
     assert found[0] == found[1]
 
 
-def test_the_limit_holds_inside_and_ends_outside():
+def test_the_limit_holds_inside_and_ends_outside(all_libraries):
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         with one_thread():
@@ -52,7 +61,18 @@ def test_the_limit_holds_inside_and_ends_outside():
         assert blas_threads() == before
 
 
-def test_the_limit_ends_with_an_error():
+def test_the_libraries_of_numpy_and_scipy_are_known_from_the_first_call():
+    code = (
+        "from gdpa.linalg.one_thread import _blas\n"
+        "known = len(_blas().info())\n"
+        "import numpy.linalg, scipy.linalg, threadpoolctl\n"
+        "blas = [i for i in threadpoolctl.threadpool_info() if i['user_api'] == 'blas']\n"
+        "assert known == len(blas) > 0, (known, blas)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_limit_ends_with_an_error(all_libraries):
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         with pytest.raises(ZeroDivisionError), one_thread():

@@ -16,7 +16,11 @@ __all__ = ["one_thread"]
 
 @cache
 def _blas() -> Any:
-    """The libraries, looked up once: that takes longer than the work they are kept from."""
+    """The libraries of NumPy and SciPy, looked up once: that takes longer than the work inside.
+
+    Others that are loaded later, by packages that bring their own, are not what works inside.
+    """
+    import scipy.linalg  # noqa: F401 - loads SciPy's library, which must be among them
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
