@@ -1,0 +1,94 @@
+"""From which size on a fit goes which way: every limit, its reason, and where it was measured.
+
+One frozen record is passed down from the estimator to the linear algebra. Nothing below reads a
+limit from anywhere else, so a test that wants the way of a million points on a hundred builds a
+:class:`Policy` of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULT_POLICY", "Policy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Size limits of a fit.
+
+    Parameters
+    ----------
+    auto_nodes : int
+        Up to so many nodes ``n_neighbors="auto"`` compares three graphs; beyond, the search for 20
+        neighbours costs more than the choice gains (Gaussian mixtures, 5,000 to 100,000 points).
+    small_nodes : int
+        Up to so many nodes every setting is tried on every graph; beyond, the other graphs are
+        compared at the setting that the first one chose.
+    large_nodes : int
+        Above so many nodes folds are three in place of five, and three self-loops are tried.
+    huge_nodes : int
+        Above so many nodes, with `screened_labels`, one fold is all that is left out: its loss is
+        certain to a few thousandths there.
+    fewest_labels : int
+        Labels in classes of two or more below which nothing can be learnt by leaving them out.
+    screened_labels : int
+        From so many labels on a third of them chooses the self-loop.
+    most_labels, most_unknowns : int
+        Leave-one-out in closed form up to so many labels, and labels times nodes: its block has one
+        column per label.
+    calibration_labels : int
+        Labels that must have been left out before their log-loss sets the sharpness.
+    dense_below : int
+        Systems with fewer unknowns are factorised: a dense Cholesky takes less than the set-up of
+        an iteration.
+    implicit_nodes : int
+        From so many nodes on the system is products with the graph; a matrix of its own would cost
+        dozens of products to make.
+    full_least, full_most : int
+        Graphs with a fourth of all possible edges and so many nodes may be factorised: the factor
+        takes the memory of the graph.
+    factor_products, factor_nodes : int
+        A factorisation costs so many products with the graph, and one more per so many nodes.
+    jacobi_steps : int
+        If Jacobi takes more steps than this a coarse system pays (grids and neighbour graphs of
+        20,000 to a million nodes).
+    slow_rows, slow_products : int
+        The same for a stored matrix: from so many rows, and steps times columns.
+    long_steps : int
+        With more steps than this to come an order with neighbours near each other is found at once.
+    order_rows : int
+        Vectors of fewer rows stay in the cache, in any order of the nodes.
+    single_rows : int
+        From so many rows on iterations run in single precision, refined in double.
+    thread_nnz : int
+        Below so many stored entries starting threads costs more than it saves.
+    short_list : int
+        Nodes, beyond those asked for, whose expected change a query computes.
+    """
+
+    auto_nodes: int = 5_000
+    small_nodes: int = 1_000
+    large_nodes: int = 10_000
+    huge_nodes: int = 50_000
+    fewest_labels: int = 8
+    screened_labels: int = 1_000
+    most_labels: int = 500
+    most_unknowns: int = 250_000
+    calibration_labels: int = 20
+    dense_below: int = 500
+    implicit_nodes: int = 5_000
+    full_least: int = 500
+    full_most: int = 5_000
+    factor_products: int = 12
+    factor_nodes: int = 400
+    jacobi_steps: int = 80
+    slow_rows: int = 2_000
+    slow_products: int = 45
+    long_steps: int = 25
+    order_rows: int = 400_000
+    single_rows: int = 50_000
+    thread_nnz: int = 1_000_000
+    short_list: int = 50
+
+
+DEFAULT_POLICY = Policy()
