@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..files import written_whole
 from ..graph import NeighborGraph, NeighborIndex, Rescaler, degrees, laplacian_parts
 from .graphs import ClassifierGraph
 from .labels import LabelCoding, is_missing
@@ -45,7 +46,7 @@ def write_file(path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[
     Parameters
     ----------
     path : path-like
-        Where to; written beside and then moved, so that no half file is left behind.
+        Where to; never half written, see :func:`gdpa.files.written_whole`.
     arrays : dict
         Numeric or text arrays.
     meta : dict
@@ -63,13 +64,8 @@ def write_file(path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[
     text = json.dumps({"format": FORMAT, "version": VERSION, **meta}, sort_keys=True)
     payload = {**arrays, "json": np.array(text)}
     payload["checksum"] = np.array(_checksum(payload))
-    part = target.with_name(target.name + ".part")
-    try:
-        with part.open("wb") as file:
-            np.savez_compressed(file, **payload)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_whole(target) as staged, staged.open("wb") as file:
+        np.savez_compressed(file, **payload)
     return target
 
 

@@ -7,20 +7,19 @@ one text and one checksum.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gzip
 import hashlib
 import io
 import os
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import written_whole
 from .cards import Entry
 
 __all__ = [
@@ -240,17 +239,11 @@ def write_csv(path: Path, X: FloatArray, y: SignArray) -> None:
     text = ("\n".join([header, *rows]) + "\n").encode()
     if path.suffix == ".gz":
         text = gzip.compress(text, mtime=0)
-    temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
+        with written_whole(path) as staged:
+            staged.write_bytes(text)
     except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         raise explain_os_error(error, path, len(text)) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import shutil
@@ -15,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import lock
 from .cache import (
     DataFileError,
     cached_file,
@@ -175,7 +175,8 @@ def fetch(
         write_csv(path, *_from_sklearn(entry))
         return path
     _check_writable(home)
-    with _lock(home / f".{entry.card.name}.lock"):
+    # One process at a time fetches a set: two that append to one file would spoil it.
+    with lock(home / f".{entry.card.name}.lock"):
         arrived = cached_file(entry.card.name, home)
         if arrived is not None and not force:  # another process fetched it meanwhile
             return arrived
@@ -202,22 +203,6 @@ def _fetch_from_homes(
         + "\n"
         + _by_hand(entry, home)
     )
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Let one process at a time fetch a set: two that append to one file would spoil it."""
-    try:
-        import fcntl
-    except ImportError:  # no such lock on this system; the checksum still guards the result
-        yield
-        return
-    with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
 
 
 def _home(path: str | os.PathLike[str] | None) -> Path:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import MissingExtraError
+from ..files import write_text
 from .catalogue import EXPERIMENTS
 from .config import Config
 from .environment import environment
@@ -44,23 +44,16 @@ def write_report(folder: Path, rows: Mapping[str, Sequence[Row]], config: Config
         experiment = EXPERIMENTS[name]
         tables = [*experiment.tables(found, config), *_lost(name, found)]
         for table in tables:
-            _write(tables_folder / f"{table.name}.csv", to_csv(table))
+            write_text(tables_folder / f"{table.name}.csv", to_csv(table))
         figures, note = _figures(name, found, figures_folder)
         sections.append(Section(name, experiment.summary, tuple(tables), figures, note))
     facts = environment()
-    _write(folder / "environment.json", json.dumps(facts, indent=2) + "\n")
+    write_text(folder / "environment.json", json.dumps(facts, indent=2) + "\n")
     text = findings(rows)
-    _write(folder / "report.md", build_markdown(sections, text, facts, config))
+    write_text(folder / "report.md", build_markdown(sections, text, facts, config))
     page = folder / "report.html"
-    _write(page, html_page(sections, text, facts, config.mode))
+    write_text(page, html_page(sections, text, facts, config.mode))
     return page
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing: a reader never sees half a file."""
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def _lost(name: str, rows: Sequence[Row]) -> list[Table]:

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from .. import __version__
+from ..files import LockedError, lock, write_text
 
 __all__ = ["ResultsFolderError", "ResultsStore", "Row", "Task"]
 
@@ -155,7 +156,7 @@ class ResultsStore:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "results.jsonl"
-        self._lock: IO[str] | None = None
+        self._lock = contextlib.ExitStack()
         self._file: int | None = None
         self._rows: dict[str, Row] = {}
         try:
@@ -184,22 +185,13 @@ class ResultsStore:
         self.close()
 
     def _take_lock(self) -> None:
-        stream = (self.folder / ".lock").open("a+", encoding="utf-8")
         try:
-            _lock_file(stream)
-        except OSError as error:
-            stream.seek(0)
-            owner = stream.read().strip()
-            stream.close()
+            self._lock.enter_context(lock(self.folder / ".lock", wait=False))
+        except LockedError as error:
             raise ResultsFolderError(
-                f"another run{f' (process {owner})' if owner else ''} is writing to {self.folder}; "
-                "wait for it or give another folder"
+                f"another run is writing to {self.folder}; wait for it or give another folder "
+                f"({error})"
             ) from error
-        self._lock = stream
-        stream.seek(0)
-        stream.truncate()
-        stream.write(str(os.getpid()))
-        stream.flush()
 
     def _check_version(self) -> None:
         manifest = self.folder / "run.json"
@@ -218,9 +210,7 @@ class ResultsStore:
                     f"{__version__} (format {FORMAT}); give another folder or move it away"
                 )
             return
-        partial = manifest.with_suffix(".json.part")
-        partial.write_text(json.dumps({"format": FORMAT, "gdpa": __version__}), encoding="utf-8")
-        partial.replace(manifest)
+        write_text(manifest, json.dumps({"format": FORMAT, "gdpa": __version__}))
 
     def _read(self) -> None:
         if not self.path.exists():
@@ -240,9 +230,7 @@ class ResultsStore:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self._lock.close()
 
     @property
     def rows(self) -> list[Row]:
@@ -306,19 +294,6 @@ class ResultsStore:
         except OSError as error:
             raise _explained(error, self.folder) from error
         self._rows[row.key] = row
-
-
-def _lock_file(stream: IO[str]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        stream.seek(0)
-        lock: Any = msvcrt
-        lock.locking(stream.fileno(), lock.LK_NBLCK, 1)
-        return
-    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _check_room(folder: Path) -> None:

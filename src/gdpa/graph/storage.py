@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..files import write_text, written_whole
 from .adjacency import csr_from_parts
 
 __all__ = ["load_graph", "save_graph"]
@@ -51,10 +52,8 @@ def save_graph(path: str | os.PathLike[str], W: Any) -> Path:
     if target.suffix == ".npz":
         if target.is_dir():
             raise ValueError(f"path {str(target)!r} is a folder; a .npz file was expected")
-        partial = target.with_name(target.name + ".partial")
-        with open(partial, "wb") as file:
+        with written_whole(target) as staged, staged.open("wb") as file:
             np.savez(file, format=FORMAT, shape=np.array(A.shape, dtype=np.int64), **parts)
-        os.replace(partial, target)
         return target
     if target.exists() and not target.is_dir():
         raise ValueError(f"path {str(target)!r} is a file; give a folder or a name with .npz")
@@ -63,12 +62,10 @@ def save_graph(path: str | os.PathLike[str], W: Any) -> Path:
     # Without its description a folder is no graph: a save that is cut short leaves none behind.
     description.unlink(missing_ok=True)
     for name, part in parts.items():
-        partial = target / f"{name}.npy.partial"
-        with open(partial, "wb") as file:
-            np.save(file, part, allow_pickle=False)
         # Replaced, not overwritten: a graph that is still memory-mapped keeps its old file.
-        os.replace(partial, target / f"{name}.npy")
-    description.write_text(json.dumps({"format": FORMAT, "shape": list(A.shape)}))
+        with written_whole(target / f"{name}.npy") as staged, staged.open("wb") as file:
+            np.save(file, part, allow_pickle=False)
+    write_text(description, json.dumps({"format": FORMAT, "shape": list(A.shape)}))
     return target
 
 

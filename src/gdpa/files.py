@@ -1,0 +1,202 @@
+"""Files that are whole or not there, and locks that end with their owner.
+
+Whatever the package writes goes into a private folder beside its target and is moved there at the
+end. The folder has a name that nobody can foresee and is open to its owner alone, so two processes
+that write one file do not meet, a planted link is not followed and no file of the user's is
+touched; the last move wins. A killed process leaves its folder behind; the next writer in the same
+place sees that nobody holds it any more and removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+__all__ = ["LockedError", "StagingFolder", "is_special", "lock", "write_text", "written_whole"]
+
+_PREFIX = ".gdpa-"
+_OWNER = ".owner"  # held locked as long as its folder is in use
+
+
+class LockedError(OSError):
+    """Another process holds the lock."""
+
+
+def is_special(path: Path) -> bool:
+    """Whether something other than a regular file or folder stands there: a device, a pipe.
+
+    Such a thing is written to; a file moved over it would take its place for everybody.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextlib.contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file so that readers see the old one or the new one, never a part.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. A link is replaced, not followed; a device or pipe receives the content.
+
+    Yields
+    ------
+    Path
+        Where to write; it has the name of `path`. It is moved when the block ends without error.
+
+    Raises
+    ------
+    ValueError
+        If `path` is a folder.
+    """
+    target = Path(path)
+    if not target.name or target.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder; a file name is needed")
+    with StagingFolder(target) as staging:
+        yield staging.file
+        staging.publish()
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text as UTF-8, whole or not at all, line ends as they are."""
+    with written_whole(path) as staged:
+        staged.write_text(text, encoding="utf-8", newline="")
+
+
+class StagingFolder:
+    """A private folder beside a file that is going to be written.
+
+    Parameters
+    ----------
+    target : Path
+        The file.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self._special = is_special(target)
+        # A device's own folder is no place for files.
+        place = Path(tempfile.gettempdir()) if self._special else target.parent
+        if not place.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place))
+        _remove_abandoned(place)
+        self._folder, self._hold = _held_folder(place)
+        self.file = self._folder / target.name
+
+    def publish(self) -> None:
+        """Move what was written to the target, if anything was."""
+        if not self.file.exists():
+            return
+        if self._special:
+            with self.file.open("rb") as content, self.target.open("wb") as out:
+                shutil.copyfileobj(content, out)
+            return
+        with self.file.open("rb+") as written:
+            os.fsync(written.fileno())
+        os.replace(self.file, self.target)
+
+    def remove(self) -> None:
+        """Remove the folder and what is in it."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._hold.close()
+
+    def __enter__(self) -> StagingFolder:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+def _held_folder(place: Path) -> tuple[Path, IO[str]]:
+    """Make a folder and hold its lock; somebody who tidies up may be faster, then again."""
+    for _ in range(100):
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        try:
+            return folder, _locked_stream(folder / _OWNER, wait=False)
+        except (FileNotFoundError, LockedError):
+            continue
+    raise OSError(f"no folder for unfinished files could be kept in {place}")
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Remove folders of killed processes; those in use are locked, those just made are empty."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(place)):
+            if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
+                continue
+            folder = Path(entry.path)
+            with contextlib.suppress(OSError):
+                if (folder / _OWNER).is_file():
+                    with _locked_stream(folder / _OWNER, wait=False):
+                        shutil.rmtree(folder, ignore_errors=True)
+                else:
+                    folder.rmdir()  # refused unless it is empty
+
+
+@contextlib.contextmanager
+def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends.
+
+    Parameters
+    ----------
+    path : path-like
+        The file that stands for the lock; made, and removed at the end. While it is held, it says
+        which process holds it.
+    wait : bool, default=True
+        Whether to wait for another owner.
+
+    Raises
+    ------
+    LockedError
+        If another process holds it and `wait` is False; names that process.
+    """
+    with _locked_stream(Path(path), wait=wait):
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
+    for _ in range(1000):
+        stream = path.open("a+", encoding="utf-8")
+        try:
+            _lock_stream(stream, wait=wait)
+        except OSError as error:
+            stream.seek(0)
+            owner = stream.read(20).strip()
+            stream.close()
+            raise LockedError(f"process {owner or 'unknown'} holds {path}") from error
+        if os.fstat(stream.fileno()).st_nlink:
+            stream.seek(0)
+            stream.truncate()
+            stream.write(str(os.getpid()))
+            stream.flush()
+            return stream
+        stream.close()  # its last owner removed it while we waited: the name is free again
+    raise LockedError(f"{path} changes hands all the time")
+
+
+def _lock_stream(stream: IO[str], *, wait: bool) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        stream.seek(0)
+        windows: Any = msvcrt
+        windows.locking(stream.fileno(), windows.LK_LOCK if wait else windows.LK_NBLCK, 1)
+        return
+    fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
