@@ -233,13 +233,17 @@ def interior_point(
     def result(converged: bool, message: str) -> InteriorPoint:
         return InteriorPoint(X, s, step, converged, message)
 
+    # Rounding of <P, X> and of 1's: below this the gap says nothing, not even its sign.
+    rounding = n * np.finfo(float).eps * float(row_sums.sum())
     step = 0
     L = factor(s)
     primal, dual = float(flat @ X.ravel("K")), float(s.sum())
     gap = dual - primal
     while L is not None:
-        if gap <= tol * max(abs(shift - dual), 1e-3 * abs(dual)):
+        if gap + rounding <= tol * max(abs(shift - dual), 1e-3 * abs(dual)):
             return result(True, "gap below tolerance")
+        if gap <= rounding:
+            break
         if step >= max_iter:
             return result(
                 False, f"gap {gap / max(abs(shift - dual), 1e-300):.2g} after {step} steps"
