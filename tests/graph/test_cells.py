@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from gdpa.graph import NeighborIndex, cells, nearest_neighbors, neighbor_graph, neighbors
+from gdpa.graph import NeighborIndex, cell_space, nearest_neighbors, neighbor_graph, neighbors
 from gdpa.graph import in_threads as blocks
+from gdpa.graph.cell_space import CellSpace
 from gdpa.graph.cells import CellJoin
 from gdpa.graph.recall import enough_probes
 
 
 @pytest.fixture(autouse=True)
 def small_cells(monkeypatch):
-    monkeypatch.setattr(cells, "CELL_POINTS", 30)
+    monkeypatch.setattr(cell_space, "CELL_POINTS", 30)
 
 
 def points(n=1500, d=6, seed=0, dtype=np.float64):
@@ -37,7 +38,7 @@ def cell_of(join):
 def test_all_cells_are_exact(n, d, k, seed):
     X = points(n, d, seed)
     k = min(k, n)
-    join = CellJoin(X, 1.0, seed)
+    join = CellJoin(X, CellSpace.fit(X, 1.0, seed))
     join.n_probe = join.n_cells
     found = np.empty((n, k), dtype=int)
     found[join.order] = join.join(slice(0, n), k)
@@ -51,14 +52,14 @@ def test_all_cells_are_exact(n, d, k, seed):
 @pytest.mark.parametrize("probes", [1, 2, 5, 11])
 def test_nothing_is_missed_in_the_cells_visited(probes):
     X = points()
-    join = CellJoin(X, 1.0, 3)
+    join = CellJoin(X, CellSpace.fit(X, 1.0, 3))
     join.n_probe = probes
     k = 8
     found = np.empty((X.shape[0], k), dtype=int)
     found[join.order] = join.join(slice(0, X.shape[0]), k)
     D = cdist(X, X)
     cell = cell_of(join)
-    visited = join._visited(join.points[:, :-1], join.home, join._near, probes)
+    visited = join.space.visited(join.points[:, :-1], join.home, probes)
     for place, i in enumerate(join.order):
         inside = np.flatnonzero(np.isin(cell, visited[place]))
         if inside.size >= k:
@@ -68,19 +69,19 @@ def test_nothing_is_missed_in_the_cells_visited(probes):
 
 def test_own_cell_is_the_nearest_centre_and_visited_first():
     X = points()
-    join = CellJoin(X, 1.0, 1)
-    D = cdist(join._placed(X), join.centers)
+    join = CellJoin(X, CellSpace.fit(X, 1.0, 1))
+    D = cdist(join.space.placed(X), join.space.centers.centers)
     nearest = D.min(axis=1)
     assert np.allclose(D[np.arange(len(X)), cell_of(join)], nearest, atol=1e-5)
-    visited = join._visited(join.points[:, :-1], join.home, join._near, 6)
+    visited = join.space.visited(join.points[:, :-1], join.home, 6)
     assert np.array_equal(visited[:, 0], join.home)
     assert all(np.unique(row).size == 6 for row in visited)
 
 
 def test_count_of_cells_needed():
     X = points(600, 3)
-    join = CellJoin(X, 1.0, 1)
-    D = cdist(join._placed(X[:40]), join.centers)
+    join = CellJoin(X, CellSpace.fit(X, 1.0, 1))
+    D = cdist(join.space.placed(X[:40]), join.space.centers.centers)
     asked = np.arange(120).reshape(40, 3)
     needed, scanned = join.probes_needed(X[:40], asked)
     cell = cell_of(join)
@@ -184,3 +185,40 @@ def test_node_order_puts_neighbors_near_each_other(algorithm, known):
         place = np.argsort(order)
         gap = np.abs(place[found.indices] - place[:, None])
         assert np.median(gap) < len(X) / 10
+
+
+def test_two_levels_of_cells_find_what_one_level_finds(monkeypatch):
+    """Points look for their cell in a few groups; those that miss the nearest lose little."""
+    X = points(6000, 4)
+    one = CellSpace.fit(X, 1.0, 0)
+    monkeypatch.setattr(cell_space, "ONE_GROUP", 20)
+    two = CellSpace.fit(X, 1.0, 0)
+    centers = two.centers
+    assert one.centers.groups.shape[0] == 1
+    assert centers.groups.shape[0] == round(np.sqrt(4 * 200))
+    assert centers.n_cells == one.centers.n_cells == 200
+    assert centers.ends[0] == 0
+    assert centers.ends[-1] == 200
+    home = two.home(X)
+    assert np.array_equal(home, two.home(X, n_jobs=2))
+    D = cdist(two.placed(X), centers.centers)
+    assert (home == D.argmin(axis=1)).mean() > 0.95
+    assert np.median(D[np.arange(6000), home] / D.min(axis=1)) == pytest.approx(1.0)
+    near = centers.around(np.arange(200), 40)
+    between = cdist(centers.centers, centers.centers)
+    true = np.argsort(between, axis=1)[:, :20]
+    assert np.mean([np.isin(t, n).mean() for t, n in zip(true, near, strict=True)]) > 0.98
+    assert all(i in row for i, row in enumerate(near))
+    result = nearest_neighbors(X, 8, algorithm="approximate")
+    exact = nearest_neighbors(X, 8, algorithm="exact")
+    assert (result.distances <= exact.distances[:, -1:]).mean() > 0.96
+    assert abs((result.distances <= exact.distances[:, -1:]).mean() - result.recall) < 0.02
+
+
+def test_cells_trained_on_a_sample_are_those_of_all_points():
+    X = points(3000, 3)
+    space = CellSpace.fit(X[::4], 1.0, 0, n_points=3000)
+    assert space.centers.n_cells == 100
+    sizes = np.bincount(space.home(X), minlength=100)
+    assert sizes.sum() == 3000
+    assert sizes.max() < 6 * sizes.mean()

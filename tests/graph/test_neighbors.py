@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from gdpa.graph import (
     NeighborIndex,
-    cells,
+    cell_space,
     choose_algorithm,
     duplicates,
     nearest_neighbors,
@@ -102,7 +102,7 @@ def test_extreme_features(factor, algorithm):
 def test_approximate_search_reports_its_recall(monkeypatch, kind, d):
     if kind == "inverted-file":
         pytest.importorskip("faiss")
-    monkeypatch.setattr(cells, "CELL_POINTS", 50)
+    monkeypatch.setattr(cell_space, "CELL_POINTS", 50)
     X = np.random.default_rng(d).normal(size=(2000, d))
     result = nearest_neighbors(X, 10, algorithm="faiss" if kind != "cells" else "approximate")
     assert result.algorithm == kind

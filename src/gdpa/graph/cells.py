@@ -17,30 +17,19 @@ clusters far apart keep their digits.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cell_space import TILE, CellSpace, Float32Array, runs
 from .features import row_blocks
-from .search import FloatArray, IndexArray, column_moments, extent, visits_needed
+from .search import FloatArray, IndexArray, extent, visits_needed
 
 __all__ = ["CellJoin"]
 
-Float32Array: TypeAlias = NDArray[np.float32]
-
-# Measured between 200 and 800: smaller cells need more calls, larger ones more comparisons.
-CELL_POINTS = 400
-# Beyond two million points finding the cell of each point would cost more than the rest.
-CELLS_PER_ROOT = 3.5
-TRAINING_POINTS = 24
-TRAINING_ROUNDS = 5
-# Pairs compared by one product: they stay in the cache of a core.
-TILE = 2**18
 # Queries of a round that are prepared together.
 ROUND_BYTES = 2**23
-# Cells among which those to visit are chosen, by distance to a query's own centre.
-SPARE_CELLS, SPARE_FACTOR = 32, 8
 # Ranks of the cells visited between two updates of the k-th best value.
 ROUNDS = (0, 1, 4)
 
@@ -52,67 +41,43 @@ class CellJoin:
     ----------
     X : ndarray of shape (n_samples, n_features)
         The points.
-    scale : float
-        Divides the features; see :func:`~gdpa.graph.search.feature_scale`.
-    seed : int
-        Seed of the choice of centres.
+    space : CellSpace
+        The cells; those without a point are empty.
+    home : ndarray of int of shape (n_samples,), optional
+        The cell of each point, if it is known.
+    n_jobs : int, default=1
+        Threads that look for the cells.
 
     Attributes
     ----------
-    n_cells : int
-        Number of cells.
     n_probe : int
         Cells that a query visits.
-    centers : ndarray of shape (n_cells, n_features)
-        Their centres, neighbours in space near each other in the list.
     """
 
-    def __init__(self, X: NDArray[Any], scale: float, seed: int) -> None:
+    def __init__(
+        self,
+        X: NDArray[Any],
+        space: CellSpace,
+        home: NDArray[np.int32] | None = None,
+        n_jobs: int = 1,
+    ) -> None:
         n, d = X.shape
-        self.scale = scale
-        self.offset, spread = column_moments(X, scale)
-        self.unit = float(np.sqrt(spread / d)) or 1.0
-        self.n_cells = max(1, min(n // CELL_POINTS, int(CELLS_PER_ROOT * np.sqrt(n))))
-        rng = np.random.default_rng(seed)
-        sample = rng.choice(n, min(n, TRAINING_POINTS * self.n_cells), replace=False)
-        sample.sort()
-        centers = _means(self._placed(X[sample]).astype(np.float32), self.n_cells, rng)
-        self.centers = centers[_along_space(centers)].astype(np.float64)
-        home = np.empty(n, dtype=np.int32)
-        for rows in row_blocks(*extent(X)):
-            home[rows] = _nearest(
-                self._placed(X[rows]).astype(np.float32), self.centers.astype(np.float32)
-            )
+        self.space = space
+        self.n_cells = space.centers.n_cells
+        self.n_probe = min(8, self.n_cells)
+        if home is None:
+            home = space.home(X, n_jobs)
         wide = np.int32 if n < 2**31 else np.int64
         self.order = np.argsort(home, kind="stable").astype(wide)
         self.home = home[self.order]
-        sizes = np.bincount(home, minlength=self.n_cells)
-        self.ends = np.concatenate([[0], np.cumsum(sizes)])
+        self.ends = np.concatenate([[0], np.cumsum(np.bincount(home, minlength=self.n_cells))])
         # Points relative to their centres, cell by cell, and half their squared length: the
         # factor of the products above.
         self.points = np.empty((n, d + 1), dtype=np.float32)
         for rows in row_blocks(*extent(X)):
-            block = self._placed(X[self.order[rows]])
-            block -= self.centers[self.home[rows]]
+            block = space.residual(X[self.order[rows]], self.home[rows])
             self.points[rows, :-1] = block
             self.points[rows, -1] = -0.5 * np.einsum("ij,ij->i", block, block)
-        self.n_probe = min(8, self.n_cells)
-
-    def _placed(self, X: Any) -> FloatArray:
-        placed = np.asarray(X, dtype=np.float64) / self.scale
-        placed -= self.offset
-        placed /= self.unit
-        return placed
-
-    @property
-    def n_probe(self) -> int:
-        """Cells that a query visits."""
-        return self._n_probe
-
-    @n_probe.setter
-    def n_probe(self, value: int) -> None:
-        self._n_probe = value
-        self._near = self._near_cells(value)
 
     def visiting_order(self) -> IndexArray:
         """Points cell by cell, neighbouring cells near each other."""
@@ -137,84 +102,71 @@ class CellJoin:
 
     def candidates(self, Q: Any, k: int, n_jobs: int = 1) -> IndexArray:
         """Indices of the k nearest points, in the cells visited, of each row of Q."""
-        placed = self._placed(Q)
-        home = _nearest(placed.astype(np.float32), self.centers.astype(np.float32))
+        home = self.space.home(Q)
         order = np.argsort(home, kind="stable")
         found = np.empty((order.size, k), dtype=np.intp)
-        placed -= self.centers[home]
-        found[order] = self._search(placed[order].astype(np.float32), home[order], k)
+        residual = self.space.residual(np.asarray(Q)[order], home[order]).astype(np.float32)
+        found[order] = self._search(residual, home[order], k)
         return found
 
     def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
         """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
         cell = np.empty(self.order.size, dtype=np.int32)
         cell[self.order] = self.home
-        return visits_needed(self._placed(Q), self.centers, np.diff(self.ends), cell, points)
-
-    def _near_cells(self, n_probe: int) -> NDArray[np.int32]:
-        """For each cell those around it, among which its queries choose."""
-        m = min(self.n_cells, SPARE_FACTOR * n_probe + SPARE_CELLS)
-        near = np.empty((self.n_cells, m), dtype=np.int32)
-        if m == self.n_cells:
-            near[:] = np.arange(m)
-            return near
-        norms = np.einsum("ij,ij->i", self.centers, self.centers)
-        for rows in row_blocks(self.n_cells, 16 * self.n_cells):
-            squares = norms - 2 * self.centers[rows] @ self.centers.T
-            near[rows] = np.argpartition(squares, m - 1, axis=1)[:, :m]
-        return near
+        centers = self.space.centers.centers
+        return visits_needed(self.space.placed(Q), centers, np.diff(self.ends), cell, points)
 
     def _search(self, residual: Float32Array, home: NDArray[np.int32], k: int) -> IndexArray:
         """Neighbours of queries sorted by their cells, given relative to the centres of those."""
-        m = residual.shape[0]
-        places = _Best(m, k, self.order.dtype)
-        cells = self._visited(residual, home, self._near, self.n_probe)
-        self._compare(places, residual, home, cells)
+        best = self.best(residual, home, self.space.visited(residual, home, self.n_probe), k)
         probes = self.n_probe
-        short = np.flatnonzero(places.count < k)
+        short = np.flatnonzero(best.count < k)
         while short.size:
             # Few points in the cells around: these queries look further.
             probes = min(self.n_cells, 4 * probes)
-            again = _Best(short.size, k, self.order.dtype)
             rows, cells = residual[short], home[short]
-            visited = self._visited(rows, cells, self._near_cells(probes), probes)
-            self._compare(again, rows, cells, visited)
-            places.replace(short, again)
+            again = self.best(rows, cells, self.space.visited(rows, cells, probes), k)
+            best.replace(short, again)
             short = short[again.count < k]
-        return self.order[places.index].astype(np.intp, copy=False)
+        return self.order[best.index].astype(np.intp, copy=False)
 
-    def _visited(
+    def best(
         self,
         residual: Float32Array,
         home: NDArray[np.int32],
-        near: NDArray[np.int32],
-        n_probe: int,
-    ) -> NDArray[np.int32]:
-        """Cells that each query visits, nearest centre first, its own cell before all others."""
-        cells = np.empty((home.size, n_probe), dtype=np.int32)
-        for start, stop in _runs(home):
-            own = home[start]
-            around = near[own]
-            step = (self.centers[around] - self.centers[own]).astype(np.float32)
-            squares = np.einsum("ij,ij->i", step, step) - 2 * residual[start:stop] @ step.T
-            squares[:, around == own] = -np.inf
-            if n_probe < around.size:
-                first = np.argpartition(squares, n_probe - 1, axis=1)[:, :n_probe]
-                squares = np.take_along_axis(squares, first, 1)
-            else:
-                first = np.broadcast_to(np.arange(around.size), squares.shape)
-            first = np.take_along_axis(first, np.argsort(squares, axis=1, kind="stable"), 1)
-            cells[start:stop] = around[first]
-        return cells
+        visited: NDArray[np.int32],
+        k: int,
+    ) -> Best:
+        """Compare queries, sorted by their cells, with the points of the cells that they visit.
+
+        Parameters
+        ----------
+        residual : ndarray of float32 of shape (n_queries, n_features)
+            Queries relative to the centres of their cells.
+        home : ndarray of int of shape (n_queries,)
+            Their cells, ascending.
+        visited : ndarray of int of shape (n_queries, n_probe)
+            From :meth:`CellSpace.visited`.
+        k : int
+            How many neighbours.
+
+        Returns
+        -------
+        Best
+            The nearest, as places in :attr:`order`.
+        """
+        best = Best(residual.shape[0], k, self.order.dtype)
+        self._compare(best, residual, home, visited)
+        return best
 
     def _compare(
         self,
-        places: _Best,
+        best: Best,
         residual: Float32Array,
         home: NDArray[np.int32],
         cells: NDArray[np.int32],
     ) -> None:
-        """Compare each query with the points of its cells; what is best so far goes to `places`."""
+        """Compare each query with the points of its cells; what is best so far goes to `best`."""
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         bounds = [r for r in ROUNDS if r < cells.shape[1]] + [cells.shape[1]]
         for first, last in pairwise(bounds):
@@ -225,10 +177,10 @@ class CellJoin:
                 visits = visited[by_cell[rows]]
                 q = self._relative(residual, home, queries, visits)
                 length = np.einsum("ij,ij->i", q[:, :-1], q[:, :-1])
-                least = (length - places.reach[queries]) * np.float32(0.5)
-                found = self._nearer(q, least, visits, tile, places.k if first == 0 else 0)
-                places.offer(queries, length, found)
-            places.keep_best()
+                least = (length - best.reach[queries]) * np.float32(0.5)
+                found = self._nearer(q, least, visits, tile, best.k if first == 0 else 0)
+                best.offer(queries, length, found)
+            best.keep_best()
 
     def _relative(
         self,
@@ -244,7 +196,8 @@ class CellJoin:
         np.not_equal(own[1:], own[:-1], out=new[1:])
         new[1:] |= visits[1:] != visits[:-1]
         starts = np.flatnonzero(new)
-        step = (self.centers[own[starts]] - self.centers[visits[starts]]).astype(np.float32)
+        centers = self.space.centers.centers
+        step = (centers[own[starts]] - centers[visits[starts]]).astype(np.float32)
         q = np.ones((queries.size, residual.shape[1] + 1), dtype=np.float32)
         relative = residual.take(queries, axis=0)
         relative += step.take(np.cumsum(new) - 1, axis=0)
@@ -264,7 +217,7 @@ class CellJoin:
         With `k` > 0 there is no such bound yet: it is the k-th best value in the cell.
         """
         hits, values, about = [], [], []
-        for start, stop in _runs(visits):
+        for start, stop in runs(visits):
             low, high = self.ends[visits[start] : visits[start] + 2].tolist()
             size = high - low
             if size == 0:
@@ -297,7 +250,7 @@ class CellJoin:
         return row, column, np.concatenate(values)
 
 
-class _Best:
+class Best:
     """The k best points so far of each query, and those that may replace them."""
 
     def __init__(self, n_queries: int, k: int, wide: Any) -> None:
@@ -346,60 +299,6 @@ class _Best:
         self.count[touched] = np.minimum(count[touched], self.k)
         self.reach[touched] = self.square[touched, -1]
 
-    def replace(self, rows: IndexArray, other: _Best) -> None:
+    def replace(self, rows: IndexArray, other: Best) -> None:
         """Take the lists of some queries from elsewhere."""
         self.index[rows] = other.index
-
-
-def _runs(values: NDArray[Any]) -> list[tuple[int, int]]:
-    """Start and end of each run of equal values."""
-    new = np.flatnonzero(values[1:] != values[:-1]) + 1
-    ends = [0, *new.tolist(), values.size]
-    return list(pairwise(ends)) if values.size else []
-
-
-def _nearest(X: Float32Array, centers: Float32Array) -> NDArray[np.int32]:
-    """Number of the nearest centre of each row."""
-    k, d = centers.shape
-    factor = np.empty((d + 1, k), dtype=np.float32)
-    factor[:-1] = centers.T
-    factor[-1] = -0.5 * np.einsum("ij,ij->i", centers, centers)
-    nearest = np.empty(X.shape[0], dtype=np.int32)
-    step = max(1, TILE // k)
-    padded = np.ones((step, d + 1), dtype=np.float32)
-    for start in range(0, X.shape[0], step):
-        part = X[start : start + step]
-        padded[: part.shape[0], :-1] = part
-        nearest[start : start + step] = (padded[: part.shape[0]] @ factor).argmax(axis=1)
-    return nearest
-
-
-def _means(X: Float32Array, k: int, rng: np.random.Generator) -> Float32Array:
-    """A few rounds of k-means from random points."""
-    centers: Float32Array = X[np.sort(rng.choice(X.shape[0], k, replace=False))].copy()
-    for _ in range(TRAINING_ROUNDS):
-        nearest = _nearest(X, centers)
-        order = np.argsort(nearest, kind="stable")
-        size = np.bincount(nearest, minlength=k)
-        some = np.flatnonzero(size)
-        starts = (np.cumsum(size) - size)[some]
-        sums = np.add.reduceat(X[order], starts, axis=0, dtype=np.float64)
-        centers[some] = sums / size[some, None]
-    return centers
-
-
-def _along_space(centers: Float32Array) -> IndexArray:
-    """Order in which centres near each other follow each other: halves along the widest axis."""
-    order = np.arange(centers.shape[0])
-    parts = [(0, order.size)]
-    while parts:
-        start, stop = parts.pop()
-        if stop - start <= 2:
-            continue
-        mine = order[start:stop]
-        around = centers[mine] - centers[mine].mean(axis=0)
-        axis = int(np.argmax(np.einsum("ij,ij->j", around, around)))
-        middle = (stop - start) // 2
-        order[start:stop] = mine[np.argpartition(around[:, axis], middle)]
-        parts += [(start, start + middle), (start + middle, stop)]
-    return order

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cell_space import CellSpace
 from .cells import CellJoin
 from .checks import check_n_neighbors, check_recall, check_seed, effective_jobs
 from .choice import KD_TREE_FEATURES, choose_algorithm
@@ -270,7 +271,8 @@ class NeighborIndex:
         if self.algorithm == "inverted-file":
             return InvertedFile(points, self.scale, self.random_state)
         if self.algorithm == "cells":
-            return CellJoin(points, self.scale, self.random_state)
+            space = CellSpace.fit(points, self.scale, self.random_state)
+            return CellJoin(points, space, n_jobs=self.n_jobs)
         return KDTree(points, self.scale)
 
     def _visiting_order(self, backend: Backend) -> NDArray[np.intp]:
