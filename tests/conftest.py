@@ -46,6 +46,29 @@ def shared_reference() -> Path:
     return _shared("GDPA_REFERENCE_HOME", "reference", "table2-min-max-error-percent.csv")
 
 
+@pytest.fixture(scope="session")
+def raw_files() -> Path:
+    """Folder with the public files of the data sets, as their homes serve them."""
+    return _shared("GDPA_DATA_HOME", "datasets", "raw/README.md") / "raw"
+
+
+@pytest.fixture(scope="session")
+def paper_set():
+    """Load one of the paper's data sets, or skip where it neither is shipped nor lies there."""
+    from gdpa.datasets import load
+
+    def read(name: str):
+        for path in (os.environ.get("GDPA_DATA_HOME"), ROOT.parent / "shared" / "datasets"):
+            if path and Path(path).is_dir():
+                return load(name, data_home=path, download=False)
+        try:
+            return load(name, download=False)
+        except FileNotFoundError:
+            pytest.skip(f"{name} is not shipped: gdpa datasets {name} --fetch gets it")
+
+    return read
+
+
 @pytest.fixture
 def random_graph():
     """Factory of random connected weighted graphs."""

@@ -24,6 +24,7 @@ class Site:
     cut: dict[str, list[int]] = field(default_factory=dict)  # bytes per answer before it breaks off
     failures: dict[str, list[int]] = field(default_factory=dict)  # status codes to answer first
     requests: list[tuple[str, str | None]] = field(default_factory=list)
+    agents: list[str | None] = field(default_factory=list)
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"
@@ -35,6 +36,7 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
             name = self.path.lstrip("/")
             asked = self.headers.get("Range")
             site.requests.append((name, asked))
+            site.agents.append(self.headers.get("User-Agent"))
             if site.failures.get(name):
                 self.send_error(site.failures[name].pop(0))
                 return

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import bz2
+import io
 import os
+import socket
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from gdpa import __version__
 from gdpa.datasets import DownloadError, fetch, load
 from gdpa.datasets.cards import Source
 from gdpa.datasets.download import download
@@ -174,7 +178,8 @@ def test_file_put_there_by_hand_is_used(site, toy, tmp_path):
         (lambda X, y: as_table(X, np.where(np.arange(6) == 0, 1, -1)), r"classes have \[1, 5\]"),
         (lambda X, y: as_table(X + 1, y), "checksum differs"),
         (lambda X, y: as_table(X[::-1], y[::-1]), "right samples, but in another order"),
-        (lambda X, y: b"<html>maintenance</html>\n", "expected 2 features, got 0"),
+        (lambda X, y: b"<html>maintenance</html>\n", "answered with a web page, not with the file"),
+        (lambda X, y: b"\n <!DOCTYPE html><p>moved", "answered with a web page"),
         (lambda X, y: as_table(X, y)[:-9], "line 6"),
         (lambda X, y: b"", "no samples"),
         (lambda X, y: as_table(X, np.ones(6, int)), "expected two classes, got 1"),
@@ -188,6 +193,66 @@ def test_wrong_content_is_refused_and_not_kept(site, toy, tmp_path, spoil, messa
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
     site.files["toy.data"] = as_table(X, y)  # the server is well again
     np.testing.assert_array_equal(load("toy", data_home=tmp_path).X, X)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_file_put_there_by_hand_is_never_deleted(site, toy, tmp_path, right):
+    _, X, y = toy([Source((site.url("toy.data"),), "table")])
+    folder = tmp_path / "raw" / "toy" / "table"
+    folder.mkdir(parents=True)
+    content = as_table(X if right else X + 1, y)
+    (folder / "toy.data").write_bytes(content)
+    if right:
+        load("toy", data_home=tmp_path)
+    else:
+        with pytest.raises(DownloadError, match="checksum differs"):
+            load("toy", data_home=tmp_path)
+    assert (folder / "toy.data").read_bytes() == content
+    assert site.requests == []
+
+
+def test_server_whose_name_is_not_known_is_asked_once(toy, tmp_path, monkeypatch):
+    asked, slept = [], []
+
+    def resolve(host, *args, **kwargs):
+        asked.append(host)
+        raise socket.gaierror(-3, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr("gdpa.datasets.download.time.sleep", slept.append)
+    for variable in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.upper(), raising=False)
+    homes = [f"http://first.invalid/{k}" for k in range(3)]
+    toy([Source((url,), "table") for url in homes])
+    with pytest.raises(
+        DownloadError, match=r"first\.invalid cannot be found: no internet\?"
+    ) as error:
+        load("toy", data_home=tmp_path)
+    assert asked == ["first.invalid"]
+    assert slept == []
+    assert str(error.value).count("\n") == 0
+
+
+def test_agent_has_the_version(site, tmp_path):
+    site.files["a"] = CONTENT
+    download(site.url("a"), tmp_path / "a")
+    assert site.agents == [f"gdpa/{__version__}"]
+
+
+def test_archive_without_the_file_and_archive_that_is_none(site, toy, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("other.data", "1,2,3")
+    toy([Source((site.url("toy.zip"),), "table", ("toy.data",))])
+    for content, message in [
+        (packed.getvalue(), r"archive has no toy\.data; it has other\.data"),
+        (b"<html>gone</html>", "answered with a web page"),
+        (packed.getvalue()[:40], "not a zip archive, or one that is cut off"),
+    ]:
+        site.files["toy.zip"] = content
+        with pytest.raises(DownloadError, match=message):
+            load("toy", data_home=tmp_path)
 
 
 def test_missing_on_the_server_tells_what_to_do_by_hand(site, toy, tmp_path):

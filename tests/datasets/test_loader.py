@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from gdpa.datasets import cache as cache_module
 from gdpa.datasets.cache import read_csv, write_csv
 from gdpa.datasets.cards import Source
 from gdpa.datasets.catalogue import CATALOGUE, find
+from gdpa.datasets.shipped import SHIPPED, terms
 
 NAMES = list_datasets()
 
@@ -77,8 +77,8 @@ def test_case_of_the_name_does_not_matter():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_plain_csv_folder_is_accepted_as_cache(shared_datasets, name):
-    data = load(name, data_home=shared_datasets, download=False)
+def test_set_is_that_of_its_card_and_is_written_with_its_checksum(paper_set, tmp_path, name):
+    data = paper_set(name)
     assert data.X.shape == data.card.shape
     assert data.X.dtype == np.float64
     assert data.y.dtype == np.int8
@@ -87,28 +87,45 @@ def test_plain_csv_folder_is_accepted_as_cache(shared_datasets, name):
     assert np.isfinite(data.X).all()
     assert data.feature_names[0] == "f1"
     assert len(data.feature_names) == data.card.n_features
+    if name != "cod-rna":
+        path = tmp_path / f"{name}.csv"
+        write_csv(path, data.X, data.y)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == data.card.csv_sha256
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "cod-rna"])
-def test_written_csv_has_the_catalogues_checksum(shared_datasets, tmp_path, name):
-    data = load(name, data_home=shared_datasets)
-    path = tmp_path / f"{name}.csv"
-    write_csv(path, data.X, data.y)
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_shipped_sets_need_neither_cache_nor_network(home, name):
+    data = load(name, data_home=home, download=False)
+    assert not home.exists()
+    path = fetch(name, data_home=home)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == data.card.csv_sha256
 
 
-def test_notes_about_relations_between_sets_are_true(shared_datasets):
-    diabetes = load("diabetes", data_home=shared_datasets)
-    pima = load("pima", data_home=shared_datasets)
+def test_terms_of_the_shipped_sets_name_each_with_creators_and_licence():
+    text = terms()
+    assert "https://creativecommons.org/licenses/by/4.0/" in text
+    rows = {line.split(" | ")[0][2:]: line for line in text.splitlines() if ".csv |" in line}
+    assert set(rows) == {f"{name}.csv" for name in SHIPPED}
+    for name in SHIPPED:
+        assert len(rows[f"{name}.csv"].split(" | ")) == 4
+        assert card(name).license.startswith("CC BY 4.0")
+
+
+def test_notes_about_votes_and_ids_are_true(paper_set):
+    assert paper_set("breast-cancer").X[:, 0].min() > 60000
+    assert set(np.unique(paper_set("voting").X)) == {-1.0, 0.0, 1.0}
+
+
+def test_notes_about_pima_are_true(paper_set):
+    diabetes, pima = paper_set("diabetes"), paper_set("pima")
     np.testing.assert_array_equal(diabetes.y, -pima.y)
     low, span = diabetes.X.min(axis=0), np.ptp(diabetes.X, axis=0)
-    # Six digits were kept; the card says that missing cells of pima are 0.
-    difference = np.abs(2 * (diabetes.X - low) / span - 1 - pima.X)
-    assert np.count_nonzero(difference > 1e-5) <= 9
-    ids = load("breast-cancer", data_home=shared_datasets).X[:, 0]
-    assert ids.min() > 60000
-    votes = load("voting", data_home=shared_datasets).X
-    assert set(np.unique(votes)) == {-1.0, 0.0, 1.0}
+    # Six digits were kept. Nine cells are 0: f8 of eight rows, truly, and the end of row 402.
+    difference = np.abs(2 * (diabetes.X - low) / span - 1 - pima.X) > 1e-5
+    assert np.flatnonzero(difference.any(axis=1)).tolist() == [401]
+    assert np.argwhere(pima.X == 0)[:, 1].tolist() == [7] * 9
+    expected = np.delete(2 * (diabetes.X[401] - low) / span - 1, 2)
+    np.testing.assert_allclose(pima.X[401, :7], expected, atol=1e-5)
 
 
 def test_wdbc_needs_neither_cache_nor_network(home):
@@ -117,12 +134,6 @@ def test_wdbc_needs_neither_cache_nor_network(home):
     assert not home.exists()
     # Malignant tumours are the bigger ones.
     assert data.X[data.y == 1, 0].mean() > data.X[data.y == -1, 0].mean()
-
-
-def test_wdbc_from_sklearn_equals_the_csv_bit_for_bit(home, shared_datasets):
-    ours, theirs = load("WDBC", data_home=home), load("WDBC", data_home=shared_datasets)
-    np.testing.assert_array_equal(ours.X, theirs.X)
-    np.testing.assert_array_equal(ours.y, theirs.y)
 
 
 def test_fetched_wdbc_has_the_catalogues_checksum(home):
@@ -243,23 +254,23 @@ def test_other_order_and_reversed_signs_are_told_apart(wdbc, home):
 
 def test_absent_set_without_download_says_what_to_do(home):
     with pytest.raises(FileNotFoundError) as error:
-        load("haberman", data_home=home, download=False)
+        load("diabetes", data_home=home, download=False)
     message = str(error.value)
-    assert card("haberman").urls[0] in message
-    assert str(home / "raw" / "haberman" / "table" / "haberman.data") in message
+    assert card("diabetes").urls[0] in message
+    assert str(home / "raw" / "diabetes" / "libsvm" / "diabetes") in message
 
 
 def test_unreachable_source_says_what_to_do(home, monkeypatch, rehome):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr("gdpa.datasets.download.time.sleep", lambda seconds: None)
-    url = "http://127.0.0.1:9/haberman.data"  # the discard port: nobody listens
-    rehome("haberman", [Source((url,), "table")])
+    url = "http://127.0.0.1:9/diabetes.data"  # the discard port: nobody listens
+    rehome("diabetes", [Source((url,), "table")])
     with pytest.raises(DownloadError) as error:
-        load("haberman", data_home=home)
+        load("diabetes", data_home=home)
     message = str(error.value)
     assert f"download {url}" in message
-    assert str(home / "raw" / "haberman" / "table" / "haberman.data") in message
-    assert "haberman.csv" in message
+    assert str(home / "raw" / "diabetes" / "table" / "diabetes.data") in message
+    assert "diabetes.csv" in message
 
 
 needs_permissions = pytest.mark.skipif(
@@ -322,9 +333,8 @@ def test_file_is_written_whole_or_not_at_all(home, monkeypatch):
     assert path.read_bytes() == before
 
 
-def test_folder_of_shared_files_is_never_written_to(shared_datasets, tmp_path):
+def test_folder_of_files_is_never_written_to(tmp_path):
     copy = tmp_path / "copy"
-    copy.mkdir()
-    shutil.copy(shared_datasets / "haberman.csv", copy / "haberman.csv")
+    fetch("haberman", data_home=copy)
     load("haberman", data_home=copy)
     assert [p.name for p in copy.iterdir()] == ["haberman.csv"]

@@ -38,6 +38,7 @@ def datasets(
     with Output("datasets", json=json, quiet=quiet) as out:
         from ..datasets import card, data_home, list_datasets
         from ..datasets.cache import cached_file
+        from ..datasets.shipped import SHIPPED
 
         names = list_datasets() if name is None else [card(name).name]
         if fetch:
@@ -70,7 +71,11 @@ def datasets(
                     r["n_features"],
                     r["n_positive"],
                     r["n_negative"],
-                    "yes" if r["cached"] else "-" if r["urls"] else "built in",
+                    "yes"
+                    if r["cached"]
+                    else "built in"
+                    if not r["urls"] or r["name"] in SHIPPED
+                    else "-",
                     r["source"],
                 ]
                 for r in rows

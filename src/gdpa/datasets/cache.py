@@ -29,6 +29,7 @@ __all__ = [
     "data_home",
     "explain_os_error",
     "matches",
+    "parse_csv",
     "read_csv",
     "rows_sha256",
     "write_csv",
@@ -126,7 +127,13 @@ def read_csv(path: Path, entry: Entry, *, verify: bool = True) -> tuple[FloatArr
     DataFileError
         If the file is cut off, is not a table of numbers, or differs from the catalogue.
     """
-    text = _read_bytes(path)
+    return parse_csv(_read_bytes(path), path, entry, verify=verify)
+
+
+def parse_csv(
+    text: bytes, path: Path | str, entry: Entry, *, verify: bool = True
+) -> tuple[FloatArray, SignArray]:
+    """Do what :func:`read_csv` does with the text of a file; `path` names it in messages."""
     n, d = entry.card.shape
     values = _parse(text, path, n, d)
     labels = values[:, d]
@@ -143,7 +150,7 @@ def read_csv(path: Path, entry: Entry, *, verify: bool = True) -> tuple[FloatArr
     return X, y
 
 
-def _difference(path: Path, entry: Entry, X: FloatArray, y: SignArray) -> str:
+def _difference(path: Path | str, entry: Entry, X: FloatArray, y: SignArray) -> str:
     if rows_sha256(X, y) == entry.rows_sha256:
         what = "has the right samples in another order, which changes the paper's folds"
     elif content_sha256(X, -y) == entry.content_sha256:
@@ -167,7 +174,7 @@ def _read_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _parse(text: bytes, path: Path, n: int, d: int) -> FloatArray:
+def _parse(text: bytes, path: Path | str, n: int, d: int) -> FloatArray:
     header, _, body = text.partition(b"\n")
     names = header.decode("utf-8", "replace").strip().split(",")
     if names != [*(f"f{i}" for i in range(1, d + 1)), "label"]:
@@ -192,7 +199,7 @@ def _parse(text: bytes, path: Path, n: int, d: int) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def _bad_line(body: bytes, path: Path, d: int) -> str:
+def _bad_line(body: bytes, path: Path | str, d: int) -> str:
     """Find the first line that is not a sample; only called when there is one."""
     last = body.count(b"\n") + 2
     for number, line in enumerate(body.decode("utf-8", "replace").splitlines(), start=2):

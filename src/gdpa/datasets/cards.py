@@ -61,10 +61,14 @@ class Card:
 
 @dataclass(frozen=True)
 class Source:
-    """One public home: files that together give the set, and the format they are in."""
+    """One public home: files that together give the set, and the format they are in.
+
+    Where `members` names files, the one address is a zip archive and they lie in it, at any depth.
+    """
 
     urls: tuple[str, ...]
     format: str
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import http.client
 import os
+import socket
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
+from .. import __version__
 from .cache import explain_os_error
 
-__all__ = ["DownloadError", "download"]
+__all__ = ["DownloadError", "UnknownHostError", "download"]
 
 _CHUNK = 1 << 16
+_HEADERS = {"User-Agent": f"gdpa/{__version__}", "Accept-Encoding": "identity"}
 
 
 class DownloadError(OSError):
     """A public source could not be reached or did not give the file."""
+
+
+class UnknownHostError(DownloadError):
+    """The name of a server could not be looked up, as on a machine without internet."""
 
 
 def download(
@@ -55,6 +63,8 @@ def download(
 
     Raises
     ------
+    UnknownHostError
+        If the server's name cannot be looked up; this is not tried again.
     DownloadError
         If the source cannot be reached, has no such file, or breaks off again and again.
     OSError
@@ -83,6 +93,10 @@ def download(
             if error.code < 500 and error.code not in (408, 429):
                 break  # asking again does not help
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError) as error:
+            if isinstance(getattr(error, "reason", None), socket.gaierror):
+                raise UnknownHostError(
+                    f"the server {urlsplit(url).hostname} cannot be found: no internet?"
+                ) from error
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         except ConnectionError as error:
             reason = str(error)
@@ -94,9 +108,7 @@ def _fetch(
 ) -> bool:
     """Fetch what is missing of `part`; return whether it is whole now."""
     have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(
-        url, headers={"User-Agent": "gdpa", "Accept-Encoding": "identity"}
-    )
+    request = urllib.request.Request(url, headers=_HEADERS)
     if have:
         request.add_header("Range", f"bytes={have}-")
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import os
-import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -27,8 +30,9 @@ from .cache import (
 )
 from .cards import Card, Entry, Source
 from .catalogue import find
-from .download import DownloadError, download
+from .download import DownloadError, UnknownHostError, download
 from .parse import parse
+from .shipped import SHIPPED, read_shipped
 
 __all__ = ["Dataset", "fetch", "load"]
 
@@ -112,8 +116,8 @@ def load(
     path = cached_file(entry.card.name, home)
     if path is not None:
         X, y = read_csv(path, entry, verify=verify)
-    elif not entry.sources:
-        X, y = _from_sklearn(entry)
+    elif _built_in(entry):
+        X, y = _without_network(entry)
     elif not download:
         raise FileNotFoundError(
             f"{entry.card.name} is not in the cache {home} and download=False. "
@@ -171,8 +175,8 @@ def fetch(
     if present is not None and not force:
         return present
     path = home / (entry.card.name + (".csv.gz" if entry.compressed else ".csv"))
-    if not entry.sources:
-        write_csv(path, *_from_sklearn(entry))
+    if _built_in(entry):
+        write_csv(path, *_without_network(entry))
         return path
     _check_writable(home)
     # One process at a time fetches a set: two that append to one file would spoil it.
@@ -186,23 +190,43 @@ def fetch(
 def _fetch_from_homes(
     entry: Entry, home: Path, path: Path, timeout: float, progress: Progress | None
 ) -> Path:
-    reasons = []
+    reasons: list[str] = []
+    lost: dict[str, UnknownHostError] = {}
     for source in entry.sources:
+        host = str(urlsplit(source.urls[0]).hostname)
         folder = home / "raw" / entry.card.name / source.format
         try:
+            if host in lost and not _all_there(source, folder):
+                continue
             X, y = _from_source(entry, source, folder, timeout, progress)
+        except UnknownHostError as error:
+            lost[host] = error
+            continue
         except (DownloadError, DataFileError) as error:
             reasons.append(f"  - {error}")
             continue
         write_csv(path, X, y)
-        shutil.rmtree(folder.parent, ignore_errors=True)
         return path
+    if lost and not reasons:
+        raise UnknownHostError(
+            f"{entry.card.name} is not in the cache {home}, and {_first(lost)} (its public "
+            f"addresses are listed by: gdpa datasets {entry.card.name})"
+        )
+    reasons += [f"  - {error}" for error in lost.values()]
     raise DownloadError(
         f"no public source of {entry.card.name} could be used:\n"
         + "\n".join(reasons)
         + "\n"
         + _by_hand(entry, home)
     )
+
+
+def _first(errors: dict[str, UnknownHostError]) -> str:
+    return str(next(iter(errors.values())))
+
+
+def _all_there(source: Source, folder: Path) -> bool:
+    return all((folder / _file_name(url)).is_file() for url in source.urls)
 
 
 def _home(path: str | os.PathLike[str] | None) -> Path:
@@ -236,6 +260,15 @@ def _file_name(url: str) -> str:
     return PurePosixPath(unquote(urlsplit(url).path)).name
 
 
+def _built_in(entry: Entry) -> bool:
+    return not entry.sources or entry.card.name in SHIPPED
+
+
+def _without_network(entry: Entry) -> tuple[FloatArray, SignArray]:
+    """Read a set that comes with this package or with scikit-learn."""
+    return _from_sklearn(entry) if not entry.sources else read_shipped(entry)
+
+
 def _from_sklearn(entry: Entry) -> tuple[FloatArray, SignArray]:
     """WDBC as scikit-learn ships it; its target 0 is malignant, our +1."""
     from sklearn.datasets import load_breast_cancer
@@ -251,22 +284,46 @@ def _from_sklearn(entry: Entry) -> tuple[FloatArray, SignArray]:
 def _from_source(
     entry: Entry, source: Source, folder: Path, timeout: float, progress: Progress | None
 ) -> tuple[FloatArray, SignArray]:
-    """Download, parse and check one public source."""
-    paths = [
-        download(url, folder / _file_name(url), timeout=timeout, progress=progress)
-        for url in source.urls
-    ]
+    """Download, parse and check one public source; what was downloaded does not stay."""
+    paths = [folder / _file_name(url) for url in source.urls]
+    ours = [path for path in paths if not path.is_file()]  # the others were put there by hand
+    for url, path in zip(source.urls, paths, strict=True):
+        download(url, path, timeout=timeout, progress=progress)
     try:
-        tables = parse(source.format, [p.read_bytes() for p in paths], entry.card.n_features)
+        contents = [p.read_bytes() for p in paths]
+        if source.members:
+            contents = _unzip(contents[0], source.members)
+        tables = parse(source.format, contents, entry.card.n_features)
         for X, y in _candidates(tables):
             if matches(entry, X, y):
                 return X, y
         raise DataFileError(_mismatch(entry, tables))
     except DataFileError as error:
-        # A wrong file must not be taken for a finished download the next time.
-        for p in paths:
-            p.unlink(missing_ok=True)
         raise DataFileError(f"{', '.join(source.urls)}: {error}") from error
+    finally:
+        # A wrong file must not be taken for a finished download the next time.
+        for path in ours:
+            path.unlink(missing_ok=True)
+        for empty in (folder, folder.parent, folder.parent.parent):
+            with contextlib.suppress(OSError):
+                empty.rmdir()
+
+
+def _unzip(content: bytes, members: tuple[str, ...]) -> list[bytes]:
+    """Files of an archive by their names, whatever folder of it they are in."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = {PurePosixPath(name).name: name for name in archive.namelist()}
+            missing = [member for member in members if member not in names]
+            if missing:
+                raise DataFileError(
+                    f"the archive has no {missing[0]}; it has {', '.join(sorted(names))[:200]}"
+                )
+            return [archive.read(names[member]) for member in members]
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error) as error:
+        page = content[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+        what = "a web page" if page else "not a zip archive, or one that is cut off"
+        raise DataFileError(f"the server answered with {what} ({error})") from error
 
 
 def _candidates(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import re
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,8 @@ def parse(format: str, files: list[bytes], n_features: int) -> list[Table]:
     """
     texts = []
     for content in files:
+        if content[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html", b"<head")):
+            raise DataFileError("the server answered with a web page, not with the file")
         try:
             plain = bz2.decompress(content) if content[:3] == b"BZh" else content
         except (OSError, EOFError, ValueError) as error:
@@ -75,6 +78,26 @@ def _cell(word: str, line: int) -> float:
         return float(key)
     except ValueError:
         raise DataFileError(f"line {line}: {word[:30]!r} is not a number") from None
+
+
+def _cells(text: str, features: slice) -> list[tuple[int, list[str]]]:
+    """Lines of cells that are parted by commas or blanks, without a first line of names."""
+    lines = [(k, line.split(",") if "," in line else line.split()) for k, line in _lines(text)]
+    return lines[1:] if lines and _is_head(lines[0][1][features]) else lines
+
+
+def _is_head(words: list[str]) -> bool:
+    """Whether features are words that do not occur as values."""
+    keys = [word.strip().strip("'\"").lower() for word in words]
+    return not any(map(_is_number, keys)) and not all(key in _WORDS for key in keys)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _row(words: list[str], line: int, n_features: int) -> list[float]:
@@ -106,10 +129,44 @@ def _table(texts: list[str], n_features: int) -> list[RawTable]:
     parts = []
     for text in texts:
         rows, labels = [], []
-        for k, line in _lines(text):
-            words = line.split(",") if "," in line else line.split()
+        for k, words in _cells(text, slice(0, -1)):
             rows.append(_row(words[:-1], k, n_features))
             labels.append(_label(words[-1]))
+        parts.append(_assemble(rows, labels))
+    return parts
+
+
+def _table_single(texts: list[str], n_features: int) -> list[RawTable]:
+    """Numbers that went through single precision and were printed with six decimals."""
+    return [
+        (np.round(X.astype(np.float32).astype(np.float64), 6), labels)
+        for X, labels in _table(texts, n_features)
+    ]
+
+
+def _table_3_digits(texts: list[str], n_features: int) -> list[RawTable]:
+    """Numbers rounded to three significant digits, halves away from zero."""
+    digits = Context(prec=3, rounding=ROUND_HALF_UP)
+
+    def rounded(value: float) -> float:
+        return float(digits.create_decimal(repr(value)))
+
+    return [
+        (np.vectorize(rounded, otypes=[np.float64])(X), labels)
+        for X, labels in _table(texts, n_features)
+    ]
+
+
+def _bupa(texts: list[str], n_features: int) -> list[RawTable]:
+    """Five blood tests, drinks a day, and a selector, of which 1 is the training part."""
+    parts = []
+    for text in texts:
+        rows, labels = [], []
+        for k, words in _cells(text, slice(0, -1)):
+            *features, drinks, selector = words
+            if _cell(selector, k) == 1:
+                rows.append(_row(features, k, n_features))
+                labels.append("few" if _cell(drinks, k) <= 3 else "many")
         parts.append(_assemble(rows, labels))
     return parts
 
@@ -119,8 +176,8 @@ def _votes(texts: list[str], n_features: int) -> list[RawTable]:
     parts = []
     for text in texts:
         rows, labels = [], []
-        for k, line in _lines(text):
-            party, *votes = line.split(",")
+        for k, words in _cells(text, slice(1, None)):
+            party, *votes = words
             rows.append(_row(votes, k, n_features))
             labels.append(_label(party))
         parts.append(_assemble(rows, labels))
@@ -132,8 +189,8 @@ def _monks(texts: list[str], n_features: int) -> list[RawTable]:
     parts = []
     for text in texts:
         rows, labels = [], []
-        for k, line in _lines(text):
-            label, *features = line.split()
+        for k, words in _cells(text, slice(1, -1)):
+            label, *features = words
             rows.append(_row(features[:-1], k, n_features))
             labels.append(_label(label))
         parts.append(_assemble(rows, labels))
@@ -178,6 +235,19 @@ def _libsvm(texts: list[str], n_features: int) -> list[RawTable]:
     return parts
 
 
+def _libsvm_packed(texts: list[str], n_features: int) -> list[RawTable]:
+    """LIBSVM's pairs read without their indices: values to the left, zeros at the end."""
+
+    def packed(line: str) -> str:
+        label, *pairs = line.split()
+        return " ".join(
+            [label, *(f"{k}:{pair.partition(':')[2]}" for k, pair in enumerate(pairs, start=1))]
+        )
+
+    lines = ("\n".join(packed(s) if s.strip() else s for s in text.splitlines()) for text in texts)
+    return _libsvm(list(lines), n_features)
+
+
 def _arff(texts: list[str], n_features: int) -> list[RawTable]:
     """OpenML's ARFF: a header of attributes, then a table with the class last."""
     bodies = []
@@ -194,9 +264,13 @@ def _arff(texts: list[str], n_features: int) -> list[RawTable]:
 
 FORMATS: dict[str, Callable[[list[str], int], list[RawTable]]] = {
     "table": _table,
+    "table-single": _table_single,
+    "table-3-digits": _table_3_digits,
+    "bupa": _bupa,
     "votes": _votes,
     "monks": _monks,
     "columns": _columns,
     "libsvm": _libsvm,
+    "libsvm-packed": _libsvm_packed,
     "arff": _arff,
 }
