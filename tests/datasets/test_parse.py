@@ -193,7 +193,7 @@ def test_packed_values_move_to_the_left():
 
 
 def test_first_line_of_votes_is_skipped_if_it_names_them():
-    [(X, y)] = parse("votes", [b"party,water,budget\ndemocrat,y,n\nrepublican,?,y\n"], 2)
+    [(X, _)] = parse("votes", [b"party,water,budget\ndemocrat,y,n\nrepublican,?,y\n"], 2)
     np.testing.assert_array_equal(X, [[1, -1], [0, 1]])
 
 

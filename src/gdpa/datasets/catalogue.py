@@ -202,8 +202,8 @@ _ENTRIES = (
         source="LIBSVM data page (diabetes_scale), from the Pima Indians diabetes study",
         license=_LIBSVM_TERMS,
         notes="The diabetes set scaled to [-1, 1] with labels inverted. A value that scales to "
-        "exactly 0 is left out of the public file: f8 of eight rows, and f3 of row 402, whose later "
-        "values the authors' file has one column to the left, with the 0 at the end.",
+        "exactly 0 is left out of the public file: f8 of eight rows, and f3 of row 402, whose "
+        "later values the authors' file has one column to the left, with the 0 at the end.",
     ),
     _entry(
         "planning",

@@ -138,10 +138,11 @@ def _table(texts: list[str], n_features: int) -> list[RawTable]:
 
 def _table_single(texts: list[str], n_features: int) -> list[RawTable]:
     """Numbers that went through single precision and were printed with six decimals."""
-    return [
-        (np.round(X.astype(np.float32).astype(np.float64), 6), labels)
-        for X, labels in _table(texts, n_features)
-    ]
+    parts = []
+    for X, labels in _table(texts, n_features):
+        single: FloatArray = X.astype(np.float32).astype(np.float64)
+        parts.append((np.asarray(np.round(single, 6), dtype=np.float64), labels))
+    return parts
 
 
 def _table_3_digits(texts: list[str], n_features: int) -> list[RawTable]:
