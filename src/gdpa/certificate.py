@@ -1,8 +1,8 @@
 """How good is a labelling? Its objective against the best lower bound that can be proved.
 
 Where the couplings are non-negative, or can be switched to be, the minimum cut gives the optimum of
-(P) itself, so the gap is exact. Otherwise the bound is that of the semidefinite relaxation: by
-interior point for small problems, by low-rank factors for large ones.
+(P) itself, so the gap is exact, provided that flow and cut met. Otherwise the bound is that of the
+semidefinite relaxation: by interior point for small problems, by low-rank factors for large ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Certificate:
     method : str
         The method behind the bound.
     exact : bool
-        Whether the bound is the optimum itself (a minimum cut), up to rounding.
+        Whether `optimal_labels` are proved to be optimal (a minimum cut, to 1e-9 of its size).
     optimal_labels : ndarray of int8 or None
         A labelling of least objective, where the method is exact.
     """
@@ -110,7 +110,8 @@ def certify(problem: Problem, labels: Any, *, method: str | None = None) -> Cert
     x = _check_labeling(problem, labels)
     objective = problem.objective(x)
     solution = _bound(problem, method or _choose(problem))
-    exact = get_solver(solution.method).kind == "exact"
+    # An exact method that did not come to its end has proved a bound, not the optimum.
+    exact = get_solver(solution.method).kind == "exact" and solution.converged
     return Certificate(
         objective=objective,
         # A bound that is the optimum itself may exceed the objective by a rounding error.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -187,3 +190,47 @@ def test_scale_of_the_weights_does_not_matter(scale):
     scaled = gdpa.solve(gdpa.GraphProblem(scale * W, labels), "min-cut")
     np.testing.assert_array_equal(plain.labels, scaled.labels)
     assert scaled.objective == pytest.approx(scale * plain.objective, rel=1e-12)
+
+
+def exact_cost(W, bias, labels) -> Fraction:
+    """Objective up to a constant, in whole numbers: 4 per unit of weight cut, 2 of evidence."""
+    total = Fraction(0)
+    for i, j in zip(*np.nonzero(np.triu(W)), strict=True):
+        if labels[i] != labels[j]:
+            total += 4 * Fraction(W[i, j])
+    return total - 2 * sum(Fraction(b) * int(x) for b, x in zip(bias, labels, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::gdpa.errors.UnreachedWarning")
+@pytest.mark.parametrize("decades", [3, 10, 20, 40, 100, 250])
+def test_optimal_for_weights_over_many_decades(decades):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 9))
+        W = 10.0 ** rng.uniform(-decades, decades, (n, n)) * (rng.random((n, n)) < 0.6)
+        W = np.triu(W, 1) + np.triu(W, 1).T
+        bias = rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-decades, decades, n)
+        bias *= seed % 2
+        problem = gdpa.GraphProblem(W, [1, -1, *[0] * (n - 2)], bias=bias)
+        certificate = gdpa.certify(problem, gdpa.solve(problem, "min-cut").labels)
+        assert certificate.exact
+        found = exact_cost(W, bias, certificate.optimal_labels)
+        best = min(
+            exact_cost(W, bias, (1, -1, *rest)) for rest in itertools.product((-1, 1), repeat=n - 2)
+        )
+        x = certificate.optimal_labels
+        against = sum(Fraction(b) for b in np.abs(bias[bias * x < 0]))
+        cut = sum(Fraction(w) for w in W[x[:, None] < x])
+        assert 0 <= found - best <= Fraction(4, 10**9) * (cut + against)
+        assert certificate.lower_bound <= float(best) + 1e-9 * abs(float(best))
+
+
+def test_evidence_that_rounding_cancels_is_not_called_optimal():
+    # Node 2 is drawn by 1e20 to either side and by 1 to the plus: the sum does not see the 1.
+    W = np.zeros((4, 4))
+    W[0, 2], W[1, 2], W[2, 3] = 1e20, 1e20, 1.0
+    problem = gdpa.GraphProblem(W + W.T, [1, -1, 0, 1])
+    with pytest.warns(ConvergenceWarning, match="cancel"):
+        certificate = gdpa.certify(problem, [1, -1, -1, 1])
+    assert not certificate.exact
+    assert certificate.optimal_labels is None
