@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..files import written_whole
 from ..graph import NeighborGraph, NeighborIndex, Rescaler, degrees, laplacian_parts
+from ..npz import read_npz, write_npz
 from .graphs import ClassifierGraph
 from .labels import LabelCoding, is_missing
 from .state import FittedState
@@ -64,8 +64,7 @@ def write_file(path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[
     text = json.dumps({"format": FORMAT, "version": VERSION, **meta}, sort_keys=True)
     payload = {**arrays, "json": np.array(text)}
     payload["checksum"] = np.array(_checksum(payload))
-    with written_whole(target) as staged, staged.open("wb") as file:
-        np.savez_compressed(file, **payload)
+    write_npz(target, payload)
     return target
 
 
@@ -93,8 +92,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, A
     if not source.exists():
         raise FileNotFoundError(f"there is no file {source}")
     try:
-        with np.load(source, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_npz(source)
         meta = json.loads(str(arrays["json"][()]))
         stored = str(arrays.pop("checksum")[()])
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, TypeError) as error:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..files import write_text, written_whole
+from ..npz import read_npz
 from .adjacency import csr_from_parts
 
 __all__ = ["load_graph", "save_graph"]
@@ -93,12 +94,12 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
     if source.is_dir():
         try:
             described = json.loads((source / "graph.json").read_text())
-            parts = {
-                name: np.load(
-                    source / f"{name}.npy", mmap_mode="r" if mmap else None, allow_pickle=False
-                )
+            # Mapped in any case: an array that declares more than its file has is refused there.
+            mapped = {
+                name: np.load(source / f"{name}.npy", mmap_mode="r", allow_pickle=False)
                 for name in PARTS
             }
+            parts = mapped if mmap else {name: np.array(part) for name, part in mapped.items()}
             version, shape = described["format"], tuple(described["shape"])
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"path {str(source)!r} is not a complete saved graph") from error
@@ -106,11 +107,11 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
         if mmap:
             raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")
         try:
-            with np.load(source, allow_pickle=False) as archive:
-                parts = {name: archive[name] for name in PARTS}
-                version, shape = int(archive["format"]), tuple(archive["shape"].tolist())
+            archive = read_npz(source, accepts={*PARTS, "format", "shape"}.__contains__)
+            parts = {name: archive[name] for name in PARTS}
+            version, shape = int(archive["format"]), tuple(archive["shape"].tolist())
         except Exception as error:
-            raise ValueError(f"path {str(source)!r} is not a saved graph") from error
+            raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
     else:
         raise ValueError(f"path {str(source)!r} does not exist")
     if version != FORMAT:

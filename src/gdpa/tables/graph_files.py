@@ -11,7 +11,6 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from ..errors import nearest_name
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
+from ..npz import read_npz
+from .graph_formats import read_graphml, read_matrix_market
 from .read import TableError, decode_text, open_file
 
 __all__ = ["GRAPH_FORMATS", "NodeLabels", "read_graph", "read_labels"]
@@ -78,11 +79,11 @@ def read_graph(
         raise TableError(f"{name} is empty")
     try:
         if kind == "mtx":
-            return _read_matrix_market(raw, name)
+            return read_matrix_market(raw, name)
         if kind == "npz":
             return _read_npz(raw, name)
         if kind == "graphml":
-            return _read_graphml(raw, name)
+            return read_graphml(raw, name)
         return _read_edges(raw, name, delimiter or ("\t" if suffix == ".tsv" else ","))
     except TableError:
         raise
@@ -90,24 +91,10 @@ def read_graph(
         raise TableError(f"{name}: {error}") from error
 
 
-def _read_matrix_market(raw: bytes, name: str) -> NamedGraph:
-    from scipy.io import mmread
-
-    try:
-        W = mmread(io.BytesIO(raw))
-    except Exception as error:
-        raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
-    if np.iscomplexobj(W.data if sp.issparse(W) else W):
-        raise TableError(f"{name} has complex entries; weights are real numbers")
-    W = check_adjacency(sp.csr_array(W), name="the matrix")
-    return NamedGraph(W, np.arange(1, W.shape[0] + 1))
-
-
 def _read_npz(raw: bytes, name: str) -> NamedGraph:
     try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
-            parts = {key: file[key] for key in file.files}
-    except Exception as error:
+        parts = read_npz(io.BytesIO(raw))
+    except ValueError as error:
         raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
     if {"data", "indices", "indptr", "shape"} <= set(parts):
         # Both this package's graphs and scipy.sparse.save_npz have these parts.
@@ -201,50 +188,6 @@ def _once_or_twice(ends: NDArray[Any], weights: NDArray[np.float64] | None) -> N
         if twice.W.nnz == both.W.nnz and np.allclose(twice.W.data, 2.0 * both.W.data):
             return both
         raise
-
-
-def _read_graphml(raw: bytes, name: str) -> NamedGraph:
-    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
-        raise TableError(f"{name} has a document type; GraphML files need none")
-    try:
-        root = ElementTree.fromstring(raw)
-    except ElementTree.ParseError as error:
-        raise TableError(f"{name} is not readable XML: {error}") from error
-
-    def local(element: ElementTree.Element) -> str:
-        return element.tag.rpartition("}")[2]
-
-    keys = {
-        e.get("id"): e
-        for e in root.iter()
-        if local(e) == "key" and e.get("for") in ("edge", "all") and e.get("attr.name") == "weight"
-    }
-    graph = next((e for e in root.iter() if local(e) == "graph"), None)
-    if graph is None:
-        raise TableError(f"{name} has no graph element")
-    if graph.get("edgedefault") == "directed" or any(
-        e.get("directed") == "true" for e in graph if local(e) == "edge"
-    ):
-        raise TableError(f"{name} is a directed graph; an undirected one is needed")
-    nodes = [str(e.get("id")) for e in graph.iter() if local(e) == "node"]
-    number = {node: i for i, node in enumerate(nodes)}
-    if len(number) != len(nodes) or not nodes:
-        raise TableError(f"{name} has no nodes" if not nodes else f"{name} names a node twice")
-    ends: list[tuple[int, int]] = []
-    weights: list[float] = []
-    for edge in (e for e in graph.iter() if local(e) == "edge"):
-        pair = (edge.get("source"), edge.get("target"))
-        if pair[0] not in number or pair[1] not in number:
-            raise TableError(f"{name}: the edge {pair} has an end that is no node")
-        ends.append((number[str(pair[0])], number[str(pair[1])]))
-        values = [e.text for e in edge if local(e) == "data" and e.get("key") in keys]
-        try:
-            weights.append(float(values[0] or "") if values else 1.0)
-        except ValueError:
-            raise TableError(f"{name}: the edge {pair} has weight {values[0]!r}") from None
-    array = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    built = from_edges(array, np.array(weights), n_nodes=len(nodes), duplicates="sum")
-    return NamedGraph(built.W, np.array(nodes, dtype=object))
 
 
 @dataclass(frozen=True)

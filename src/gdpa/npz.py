@@ -1,0 +1,141 @@
+"""NPZ archives from anywhere: what they say about themselves is checked before it is inflated.
+
+An archive of a few megabytes can claim, and inflate to, thousands of times its size. So the names,
+the number, the way of packing and the declared sizes of all members are looked at first, and each
+array's header against the size of its member. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from .files import written_whole
+
+__all__ = ["read_npz", "write_npz"]
+
+MOST_MEMBERS = 1000
+# Numbers pack to a tenth, zeros and repetitions to a hundredth; a bomb packs to a thousandth.
+LARGEST_RATIO = 100
+ALWAYS_ALLOWED = 64 * 1024**2  # bytes; below, whatever the ratio is
+_HEADER_BYTES = 10_000
+
+
+def write_npz(path: Any, arrays: dict[str, Any]) -> None:
+    """Write arrays so that :func:`read_npz` takes them, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    arrays : dict of str to array-like
+        The arrays; none of Python objects.
+    """
+    with written_whole(path) as staged:
+        for save in (np.savez_compressed, np.savez):
+            with staged.open("wb") as file:
+                save(file, **arrays)
+            with zipfile.ZipFile(staged) as archive:
+                unpacked = sum(member.file_size for member in archive.infolist())
+            if not _suspicious(unpacked, staged.stat().st_size):
+                break  # else almost nothing but zeros: stored as it is, it is no bomb
+
+
+def _suspicious(unpacked: int, packed: int) -> bool:
+    return unpacked > ALWAYS_ALLOWED and unpacked > LARGEST_RATIO * packed
+
+
+def read_npz(
+    source: str | Path | IO[bytes], *, accepts: Callable[[str], bool] | None = None
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Read the arrays of an NPZ file, if it is what it says.
+
+    Parameters
+    ----------
+    source : path or binary file
+        The archive.
+    accepts : callable, optional
+        Which names of arrays are expected; others are refused before anything is inflated.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The arrays.
+
+    Raises
+    ------
+    ValueError
+        If it is no such archive, damaged, or larger inside than it may be.
+    """
+    try:
+        with zipfile.ZipFile(source) as archive:
+            members = _checked_members(archive, accepts)
+            return {name: _read(archive, member) for name, member in members.items()}
+    except (ValueError, MemoryError):
+        raise
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # zlib.error, BadZipFile, struct.error: whatever damage provokes
+        raise ValueError(f"not a readable archive of arrays: {error}") from error
+
+
+def _checked_members(
+    archive: zipfile.ZipFile, accepts: Callable[[str], bool] | None
+) -> dict[str, zipfile.ZipInfo]:
+    entries = archive.infolist()
+    if len(entries) > MOST_MEMBERS:
+        raise ValueError(f"{len(entries)} arrays; at most {MOST_MEMBERS} are expected")
+    members: dict[str, zipfile.ZipInfo] = {}
+    for entry in entries:
+        name = entry.filename.removesuffix(".npy")
+        if name == entry.filename or not name or name in members:
+            raise ValueError(f"the member {entry.filename!r} is no array, or comes twice")
+        if accepts is not None and not accepts(name):
+            raise ValueError(f"the array {name!r} is not expected")
+        if entry.flag_bits & 1 or entry.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):
+            raise ValueError(f"the member {entry.filename!r} is packed in a way that is not read")
+        members[name] = entry
+    packed = sum(entry.compress_size for entry in entries)
+    unpacked = sum(entry.file_size for entry in entries)
+    if _suspicious(unpacked, packed):
+        raise ValueError(
+            f"{packed} bytes claim to hold {unpacked}; more than {LARGEST_RATIO} times is refused "
+            "(store such arrays without compression)"
+        )
+    for name, entry in members.items():
+        with archive.open(entry) as stream:
+            shape, _, dtype = _header(stream)
+            declared = stream.tell() + math.prod(shape) * dtype.itemsize
+        if dtype.hasobject:
+            raise ValueError(f"the array {name!r} holds Python objects, which are not read")
+        if declared != entry.file_size:
+            raise ValueError(
+                f"the array {name!r} declares {declared} bytes and has {entry.file_size}"
+            )
+    return members
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy.read_magic(stream)
+    if version == (1, 0):
+        return npy.read_array_header_1_0(stream, max_header_size=_HEADER_BYTES)
+    if version == (2, 0):
+        return npy.read_array_header_2_0(stream, max_header_size=_HEADER_BYTES)
+    raise ValueError(f"arrays of format {version} are not read")
+
+
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
+    with archive.open(member) as stream:
+        array = npy.read_array(stream, allow_pickle=False, max_header_size=_HEADER_BYTES)
+        if stream.read(1):
+            raise ValueError(f"{member.filename} goes on after its end")
+    return np.asarray(array)
