@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from . import datasets, gershgorin, graph
     from .certificate import Certificate, certify
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from .problem import BinaryQuadratic, GraphProblem
     from .solution import Solution
     from .solvers.registry import list_methods, solve
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BinaryQuadratic",
@@ -63,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_LAZY))
+    return sorted(__all__)

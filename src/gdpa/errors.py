@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from types import ModuleType
 
@@ -37,19 +38,19 @@ class DegenerateProblemWarning(UserWarning):
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import `module`, or say which extra installs it.
+    """Import a module of an optional dependency, or say which extra installs it.
 
     Parameters
     ----------
     module : str
-        Name of the module to import.
+        Its full name; with dots, the innermost module is returned.
     extra : str
         Name of the extra of this package that installs it.
 
     Returns
     -------
-    module
-        The imported module.
+    ModuleType
+        The module called `module`.
 
     Raises
     ------
@@ -77,10 +78,14 @@ def nearest_name(name: str, choices: list[str]) -> str:
     Returns
     -------
     str
-        ``"; did you mean 'x'?"`` where one is close, and the list of all choices.
-    """
-    import difflib
+        ``did you mean 'x'?`` where one is close, and ``Accepted:`` with all choices.
 
+    Examples
+    --------
+    >>> from gdpa.errors import nearest_name
+    >>> nearest_name("spectrl", ["spectral", "min-cut"])
+    "did you mean 'spectral'? Accepted: min-cut, spectral"
+    """
     close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}Accepted: {', '.join(sorted(choices))}"

@@ -37,7 +37,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from .. import __version__
+        from ..version import __version__
 
         print(f"gdpa {__version__}")
         raise typer.Exit

@@ -198,7 +198,7 @@ class Output:
     def _document(self, status: str, values: dict[str, Any]) -> None:
         if not self.json:
             return
-        from .. import __version__
+        from ..version import __version__
 
         document = {
             "command": self.command,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from .. import __version__
+from ..version import __version__
 from .cache import explain_os_error
 
 __all__ = ["DownloadError", "UnknownHostError", "download"]

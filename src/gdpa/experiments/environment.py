@@ -7,7 +7,7 @@ import os
 import platform
 from pathlib import Path
 
-from .. import __version__
+from ..version import __version__
 
 __all__ = ["environment"]
 

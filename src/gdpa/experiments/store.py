@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .. import __version__
 from ..files import LockedError, lock, write_text
+from ..version import __version__
 
 __all__ = ["ResultsFolderError", "ResultsStore", "Row", "Task"]
 

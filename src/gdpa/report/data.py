@@ -341,7 +341,7 @@ def _versions() -> dict[str, str]:
     import scipy
     import sklearn
 
-    from .. import __version__
+    from ..version import __version__
 
     return {
         "gdpa": __version__,
