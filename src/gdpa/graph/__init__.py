@@ -2,6 +2,7 @@
 
 from .adjacency import check_adjacency, component_labels, degrees
 from .convert import NamedGraph, from_edges, from_networkx
+from .forest import LeafEmbedding, forest_graph, importance_scales, leaf_weights
 from .kernels import FullGraphOperator, full_graph
 from .laplacian import laplacian, laplacian_parts
 from .memory import available_memory, check_memory
@@ -25,6 +26,7 @@ from .storage import load_graph, save_graph
 __all__ = [
     "BalanceResult",
     "FullGraphOperator",
+    "LeafEmbedding",
     "NamedGraph",
     "NeighborGraph",
     "NeighborIndex",
@@ -38,12 +40,15 @@ __all__ = [
     "choose_algorithm",
     "component_labels",
     "degrees",
+    "forest_graph",
     "from_edges",
     "from_networkx",
     "full_graph",
     "graph_from_neighbors",
+    "importance_scales",
     "laplacian",
     "laplacian_parts",
+    "leaf_weights",
     "load_graph",
     "nearest_neighbors",
     "neighbor_graph",

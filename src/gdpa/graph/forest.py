@@ -1,0 +1,290 @@
+"""Learned similarities: samples that the trees of a forest put into the same leaf are alike.
+
+    w_ij = share of the trees in which i and j share a leaf
+
+A forest that was fitted on some labels asks only what tells the classes apart: columns that do not
+matter, and the scale of those that do, have no part in it. :func:`forest_graph` keeps the strongest
+of these similarities; :class:`LeafEmbedding` turns leaves into points whose inner products are
+nearly the same shares, for searches at any size; :func:`importance_scales` takes from the forest
+only how much each column matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .memory import check_memory
+
+__all__ = ["LeafEmbedding", "forest_graph", "importance_scales", "leaf_weights"]
+
+FloatArray = NDArray[np.float64]
+
+# Entries of one block of comparisons: it stays in the second-level cache.
+BLOCK = 2**18
+# Rows on which the singular vectors are computed; the others are mapped by them.
+EMBEDDED_ROWS = 20_000
+
+
+def _check_leaves(leaves: Any, name: str = "leaves") -> NDArray[Any]:
+    a = np.asarray(leaves)
+    if a.ndim != 2 or a.dtype.kind not in "iu" or a.shape[1] == 0:
+        raise ValueError(
+            f"{name} must be whole numbers of shape (n_samples, n_trees) with at least one tree, "
+            f"got {a.dtype} of shape {a.shape}"
+        )
+    if a.size and a.min() < 0:
+        raise ValueError(f"{name} has the negative leaf {a.min()}; leaves are numbered from 0")
+    return a
+
+
+def _by_tree(leaves: NDArray[Any], largest: int) -> NDArray[Any]:
+    """One row per tree, in the smallest type that holds the numbers of the leaves."""
+    kind = np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32
+    return np.ascontiguousarray(leaves.T, dtype=kind)
+
+
+def _shared(rows: NDArray[Any], nodes: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Blocks of rows, each with the number of trees that it shares with every node."""
+    n_trees, n = nodes.shape
+    step = max(1, BLOCK // max(n, 1))
+    for start in range(0, rows.shape[1], step):
+        part = slice(start, min(start + step, rows.shape[1]))
+        total = np.zeros((part.stop - part.start, n), dtype=np.int32)
+        few = np.empty(total.shape, dtype=np.uint8)
+        same = np.empty(total.shape, dtype=bool)
+        for first in range(0, n_trees, 255):  # what a byte can count
+            few[...] = 0
+            for t in range(first, min(first + 255, n_trees)):
+                np.equal(rows[t, part, None], nodes[t, None, :], out=same)
+                np.add(few, same.view(np.uint8), out=few)
+            total += few
+        yield part, total
+
+
+def _strongest(counts: NDArray[Any], first: int, k: int, own: bool) -> tuple[Any, Any]:
+    """The k largest counts of each row; among equals the next nodes after the row's own number.
+
+    Equal counts are common. Were they given to the smallest numbers, those would become hubs. With
+    ``own=False`` a row is not its own neighbour.
+    """
+    b, n = counts.shape
+    kind = np.int32 if (int(counts.max()) + 2) * n < 2**31 else np.int64
+    keys: NDArray[np.signedinteger[Any]] = counts.astype(kind)
+    if not own:
+        keys[np.arange(b), np.arange(first, first + b)] = -1
+    keys *= n
+    # Row i of this view is n - 1 - ((j - i) mod n): distinct numbers below n.
+    ladder = np.tile(np.arange(n - 1, -1, -1, dtype=kind), 2)
+    rows = np.lib.stride_tricks.sliding_window_view(ladder, n)
+    keys += rows[(n - np.arange(first, first + b)) % n]
+    least = np.partition(keys, n - k, axis=1)[:, n - k, None]
+    best = np.nonzero(keys >= least)[1].reshape(b, k)
+    return best, np.take_along_axis(counts, best, 1)
+
+
+def _csr(indices: Any, counts: Any, n_trees: int, n: int) -> sp.csr_array:
+    m, k = indices.shape
+    weights = counts.reshape(-1) / float(n_trees)
+    W = sp.csr_array(
+        (weights, indices.reshape(-1).astype(np.int32), np.arange(0, m * k + 1, k)), shape=(m, n)
+    )
+    W.eliminate_zeros()
+    return W
+
+
+def forest_graph(leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
+    """Graph of the samples that share most leaves.
+
+    Parameters
+    ----------
+    leaves : array-like of int of shape (n_samples, n_trees)
+        Leaf of each sample in each tree, as ``forest.apply(X)`` of scikit-learn gives it.
+    n_neighbors : int, default=10
+        Strongest similarities kept per sample.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric weights in (0, 1], zero diagonal: an edge where either end keeps the other. A
+        sample that shares no leaf with any other has no edge.
+
+    Raises
+    ------
+    MemoryError
+        If the lists of neighbours do not fit; the comparisons themselves are made in blocks.
+
+    Examples
+    --------
+    >>> from gdpa.graph import forest_graph
+    >>> forest_graph([[1, 1], [1, 2], [3, 2]], 1).toarray()
+    array([[0. , 0.5, 0. ],
+           [0.5, 0. , 0.5],
+           [0. , 0.5, 0. ]])
+    """
+    a = _check_leaves(leaves)
+    if isinstance(n_neighbors, bool) or int(n_neighbors) != n_neighbors or n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be a whole number of at least 1")
+    n, n_trees = a.shape
+    k = min(int(n_neighbors), n - 1)
+    if k < 1:
+        return sp.csr_array((n, n), dtype=np.float64)
+    check_memory(
+        48.0 * n * k + 4.0 * n * n_trees + 40.0 * BLOCK,
+        f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
+        "use fewer neighbours or trees, or a LeafEmbedding and neighbor_graph",
+    )
+    codes = _by_tree(a, int(a.max()))
+    indices = np.empty((n, k), dtype=np.intp)
+    counts = np.empty((n, k), dtype=np.int32)
+    for part, total in _shared(codes, codes):
+        indices[part], counts[part] = _strongest(total, part.start, k, own=False)
+    W = _csr(indices, counts, n_trees, n)
+    return sp.csr_array(W.maximum(W.T))
+
+
+def leaf_weights(rows: Any, leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
+    """Strongest similarities between new samples and the nodes of a forest graph.
+
+    Parameters
+    ----------
+    rows : array-like of int of shape (n_rows, n_trees)
+        Leaves of the new samples.
+    leaves : array-like of int of shape (n_samples, n_trees)
+        Leaves of the nodes, from the same forest.
+    n_neighbors : int, default=10
+        Similarities kept per row.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_samples)
+        Weights in (0, 1].
+    """
+    new, old = _check_leaves(rows, "rows"), _check_leaves(leaves)
+    if new.shape[1] != old.shape[1]:
+        raise ValueError(f"rows has {new.shape[1]} trees, leaves has {old.shape[1]}")
+    n, n_trees = old.shape
+    k = min(int(n_neighbors), n)
+    m = new.shape[0]
+    if m == 0 or k < 1:
+        return sp.csr_array((m, n), dtype=np.float64)
+    largest = int(max(new.max(), old.max()))
+    indices = np.empty((m, k), dtype=np.intp)
+    counts = np.empty((m, k), dtype=np.int32)
+    for part, total in _shared(_by_tree(new, largest), _by_tree(old, largest)):
+        indices[part], counts[part] = _strongest(total, part.start, k, own=True)
+    return _csr(indices, counts, n_trees, n)
+
+
+def importance_scales(importances: Any, floor: float = 0.2) -> FloatArray:
+    """Factors of the columns: the root of each column's importance, none of them 0.
+
+    Parameters
+    ----------
+    importances : array-like of shape (n_features,)
+        Non-negative, as ``forest.feature_importances_`` of scikit-learn.
+    floor : float, default=0.2
+        Importance that is shared out evenly among all columns beside what the forest found: a
+        forest fitted on few labels overlooks columns.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        ``sqrt(importance + floor / n_features)``.
+    """
+    a = np.asarray(importances, dtype=np.float64)
+    if a.ndim != 1 or not np.isfinite(a).all() or (a < 0).any():
+        raise ValueError("importances must be one finite number >= 0 per column")
+    return np.asarray(np.sqrt(a + floor / max(a.size, 1)))
+
+
+@dataclass(frozen=True)
+class LeafEmbedding:
+    """Points whose inner products are nearly the shares of leaves in common.
+
+    With Z the indicator matrix of the leaves (one column per leaf of each tree, ``1/sqrt(T)`` where
+    the sample falls into it), ``Z Z'`` are the shares; its best approximation of rank r has the
+    rows ``Z V``, V the first r right singular vectors.
+
+    Parameters
+    ----------
+    vectors : ndarray of float32 of shape (n_leaves, n_components)
+        V, the rows of all trees one below the other, divided by ``sqrt(T)``.
+    first : ndarray of int of shape (n_trees + 1,)
+        Where the rows of each tree begin.
+    """
+
+    vectors: NDArray[np.float32]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def fit(cls, leaves: Any, n_components: int = 64, random_state: int = 0) -> LeafEmbedding:
+        """Find the singular vectors.
+
+        Parameters
+        ----------
+        leaves : array-like of int of shape (n_samples, n_trees)
+            Leaf of each sample in each tree.
+        n_components : int, default=64
+            Most singular vectors.
+        random_state : int, default=0
+            Seed of the sample of 20,000 rows that is used where there are more, and of the
+            randomised decomposition.
+
+        Returns
+        -------
+        LeafEmbedding
+            The embedding.
+        """
+        from sklearn.utils.extmath import randomized_svd
+
+        a = _check_leaves(leaves)
+        n, n_trees = a.shape
+        first = np.concatenate([[0], np.cumsum(a.max(axis=0).astype(np.int64) + 1)])
+        if n > EMBEDDED_ROWS:
+            chosen = np.random.default_rng(random_state).permutation(n)[:EMBEDDED_ROWS]
+            a = a[np.sort(chosen)]
+        Z = _indicators(a, first)
+        r = min(n_components, *Z.shape)
+        _, _, vt = randomized_svd(Z, r, n_iter=2, random_state=random_state)
+        return cls(np.ascontiguousarray(vt.T, dtype=np.float32) / np.float32(n_trees**0.5), first)
+
+    def transform(self, leaves: Any) -> NDArray[np.float32]:
+        """Points of samples.
+
+        Parameters
+        ----------
+        leaves : array-like of int of shape (n_samples, n_trees)
+            Leaves in the same trees; a leaf that no sample of the fit fell into counts as 0.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_samples, n_components)
+            The points.
+        """
+        a = _check_leaves(leaves)
+        if a.shape[1] != self.first.size - 1:
+            raise ValueError(f"leaves has {a.shape[1]} trees, the embedding {self.first.size - 1}")
+        out = np.zeros((a.shape[0], self.vectors.shape[1]), dtype=np.float32)
+        for t in range(a.shape[1]):
+            begin, end = int(self.first[t]), int(self.first[t + 1])
+            known = a[:, t] < end - begin
+            if known.all():
+                out += self.vectors[begin + a[:, t]]
+            else:
+                out[known] += self.vectors[begin + a[known, t]]
+        return out
+
+
+def _indicators(leaves: NDArray[Any], first: NDArray[np.int64]) -> sp.csr_array:
+    n, n_trees = leaves.shape
+    columns = (leaves + first[:-1]).astype(np.int32).reshape(-1)
+    data = np.full(n * n_trees, n_trees**-0.5, dtype=np.float32)
+    return sp.csr_array(
+        (data, columns, np.arange(0, n * n_trees + 1, n_trees)), shape=(n, int(first[-1]))
+    )
