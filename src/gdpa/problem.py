@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .graph.adjacency import check_adjacency, component_labels
 from .graph.laplacian import laplacian_parts
-from .linalg.inner import inner_product
+from .linalg.operator import inner_product
 
 __all__ = ["BinaryQuadratic", "GraphProblem", "Problem", "ReducedForm"]
 

@@ -11,7 +11,6 @@ from scipy.sparse.linalg import aslinearoperator
 
 from gdpa.errors import ConvergenceWarning
 from gdpa.linalg import solve_spd
-from gdpa.linalg.operand import Operand, _row_blocks
 from gdpa.linalg.two_level import patches
 
 
@@ -174,20 +173,6 @@ def test_callback_stops():
     assert result.iterations == 2
 
 
-@pytest.mark.parametrize("columns", [1, 3])
-def test_stable_labels_stop_early(columns):
-    A, b = grid(60, 60)
-    B = b[:, None] * np.linspace(1, -1, columns) + 1e-3 * np.arange(columns)
-    full = solve_spd(A, B, tol=1e-10)
-    early = solve_spd(A, B, tol=1e-10, stable_after=3)
-    assert early.converged
-    assert early.message.startswith("labels stable")
-    assert early.iterations < full.iterations
-    assert early.residual <= 1e-2
-    label = np.sign if columns == 1 else (lambda X: np.argmax(X, axis=1))
-    assert np.mean(label(early.x) != label(full.x)) < 0.02
-
-
 def test_storage_does_not_matter():
     A, B = system(600, 5, 2)
     expected = solve_spd(A, B, tol=1e-10).x
@@ -195,21 +180,6 @@ def test_storage_does_not_matter():
         np.testing.assert_allclose(solve_spd(other, B, tol=1e-10).x, expected, atol=1e-6)
     operator = solve_spd(aslinearoperator(A), B, tol=1e-10, diagonal=A.diagonal())
     np.testing.assert_allclose(operator.x, expected, atol=1e-6)
-
-
-def test_threads_do_not_change_a_bit():
-    rng = np.random.default_rng(0)
-    A = sp.random_array((3000, 3000), density=0.12, rng=rng, format="csr")
-    A = sp.csr_array(A + A.T)
-    assert A.nnz >= 1_000_000
-    x = rng.standard_normal(3000)
-    one = Operand(A, n_jobs=1)
-    for jobs in (2, 3):
-        assert Operand(A, n_jobs=jobs).n_jobs == jobs
-        np.testing.assert_array_equal(Operand(A, n_jobs=jobs).dot(x), one.dot(x))
-    blocks = _row_blocks(A, 3)
-    assert sum(block.nnz for block in blocks) == A.nnz
-    assert sum(block.shape[0] for block in blocks) == 3000
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-5])
@@ -239,28 +209,6 @@ def test_single_precision_gives_up_to_double():
     np.testing.assert_allclose(result.x, 1 - np.arange(1, n + 1) / (n + 1), atol=0.05)
 
 
-def test_better_order_changes_nothing_but_time(monkeypatch):
-    A, b = grid(70, 30)
-    rng = np.random.default_rng(0)
-    A = sp.csr_array(sp.block_diag([A, A]))  # the search for an order sees one component
-    mixed = rng.permutation(A.shape[0])
-    A, b = sp.csr_array(A[mixed][:, mixed]), np.r_[b, -b][mixed]
-    plain = solve_spd(A, b, tol=1e-4, preconditioner="jacobi")
-    monkeypatch.setattr("gdpa.linalg.operand.ORDER_ROWS", 1000)
-    order = Operand(A).near_order()
-    assert order is not None
-    np.testing.assert_array_equal(np.sort(order), np.arange(A.shape[0]))
-    short = Operand(A).single(order).matrix.toarray()
-    np.testing.assert_array_equal(short, A.astype(np.float32).toarray()[np.ix_(order, order)])
-    ordered = solve_spd(A, b, tol=1e-4, preconditioner="jacobi")
-    assert ordered.converged
-    assert abs(ordered.iterations - plain.iterations) <= 2
-    np.testing.assert_allclose(ordered.x, plain.x, atol=1e-3 * np.abs(plain.x).max())
-    # In this order neighbours are near already.
-    near = sp.csr_array(A[order[:4870]][:, order[:4870]])
-    assert Operand(near).near_order() is None
-
-
 def test_patches_are_the_nearest_seeds():
     A, _ = grid(20, 1)
     patch = patches(A, 7)
@@ -284,8 +232,7 @@ def test_patches_are_the_nearest_seeds():
         ({"x0": np.ones((2, 2))}, "x0"),
         ({"tol": -1}, "tol=-1"),
         ({"max_iter": 0}, "max_iter=0"),
-        ({"stable_after": 0}, "stable_after=0"),
-        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": 0}, "n_jobs must be"),
         ({"preconditioner": "two-levels", "dense_below": 0}, "did you mean 'two-level'"),
         ({"preconditioner": [], "dense_below": 0}, "preconditioner="),
     ],

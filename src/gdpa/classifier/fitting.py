@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
 from ..graph import Rescaler
-from ..linalg.operand import Operand
-from ..solvers.recovery import Recovery, shared_operand
+from ..solvers.implicit_system import SharedAdjacency, shared_operand
+from ..solvers.recovery import Recovery
 from .evidence import Evidence, gather_evidence
 from .graphs import RESCALE_KINDS, ClassifierGraph, build_graphs, precomputed_graph
 from .labels import LabelCoding
@@ -165,7 +165,7 @@ def _choose(
     k: int,
     evidence: Evidence | None,
     params: Mapping[str, Any],
-    operand: Operand | None,
+    operand: SharedAdjacency | None,
 ) -> tuple[ClassifierGraph, Tuning]:
     """Tune what is "auto"; with everything given this only yields left-out scores."""
     graphs = [
@@ -197,7 +197,7 @@ def _solved(
     prior: Any,
     progress: Progress,
     x0: FloatArray | None = None,
-    operand: Operand | None = None,
+    operand: SharedAdjacency | None = None,
 ) -> FittedState:
     labeled, k = coding.labeled, coding.classes.size
     codes = coding.codes[labeled]

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnreachedWarning
-from ..linalg.operand import Operand
 from ..problem import GraphProblem
 from ..solution import Solution
+from ..solvers.implicit_system import SharedAdjacency
 from ..solvers.recovery import Recovery, linear_recovery
 from ..solvers.registry import get_solver, solve
 from .graphs import ClassifierGraph
@@ -45,7 +45,7 @@ def shared_scores(
     max_iter: int | None,
     x0: FloatArray | None = None,
     callback: Any = None,
-    operand: Operand | None = None,
+    operand: SharedAdjacency | None = None,
 ) -> Recovery:
     """Scores of all classes by one block solve.
 

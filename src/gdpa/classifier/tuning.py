@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..linalg import solve_spd
-from ..linalg.one_thread import one_thread
-from ..linalg.operand import Operand
+from ..linalg.threads import one_thread
+from ..solvers.implicit_system import SharedAdjacency
 from .folds import LARGE_FOLDS, FirstFold, by_fold
 
 __all__ = ["DEFAULT", "Setting", "Tuning", "left_out_loss", "tune"]
@@ -126,7 +126,7 @@ class LabeledGraph:
     codes: NDArray[np.int32]
     n_classes: int
     evidence: FloatArray | None = None
-    operand: Operand | None = None  # the adjacency, prepared for several solves
+    operand: SharedAdjacency | None = None  # the adjacency, prepared for several solves
 
     @property
     def unit(self) -> float:
@@ -337,8 +337,6 @@ def _one_fold(
     graph: LabeledGraph, weight: float | None, loop: float | None, judged: NDArray[np.bool_]
 ) -> Tuning:
     """Everything from the first fold: the choice, its loss, and the scores left out."""
-    if graph.operand is not None:
-        graph.operand.reorder()  # repaid by the first solve
     fold = FirstFold(graph, LABEL_WEIGHTS[0] if weight is None else weight)
     seen = judged[fold.out]
     loops = [value * graph.unit for value in LARGE_SELF_LOOPS] if loop is None else [loop]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,46 +20,20 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from .lobpcg import Correction, Pair, lobpcg, measured
-from .one_thread import one_thread
-from .operand import Operand, positive_int, positive_number, threads
+from .operator import (
+    SAFE_HIGH,
+    SAFE_LOW,
+    Matrix,
+    as_operator,
+    positive_int,
+    positive_number,
+    to_dense,
+)
+from .preconditioners import Counted, row_sums
+from .results import EigenResult
+from .threads import effective_jobs, one_thread
 
-__all__ = ["EigenResult", "first_eigenvector"]
-
-
-@dataclass(frozen=True)
-class EigenResult:
-    """First eigenpair of a symmetric matrix.
-
-    Parameters
-    ----------
-    value : float
-        Rayleigh quotient of `vector`: the smallest eigenvalue, from above.
-    vector : ndarray of shape (n,)
-        Unit vector. Its sign is fixed: the first entry that is not small is positive.
-    residual : float
-        ``|A v - value v|``, computed from `vector`.
-    iterations : int
-        Iterations of LOBPCG.
-    matvecs : int
-        Products of the matrix with one vector.
-    converged : bool
-        Whether ``residual <= tol * |A|``, with the largest absolute row sum as the norm (for an
-        operator: an estimate by the power method).
-    method : str
-        What gave the vector: "dense", "start" (the given one was good enough), "lobpcg", "eigsh" or
-        "shift-invert".
-    message : str
-        Why it stopped, in words.
-    """
-
-    value: float
-    vector: NDArray[np.float64]
-    residual: float
-    iterations: int
-    matvecs: int
-    converged: bool
-    method: str
-    message: str
+__all__ = ["first_eigenvector"]
 
 
 def first_eigenvector(
@@ -81,7 +54,7 @@ def first_eigenvector(
 
     Parameters
     ----------
-    A : sparse array, ndarray or LinearOperator of shape (n, n)
+    A : sparse array, ndarray, LinearOperator or Operator of shape (n, n)
         Symmetric matrix; need not be definite.
     v0 : array-like of shape (n,), optional
         Start, usually the first eigenvector of a matrix nearby. If it already meets the tolerance
@@ -105,8 +78,7 @@ def first_eigenvector(
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``.
     n_jobs : int, optional
-        Threads for large sparse products; all processors, at most 8, by default. The result does
-        not depend on it.
+        Threads, see :func:`gdpa.linalg.threads.effective_jobs`. The result does not depend on it.
     random_state : int, default=0
         Seed of the start, where none is given.
     callback : callable, optional
@@ -126,29 +98,29 @@ def first_eigenvector(
     max_iter = positive_int(max_iter, "max_iter")
     block_size = positive_int(block_size, "block_size")
     dense_below = positive_int(dense_below, "dense_below", least=0)
-    operand = Operand(A, diagonal=diagonal, n_jobs=threads(n_jobs))
-    start = _check_start(v0, operand.n)
+    A, exponent = _ordinary(A, diagonal, effective_jobs(n_jobs))
+    start = _check_start(v0, A.n)
     # Residuals below rounding cannot be reached.
-    threshold = max(tol, 4 * np.finfo(float).eps) * operand.norm()
+    threshold = max(tol, 4 * np.finfo(float).eps) * _norm(A)
     iterations, note = 0, "tolerance met"
-    if operand.n < max(dense_below, 3 * block_size + 2):
-        _, V = linalg.eigh(operand.toarray(), subset_by_index=[0, 0])
-        best = measured(operand, V[:, 0], "dense")
+    if A.n < max(dense_below, 3 * block_size + 2):
+        _, V = linalg.eigh(to_dense(A.operator), subset_by_index=[0, 0])
+        best = measured(A, V[:, 0], "dense")
     else:
         best = Pair(np.inf, np.empty(0), np.inf, "start")
         if start is not None:
-            best = measured(operand, start, "start")
+            best = measured(A, start, "start")
         if best.residual > threshold:
-            M = Correction(preconditioner, operand, warm=start is not None)
+            M = Correction(preconditioner, A, warm=start is not None)
             first = M.guess(random_state) if start is None else best.vector
             # Inner products of a few vectors: BLAS' threads cost more than they bring, and their
             # number would show in the last digits.
             with one_thread():
                 best, iterations, note = lobpcg(
-                    operand, first, M, threshold, max_iter, block_size, random_state, callback
+                    A, first, M, threshold, max_iter, block_size, random_state, callback
                 )
             if best.residual > threshold and note != "stopped by the callback":
-                best, note = _fall_back(operand, best, threshold, max_iter, note)
+                best, note = _fall_back(A, best, threshold, max_iter, note)
     converged = best.residual <= threshold
     message = f"{note}, residual {best.residual:.2e} (threshold {threshold:.2e})"
     if not converged:
@@ -156,11 +128,11 @@ def first_eigenvector(
             f"first_eigenvector did not converge: {message}", ConvergenceWarning, stacklevel=2
         )
     return EigenResult(
-        value=float(np.ldexp(best.value, operand.exponent)),
+        value=float(np.ldexp(best.value, exponent)),
         vector=_fix_sign(best.vector),
-        residual=float(np.ldexp(best.residual, operand.exponent)),
+        residual=float(np.ldexp(best.residual, exponent)),
         iterations=iterations,
-        matvecs=operand.matvecs,
+        matvecs=A.products,
         converged=converged,
         method=best.method,
         message=message,
@@ -185,46 +157,80 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
     return v if v[lead] > 0 else -v
 
 
+def _ordinary(A: Any, diagonal: Any, n_jobs: int) -> tuple[Counted, int]:
+    """The matrix divided by a power of two where its entries are extreme, and which power."""
+    operator, exponent = as_operator(A, diagonal), 0
+    largest = operator.largest if isinstance(operator, Matrix) else 1.0
+    if largest and not SAFE_LOW <= largest <= SAFE_HIGH:
+        assert isinstance(operator, Matrix)
+        exponent = int(np.frexp(largest)[1])
+        scaled = operator.matrix.copy()
+        if operator.sparse:
+            scaled.data = np.ldexp(scaled.data, -exponent)
+        else:
+            scaled = np.ldexp(scaled, -exponent)
+        operator = Matrix(scaled, checked=True)
+    return Counted(operator, n_jobs), exponent
+
+
+def _norm(A: Counted) -> float:
+    """Upper bound of the spectral norm: the largest absolute row sum.
+
+    For an operator, an estimate from below by five steps of the power method.
+    """
+    if A.csr is not None:
+        return float(row_sums(A.csr).max())
+    if isinstance(A.operator, Matrix):
+        return float(np.abs(A.operator.matrix).sum(axis=1).max())
+    x = np.random.default_rng(0).standard_normal(A.n)
+    estimate = 0.0
+    for _ in range(5):
+        x /= np.linalg.norm(x)
+        x = A.dot(x)
+        estimate = max(estimate, float(np.linalg.norm(x)))
+        if not np.isfinite(estimate):
+            raise ValueError("A must be finite; a product with it is not")
+        if estimate == 0.0:
+            break
+    return estimate
+
+
 def _fall_back(
-    operand: Operand, best: Pair, threshold: float, max_iter: int, note: str
+    A: Counted, best: Pair, threshold: float, max_iter: int, note: str
 ) -> tuple[Pair, str]:
     """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
-    cheap = operand.kind != "operator" and (operand.n <= 5000 or operand.nnz <= 5 * operand.n)
-    tries: list[str] = (["shift-invert"] if cheap else []) + ["eigsh"]
+    matrix = A.operator.matrix if isinstance(A.operator, Matrix) else None
+    size = max(abs(best.value), A.operator.largest if isinstance(A.operator, Matrix) else 1.0)
+    cheap = matrix is not None and (A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n))
     candidates = [best]
-    for method in tries:
+    for method in ("shift-invert", "eigsh") if cheap else ("eigsh",):
         try:
-            v = (
-                _shift_invert(operand, best)
-                if method == "shift-invert"
-                else _lanczos(operand, best, threshold, max_iter)
-            )
+            if method == "shift-invert":
+                # A shift just below the Ritz value: the nearest eigenvalue is the first wherever
+                # that is below the spectrum.
+                shift = best.value - max(best.residual, 1e-10 * size)
+                V = eigsh(sp.csc_array(matrix), k=1, sigma=shift, v0=best.vector, tol=0)[1]
+            else:
+                V = _lanczos(A, best.vector, threshold / size / 4, max_iter)
         except (ArpackError, RuntimeError, linalg.LinAlgError):
             continue
-        if v is None or not np.isfinite(v).all() or not v.any():
+        if not np.isfinite(V).all() or not V.any():
             continue
-        candidates.append(measured(operand, v, method))
-        if candidates[-1].residual <= threshold and candidates[-1].value <= best.value + threshold:
-            return candidates[-1], f"LOBPCG: {note}; {method} took over"
-    return min(
-        candidates, key=lambda pair: pair.residual
-    ), f"{note}; fall-back did not converge either"
+        pair = measured(A, V[:, 0], method)
+        if pair.residual <= threshold and pair.value <= best.value + threshold:
+            return pair, f"LOBPCG: {note}; {method} took over"
+        candidates.append(pair)
+    best = min(candidates, key=lambda pair: pair.residual)
+    return best, f"{note}; fall-back did not converge either"
 
 
-def _shift_invert(operand: Operand, best: Pair) -> NDArray[np.float64]:
-    # Gershgorin's bound lies below the whole spectrum, so the nearest eigenvalue is the first; a
-    # shift just below the Ritz value is far better when it is below the spectrum, too.
-    matrix = sp.csc_array(operand.matrix)
-    shift = best.value - max(best.residual, 1e-10 * max(operand.largest, abs(best.value)))
-    _, V = eigsh(matrix, k=1, sigma=shift, which="LM", v0=best.vector, tol=0)
-    return np.asarray(V[:, 0])
-
-
-def _lanczos(operand: Operand, best: Pair, threshold: float, max_iter: int) -> NDArray[np.float64]:
-    operator = LinearOperator((operand.n, operand.n), matvec=operand.dot, dtype=np.float64)
-    ncv = min(operand.n - 1, 64)
+def _lanczos(
+    A: Counted, start: NDArray[np.float64], tol: float, max_iter: int
+) -> NDArray[np.float64]:
+    operator = LinearOperator((A.n, A.n), matvec=A.dot, dtype=np.float64)
+    ncv = min(A.n - 1, 64)
     # About as many products as LOBPCG was allowed, and a fair try at least.
     restarts = max(20, max_iter // (ncv - 1))
-    relative = threshold / max(abs(best.value), operand.largest) / 4
-    _, V = eigsh(operator, k=1, which="SA", v0=best.vector, tol=relative, ncv=ncv, maxiter=restarts)
-    return np.asarray(V[:, 0])
+    return np.asarray(
+        eigsh(operator, k=1, which="SA", v0=start, tol=tol, ncv=ncv, maxiter=restarts)[1]
+    )

@@ -15,8 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from .operand import Operand
-from .preconditioners import Preconditioner, chebyshev, eigen_two_level, make_preconditioner
+from .preconditioners import (
+    Counted,
+    Preconditioner,
+    chebyshev,
+    eigen_two_level,
+    make_preconditioner,
+)
 from .two_level import coarse_count, patches
 
 __all__ = ["Correction", "Pair", "lobpcg", "measured"]
@@ -43,10 +48,10 @@ class Pair:
     method: str
 
 
-def measured(operand: Operand, v: NDArray[np.float64], method: str) -> Pair:
+def measured(A: Counted, v: NDArray[np.float64], method: str) -> Pair:
     """The Rayleigh quotient and the residual of a vector, by one product."""
     v = v / np.linalg.norm(v)
-    w = operand.dot(v)
+    w = A.dot(v)
     value = float(v @ w)
     w -= value * v
     return Pair(value, v, float(np.linalg.norm(w)), method)
@@ -59,25 +64,25 @@ class Correction:
     ----------
     spec : None, str, callable or LinearOperator
         As the argument `preconditioner` of :func:`gdpa.linalg.first_eigenvector`.
-    operand : Operand
+    A : Counted
         The matrix.
     warm : bool
         Whether a start is known: then few iterations may do without a coarse correction.
     """
 
-    def __init__(self, spec: Any, operand: Operand, *, warm: bool) -> None:
-        self.operand = operand
-        self.base: Preconditioner | None = make_preconditioner(spec, operand)
+    def __init__(self, spec: Any, A: Counted, *, warm: bool) -> None:
+        self.A = A
+        self.base: Preconditioner | None = make_preconditioner(spec, A.operator)
         self.schedule: tuple[int, ...] = ()
         self.residuals: list[float] = []
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
         named = isinstance(spec, str) and spec in ("auto", "two-level")
-        large = spec == "two-level" or operand.n >= COARSE_ROWS if named else False
+        large = spec == "two-level" or A.n >= COARSE_ROWS if named else False
         if named and not large:
-            self.base = chebyshev(operand) or self.base
+            self.base = chebyshev(A) or self.base
         self.current = self.base
-        if large and operand.kind == "sparse" and operand.n >= 2 and self.base is not None:
+        if large and A.csr is not None and A.n >= 2 and self.base is not None:
             self.schedule = BUILD_AT
             if spec == "auto" and self._has_hub():
                 self.schedule = BUILD_AT[2:]
@@ -86,8 +91,8 @@ class Correction:
 
     def _has_hub(self) -> bool:
         """Whether a row reaches so many others that no mode is slow: one may do without a start."""
-        entries = int(np.diff(self.operand.matrix.indptr).max())
-        return entries > HUB * self.operand.n
+        assert self.A.csr is not None
+        return int(np.diff(self.A.csr.indptr).max()) > HUB * self.A.n
 
     def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply the present preconditioner."""
@@ -99,7 +104,7 @@ class Correction:
         The constant vector is the answer for a plain Laplacian. Noise keeps either from being an
         eigenvector that is not the first.
         """
-        noise = np.random.default_rng(random_state).standard_normal(self.operand.n)
+        noise = np.random.default_rng(random_state).standard_normal(self.A.n)
         if self.first is None:
             return 1.0 + 0.05 * noise
         noise *= 0.01 * float(np.linalg.norm(self.first)) / np.sqrt(noise.size)
@@ -120,11 +125,11 @@ class Correction:
 
     def _build(self, vector: NDArray[np.float64] | None) -> None:
         assert self.base is not None
-        A = self.operand.matrix
-        count = coarse_count(A, share=SHARE)
+        assert self.A.csr is not None
+        count = coarse_count(self.A.csr, share=SHARE)
         if self.patch is None:
-            self.patch = patches(A, count)
-        self.current, self.first = eigen_two_level(A, vector, self.base, self.patch, count)
+            self.patch = patches(self.A.csr, count)
+        self.current, self.first = eigen_two_level(self.A.csr, vector, self.base, self.patch, count)
 
 
 def _ritz(
@@ -182,7 +187,7 @@ def _advance(V: NDArray[np.float64], C: NDArray[np.float64], b: int, used: int) 
 
 
 def lobpcg(
-    operand: Operand,
+    A: Counted,
     start: NDArray[np.float64],
     M: Correction,
     threshold: float,
@@ -197,7 +202,7 @@ def lobpcg(
 
     Parameters
     ----------
-    operand : Operand
+    A : Counted
         The matrix.
     start : ndarray of shape (n,)
         First vector of the block; the others are random.
@@ -217,7 +222,7 @@ def lobpcg(
     str
         Why it stopped.
     """
-    n, b = operand.n, block_size
+    n, b = A.n, block_size
     S, AS = np.zeros((3 * b, n)), np.zeros((3 * b, n))
     R = np.empty((b, n))
     S[0] = start
@@ -226,7 +231,7 @@ def lobpcg(
     used = 2 * b  # rows of the basis in use: P comes with the second iteration
 
     def products(V: NDArray[np.float64]) -> NDArray[np.float64]:
-        return operand.dot(V[0])[None] if b == 1 else operand.dot(np.ascontiguousarray(V.T)).T
+        return np.asarray(A.dot(V[0])[None] if b == 1 else A.dot(np.ascontiguousarray(V.T)).T)
 
     def restart() -> NDArray[np.float64]:
         S[:b] = np.linalg.qr(S[:b].T)[0].T
@@ -248,7 +253,7 @@ def lobpcg(
     while True:
         first = residuals()
         if first <= threshold:
-            pair = measured(operand, S[0], "lobpcg")
+            pair = measured(A, S[0], "lobpcg")
             failed_checks += 1
             if pair.residual <= threshold or failed_checks > 3:
                 note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
@@ -262,9 +267,9 @@ def lobpcg(
         if callback is not None and iteration:
             report = {"iteration": iteration, "value": float(values[0]), "residual": first}
             if callback(report) is True:
-                return measured(operand, S[0], "lobpcg"), iteration, "stopped by the callback"
+                return measured(A, S[0], "lobpcg"), iteration, "stopped by the callback"
         if iteration >= max_iter:
-            return measured(operand, best.vector, "lobpcg"), iteration, "max_iter reached"
+            return measured(A, best.vector, "lobpcg"), iteration, "max_iter reached"
         M.refresh(iteration, S[0], first, threshold)
         X, W = S[:b], S[b : 2 * b]
         if b == 1:
@@ -274,10 +279,10 @@ def lobpcg(
             W[:] = M(np.ascontiguousarray(R.T)).T
             W -= (W @ X.T) @ X
         AS[b : 2 * b] = products(W)
-        found = _ritz(*_inner_products(S[:used], AS[:used]), b)
-        if found is None or found[0].size < b:
-            return measured(operand, best.vector, "lobpcg"), iteration, "basis broke down"
-        values, C = found
+        ritz = _ritz(*_inner_products(S[:used], AS[:used]), b)
+        if ritz is None or ritz[0].size < b:
+            return measured(A, best.vector, "lobpcg"), iteration, "basis broke down"
+        values, C = ritz
         _advance(S, C, b, used)
         _advance(AS, C, b, used)
         used = 3 * b

@@ -2,7 +2,7 @@
 
 An :class:`Operator` multiplies, in the precision and with the threads that it is told, and knows
 its diagonal. :class:`Matrix` is one around a sparse or dense array; the labelled system, which is
-never stored, is another; :func:`as_operator` takes what users have.
+never stored, is another; :func:`as_operator` takes what users have; :class:`UnitDiagonal` scales.
 """
 
 from __future__ import annotations
@@ -16,16 +16,33 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from ..policy import DEFAULT_POLICY, Policy
 from .threads import in_threads
 
-__all__ = ["Matrix", "Operator", "as_operator", "positive_int", "positive_number", "row_sums"]
+__all__ = [
+    "Matrix",
+    "Operator",
+    "UnitDiagonal",
+    "as_operator",
+    "inner_product",
+    "laid_out",
+    "length",
+    "positive_int",
+    "positive_number",
+    "to_dense",
+]
 
 FloatArray = NDArray[np.float64]
 
-# Below this many stored entries starting threads costs more than it saves.
-THREAD_NNZ = 1_000_000
-# Entries below are safe to multiply in single precision.
+# Entries below, and scales between this and its inverse, are safe in single precision.
 SINGLE_HIGH = 1e9
+# Products of numbers between these leave the range of floats nowhere on the way.
+SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
+# Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
+# one thread, which gives the same digits whatever their number.
+PART, BLAS_ALONE = 2048, 10_000
+# Up to so many columns a product per column is as fast as one for all, and leaves them contiguous.
+FEW_COLUMNS = 3
 
 
 @runtime_checkable
@@ -74,6 +91,8 @@ class Matrix:
         The matrix.
     checked : bool, default=False
         Whether it is known to be symmetric; otherwise one product from either side tells.
+    policy : Policy, optional
+        From how many entries on threads pay.
 
     Attributes
     ----------
@@ -85,7 +104,7 @@ class Matrix:
         Largest absolute entry.
     """
 
-    def __init__(self, A: Any, *, checked: bool = False) -> None:
+    def __init__(self, A: Any, *, checked: bool = False, policy: Policy = DEFAULT_POLICY) -> None:
         self.sparse = bool(sp.issparse(A))
         self.matrix: Any = (
             _narrow(sp.csr_array(A, dtype=np.float64))
@@ -99,6 +118,7 @@ class Matrix:
             raise ValueError("A must be finite; it contains NaN or infinity")
         if not checked:
             self._check_symmetric()
+        self.threads_pay = self.sparse and self.nnz >= policy.thread_nnz
         self._parts: dict[tuple[Any, int], list[Any]] = {}
 
     @property
@@ -127,7 +147,7 @@ class Matrix:
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
         """``A Y``; see :meth:`Operator.dot`."""
-        parts = self._rows(np.dtype(dtype), n_jobs if self.sparse and self.nnz > THREAD_NNZ else 1)
+        parts = self._rows(np.dtype(dtype), n_jobs if self.threads_pay else 1)
         if Y.ndim == 1 or not self.sparse or not Y.flags.f_contiguous:
             return _product(parts, Y)
         if Y.shape[1] == 1:
@@ -151,10 +171,6 @@ class Matrix:
                 parts = [A]
             self._parts[dtype, n_jobs] = parts
         return parts
-
-    def toarray(self) -> FloatArray:
-        """The matrix as a dense array, not always a copy."""
-        return np.asarray(self.matrix.toarray() if self.sparse else self.matrix)
 
 
 class _FromLinearOperator:
@@ -181,7 +197,98 @@ class _FromLinearOperator:
         return np.asarray(self.operator @ Y).astype(dtype)
 
 
-def as_operator(A: Any, diagonal: Any = None) -> Operator:
+class UnitDiagonal:
+    """``S A S`` with S = diag(A)^-1/2: an operator scaled to unit diagonal.
+
+    Parameters
+    ----------
+    operator : Operator
+        A, with a diagonal that is not negative; ones are assumed where it is not known.
+
+    Attributes
+    ----------
+    trace : float
+        Sum of the diagonal of A.
+    dead : ndarray of bool of shape (n,)
+        Zeros on the diagonal: in a semi-definite matrix the whole row is zero, no unknown there.
+    s, inverse : ndarray of shape (n, 1) or None
+        Diagonal of S and its inverse, zero where `dead`; None where S is the identity.
+    """
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator, self.shape = operator, operator.shape
+        diagonal = operator.diagonal()
+        d = np.ones(self.shape[0]) if diagonal is None else diagonal
+        if (d < 0).any():
+            worst = int(np.argmin(d))
+            raise ValueError(
+                f"A must be positive semi-definite; diagonal entry {worst} is {d[worst]!r}"
+            )
+        with np.errstate(over="ignore"):
+            self.trace = float(d.sum())
+        self.dead = d == 0
+        self.s = self.inverse = None
+        if (d != 1.0).any():
+            root = np.sqrt(d)[:, None]
+            self.s = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+            self.inverse = root
+            with np.errstate(over="ignore"):  # then `single` says no
+                short = self.s.astype(np.float32)
+            self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
+
+    @property
+    def single(self) -> bool:
+        """Whether products in single precision are safe."""
+        if self.s is None or not self.operator.single:
+            return self.operator.single
+        high = float(self.s.max())
+        low = float(self.s.min(initial=high, where=self.s > 0))
+        return 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
+
+    def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
+        """``S A S Y`` for a block of columns."""
+        if self.s is None:
+            return self.operator.dot(Y, dtype, n_jobs)
+        s = self._scales[np.dtype(dtype)]
+        out = self.operator.dot(s * Y, dtype, n_jobs)
+        out *= s
+        return out
+
+    def toarray(self) -> FloatArray:
+        """The scaled matrix, with ones on the diagonal where there is no unknown."""
+        C = to_dense(self.operator)
+        if self.s is not None:
+            C = (self.s * C) * self.s[:, 0]
+        C[self.dead, self.dead] = 1.0
+        return C
+
+    def scaled(self, rhs: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+        """``S rhs`` as columns of ordinary size, and their powers of two."""
+        size = np.maximum(rhs.max(axis=0, initial=0.0), -rhs.min(axis=0, initial=0.0))
+        moderate = bool(((size == 0) | ((size > SAFE_LOW) & (size <= SAFE_HIGH))).all())
+        if self.s is not None and moderate:
+            least = float(self.s[~self.dead].min(initial=1.0))
+            moderate = least > SAFE_LOW and float(self.s.max()) <= SAFE_HIGH
+        if moderate:
+            b = rhs * (1.0 if self.s is None else self.s)
+            size = np.maximum(b.max(axis=0, initial=0.0), -b.min(axis=0, initial=0.0))
+            exponent = np.frexp(size)[1].astype(np.int64)
+            b *= np.ldexp(1.0, -exponent)
+            return laid_out(b), exponent
+        mantissa, power = np.frexp(rhs)
+        if self.s is not None:
+            # Mantissas and exponents apart: s times the right-hand side may leave the range of
+            # floats on the way to values that do not.
+            s_mantissa, s_power = np.frexp(self.s)
+            mantissa, power = mantissa * s_mantissa, power + s_power
+        lowest = np.iinfo(np.int32).min // 2
+        power = np.where(mantissa == 0, lowest, power)
+        top = power.max(axis=0, initial=lowest)
+        exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
+        return laid_out(np.ldexp(mantissa, np.maximum(power - exponent, -1100))), exponent
+
+
+def as_operator(A: Any, diagonal: Any = None, policy: Policy = DEFAULT_POLICY) -> Operator:
     """Whatever can be multiplied, as an :class:`Operator`.
 
     Parameters
@@ -190,6 +297,8 @@ def as_operator(A: Any, diagonal: Any = None) -> Operator:
         Symmetric matrix. An operator is taken as it is; arrays are checked.
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``, which cannot be asked for it.
+    policy : Policy, optional
+        As in :class:`Matrix`.
 
     Returns
     -------
@@ -200,7 +309,33 @@ def as_operator(A: Any, diagonal: Any = None) -> Operator:
         return _FromLinearOperator(A, diagonal)
     if diagonal is not None:
         raise ValueError("diagonal is for a LinearOperator only; A has its own")
-    return A if isinstance(A, Operator) else Matrix(A)
+    return A if isinstance(A, Operator) else Matrix(A, policy=policy)
+
+
+def laid_out(X: FloatArray) -> FloatArray:
+    """`X` in the order of memory that is fastest for its number of columns.
+
+    Few columns: column by column. Row by row, every scaling of columns would be loops of that few
+    steps, which cost as much as the product with the matrix.
+    """
+    return np.asarray(X, order="F" if X.shape[1] <= FEW_COLUMNS else "C")
+
+
+def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Inner product of two vectors, sums of parts in double precision, that wakes no threads.
+
+    Those of BLAS take longer to wake than it takes, and their number shows in the last digits.
+    """
+    if x.size <= BLAS_ALONE:
+        return float(x @ y)
+    whole = x.size - x.size % PART
+    parts = np.einsum("ij,ij->i", x[:whole].reshape(-1, PART), y[:whole].reshape(-1, PART))
+    return float(parts.sum(dtype=np.float64)) + float(np.einsum("i,i->", x[whole:], y[whole:]))
+
+
+def length(x: NDArray[Any]) -> float:
+    """Euclidean length of a vector whose squares are within the range of floats."""
+    return float(np.sqrt(inner_product(x, x)))
 
 
 def positive_number(value: Any, name: str) -> float:
@@ -217,10 +352,11 @@ def positive_int(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def row_sums(A: sp.csr_array) -> FloatArray:
-    """Sums of absolute values of the rows, by one product."""
-    size = sp.csr_array((np.abs(A.data), A.indices, A.indptr), shape=A.shape)
-    return np.asarray(size @ np.ones(A.shape[1]))
+def to_dense(operator: Operator) -> FloatArray:
+    """A dense copy of what can be multiplied."""
+    if isinstance(operator, Matrix):
+        return np.array(operator.matrix.toarray() if operator.sparse else operator.matrix)
+    return operator.dot(np.eye(operator.shape[0]))
 
 
 def _check_square(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,25 +16,53 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import nearest_name, require
-from .one_thread import one_thread
-from .operand import Operand, row_sums
+from .operator import Matrix, Operator
+from .threads import one_thread
 from .two_level import CoarseSpace, coarse_count, patches
 
 __all__ = [
     "PRECONDITIONERS",
+    "Counted",
     "Preconditioner",
+    "TwoLevel",
     "chebyshev",
     "cholesky",
     "eigen_two_level",
+    "factor_solve",
     "jacobi",
     "make_preconditioner",
+    "row_sums",
     "two_level",
 ]
 
-Preconditioner = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+# Residuals to corrections.
+Preconditioner: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+
 # Up to so many rows a factorisation takes some hundredths of a second in one thread.
 ONE_THREAD_ROWS = 1_500
 PRECONDITIONERS = ("auto", "jacobi", "two-level", "amg")
+
+
+class Counted:
+    """An operator with the threads it may use, and how many products with one vector it made."""
+
+    def __init__(self, operator: Operator, n_jobs: int) -> None:
+        self.operator, self.n_jobs = operator, n_jobs
+        self.products = 0
+        self.n = operator.shape[0]
+        # The sparse matrix, where it is one.
+        self.csr = operator.matrix if isinstance(operator, Matrix) and operator.sparse else None
+
+    def dot(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``A X``, counted per column."""
+        self.products += 1 if X.ndim == 1 else X.shape[1]
+        return self.operator.dot(X, np.float64, self.n_jobs)
+
+
+def row_sums(A: sp.csr_array) -> NDArray[np.float64]:
+    """Sums of absolute values of the rows, by one product."""
+    size = sp.csr_array((np.abs(A.data), A.indices, A.indptr), shape=A.shape)
+    return np.asarray(size @ np.ones(A.shape[1]))
 
 
 def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
@@ -64,7 +92,7 @@ def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
     return apply
 
 
-def chebyshev(operand: Operand, *, degree: int = 3, ratio: float = 20.0) -> Preconditioner | None:
+def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditioner | None:
     """Polynomial in the Jacobi-scaled matrix: several products for one step of a costlier method.
 
     The Chebyshev polynomial of ``D^-1 A`` that is best on ``[top / ratio, top]``, with the largest
@@ -73,7 +101,7 @@ def chebyshev(operand: Operand, *, degree: int = 3, ratio: float = 20.0) -> Prec
 
     Parameters
     ----------
-    operand : Operand
+    A : Counted
         Sparse matrix with a diagonal.
     degree : int, default=3
         Products per application.
@@ -85,10 +113,10 @@ def chebyshev(operand: Operand, *, degree: int = 3, ratio: float = 20.0) -> Prec
     callable or None
         The approximate inverse; None where the diagonal is not positive or far from dominant.
     """
-    diagonal = operand.diagonal()
-    if operand.kind != "sparse" or diagonal is None or not (diagonal > 0).all():
+    diagonal = A.operator.diagonal()
+    if A.csr is None or diagonal is None or not (diagonal > 0).all():
         return None
-    top = float((row_sums(operand.matrix) / diagonal).max())
+    top = float((row_sums(A.csr) / diagonal).max())
     if not top <= 4.0:
         return None
     low = top / ratio
@@ -102,7 +130,7 @@ def chebyshev(operand: Operand, *, degree: int = 3, ratio: float = 20.0) -> Prec
         rho = radius / centre
         for _ in range(degree):
             again = 1.0 / (2.0 * centre / radius - rho)
-            rest = operand.dot(x)
+            rest = A.dot(x)
             np.subtract(R, rest, out=rest)
             rest *= d * (2.0 * again / radius)
             step *= again * rho
@@ -164,12 +192,74 @@ def cholesky(C: NDArray[np.float64]) -> Preconditioner | None:
     return apply
 
 
+def factor_solve(C: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
+    """Solve by Cholesky, or by eigenvectors (least length) where the matrix is nearly singular.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, n)
+        Positive semi-definite matrix with unit diagonal.
+    b : ndarray of shape (n, k)
+        Right-hand sides.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        The solution.
+    str
+        "dense-cholesky" or "dense-eigh".
+    """
+    n = C.shape[0]
+    try:
+        factor = linalg.cholesky(C, lower=True, check_finite=False)
+        if np.diagonal(factor).min() ** 2 > 10 * n * np.finfo(float).eps:
+            y = linalg.cho_solve((factor, True), b, check_finite=False)
+            y += linalg.cho_solve((factor, True), b - C @ y, check_finite=False)
+            return y, "dense-cholesky"
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(C)
+    keep = values > n * np.finfo(float).eps * max(abs(values[0]), values[-1])
+    V = vectors[:, keep]
+    return V @ ((V.T @ b) / values[keep][:, None]), "dense-eigh"
+
+
+class TwoLevel:
+    """Jacobi plus a coarse correction, for a matrix with unit diagonal, in any precision.
+
+    Parameters
+    ----------
+    Z : csr_array of shape (n, count)
+        The coarse functions.
+    inverse : ndarray of shape (count, count)
+        Inverse of the small matrix.
+    """
+
+    def __init__(self, Z: sp.csr_array, inverse: NDArray[np.float64]) -> None:
+        self.parts: dict[Any, tuple[Any, Any, Any]] = {}
+        for dtype in (np.float32, np.float64):
+            factor = Z.astype(dtype)
+            self.parts[np.dtype(dtype)] = factor, factor.T, inverse.astype(dtype)
+
+    def __call__(self, R: NDArray[Any]) -> NDArray[Any]:
+        """Apply to a vector or a block of columns."""
+        back, forth, small = self.parts[R.dtype]
+        if R.ndim == 2 and R.shape[1] == 1:
+            return self(R[:, 0])[:, None]
+        rough = forth @ R
+        # One column not by BLAS, whose threads take longer to wake than this takes.
+        rough = np.einsum("ij,j->i", small, rough) if rough.ndim == 1 else small @ rough
+        out = np.asarray(back @ rough)
+        out += R
+        return out
+
+
 def two_level(
     A: sp.csr_array,
     scale: NDArray[np.float64] | None,
     *,
     diagonal: NDArray[np.float64] | None = None,
-) -> Preconditioner | None:
+) -> TwoLevel | None:
     """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`) for a scaled matrix.
 
     Parameters
@@ -183,9 +273,8 @@ def two_level(
 
     Returns
     -------
-    callable or None
-        Approximate inverse of the matrix with unit diagonal, in the precision of its argument; None
-        if there is none of this kind.
+    TwoLevel or None
+        Approximate inverse of the matrix with unit diagonal; None if there is none of this kind.
     """
     count = coarse_count(A)
     dead = None if scale is None else scale == 0
@@ -196,21 +285,7 @@ def two_level(
     Z = coarse.Z
     if scale is not None:
         Z.data = np.divide(Z.data, scale, out=np.zeros_like(scale), where=scale > 0)
-    parts: dict[Any, tuple[Any, Any, Any]] = {}
-
-    def apply(R: NDArray[Any]) -> NDArray[Any]:
-        if R.dtype not in parts:
-            factor = Z.astype(R.dtype)
-            parts[R.dtype] = (factor, factor.T, inverse.astype(R.dtype))
-        back, forth, small = parts[R.dtype]
-        rough = forth @ R
-        # One column not by BLAS, whose threads take longer to wake than this takes.
-        rough = np.einsum("ij,j->i", small, rough) if rough.ndim == 1 else small @ rough
-        out = np.asarray(back @ rough)
-        out += R
-        return out
-
-    return apply
+    return TwoLevel(Z, inverse)
 
 
 def eigen_two_level(
@@ -258,7 +333,7 @@ def eigen_two_level(
     return apply, np.asarray(Z @ first)
 
 
-def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
+def make_preconditioner(spec: Any, operator: Operator) -> Preconditioner | None:
     """Build what the argument `preconditioner` of the solvers asks for.
 
     Parameters
@@ -266,12 +341,13 @@ def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
     spec : None, str, callable or LinearOperator
         None; a name of :data:`PRECONDITIONERS` ("auto" and "two-level" here mean "jacobi": the
         solvers add the coarse part); or something that maps residuals to corrections.
-    operand : Operand
+    operator : Operator
         The matrix.
 
     Returns
     -------
     callable or None
+        Takes and gives double precision.
     """
     if spec is None:
         return None
@@ -279,12 +355,12 @@ def make_preconditioner(spec: Any, operand: Operand) -> Preconditioner | None:
         if spec not in PRECONDITIONERS:
             hint = nearest_name(spec, list(PRECONDITIONERS))
             raise ValueError(f"preconditioner={spec!r} is not known. {hint}")
-        diagonal = operand.diagonal()
         if spec in ("auto", "jacobi", "two-level"):
+            diagonal = operator.diagonal()
             return None if diagonal is None else jacobi(diagonal)
-        if operand.kind == "operator":
+        if not isinstance(operator, Matrix):
             raise ValueError(f"preconditioner={spec!r} needs a matrix, not a LinearOperator")
-        return _amg(sp.csr_array(operand.matrix))
+        return _amg(sp.csr_array(operator.matrix))
     if hasattr(spec, "matmat"):
         return lambda R: np.asarray(spec @ R, dtype=np.float64)
     if callable(spec):

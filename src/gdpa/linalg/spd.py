@@ -1,69 +1,51 @@
-"""Symmetric positive definite systems with many right-hand sides.
+"""Symmetric positive definite systems with many right-hand sides: one loop of conjugate gradients.
 
-Linear recovery, ``(L + diag(y)) x = a * xh``, is one such system. All right-hand sides share each
-product with the matrix; every column has its own step sizes (conjugate gradients, column-wise) and
-leaves the block when it has converged. Small systems are factorised (dense Cholesky).
+The system is scaled to unit diagonal and right-hand sides of ordinary length, so that weights from
+1e-300 to 1e300 are handled; small ones are factorised. In the loop every column has its own step
+sizes and leaves when it has converged. The true residual is computed in double precision before it
+is believed, and a round that left it behind is followed by another. Where single precision is
+allowed rounds are made in it as far as it goes (iterative refinement): it moves half the bytes, and
+its columns are vectors of their own, one per thread.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy import linalg
 
 from ..errors import ConvergenceWarning
-from .cg import Stop, conjugate_gradients, laid_out
-from .operand import (
-    SAFE_HIGH,
-    SAFE_LOW,
-    Operand,
-    ShortProducts,
+from ..policy import DEFAULT_POLICY, Policy
+from .operator import (
+    Matrix,
+    UnitDiagonal,
+    as_operator,
+    inner_product,
+    laid_out,
     positive_int,
     positive_number,
-    single_is_safe,
-    threads,
 )
-from .preconditioners import Preconditioner, make_preconditioner, two_level
+from .preconditioners import Preconditioner, TwoLevel, factor_solve, make_preconditioner, two_level
+from .results import SPDResult
+from .threads import effective_jobs, in_threads
 
-__all__ = ["SPDResult", "solve_spd"]
+__all__ = ["Columns", "cg_steps", "conjugate_gradients", "solve_spd"]
 
+FloatArray = NDArray[np.float64]
+# Vectors, precision and threads to products, as in Operator.dot.
+Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]
 
-@dataclass(frozen=True)
-class SPDResult:
-    """Solution of a symmetric positive definite system.
-
-    Parameters
-    ----------
-    x : ndarray
-        Solution, of the shape of the right-hand side. Never NaN.
-    residual : float
-        Largest relative residual over the columns, computed from `x` at the end, in the norm in
-        which the matrix has unit diagonal: ``|S (b - A x)| / |S b|``, ``S = diag(A)^-1/2``.
-    iterations : int
-        Iterations of conjugate gradients (0 for a factorisation).
-    matvecs : int
-        Products of the matrix with one vector.
-    converged : bool
-        Whether the tolerance was met, or the labels were stable where that was asked for.
-    method : str
-        "dense-cholesky", "dense-eigh" (singular) or "cg".
-    message : str
-        Why it stopped, in words.
-    """
-
-    x: NDArray[np.float64]
-    residual: float
-    iterations: int
-    matvecs: int
-    converged: bool
-    method: str
-    message: str
+NOT_DEFINITE = "matrix is singular or not positive definite"
+REACHED = "residual reached"
+# Coarser tolerances than this are left to single precision.
+SINGLE_TOL = 1e-5
+# A round in single precision reduces the residual no further: rounding errors come next.
+SINGLE_REDUCTION = 5e-6
 
 
 def solve_spd(
@@ -74,22 +56,20 @@ def solve_spd(
     tol: float = 1e-6,
     max_iter: int | None = None,
     preconditioner: Any = "auto",
-    dense_below: int = 500,
-    stable_after: int | None = None,
-    stable_tol: float = 1e-2,
+    dense_below: int | None = None,
     diagonal: Any = None,
     n_jobs: int | None = None,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> SPDResult:
     """Solve ``A X = B`` for a symmetric positive (semi-)definite matrix.
 
-    The system is first scaled to unit diagonal and right-hand sides of unit length, so that weights
-    from 1e-300 to 1e300 are handled. A singular system gets a solution if there is one (the dense
-    path: that of least length in the scaled variables), and is reported as not converged otherwise.
+    A singular system gets a solution if there is one (the dense path: that of least length in the
+    scaled variables), and is reported as not converged otherwise.
 
     Parameters
     ----------
-    A : sparse array, ndarray or LinearOperator of shape (n, n)
+    A : sparse array, ndarray, LinearOperator or Operator of shape (n, n)
         Symmetric positive semi-definite matrix.
     B : array-like of shape (n,) or (n, k)
         Right-hand sides.
@@ -104,20 +84,16 @@ def solve_spd(
         the second where the first would take many iterations; "amg" (extra ``amg``); or an
         approximate inverse of `A` of one's own, symmetric positive definite. None is the same as
         "jacobi", because of the scaling.
-    dense_below : int, default=500
-        Systems with fewer unknowns are factorised.
-    stable_after : int, optional
-        Stop too when the labels (signs for one column, the largest column otherwise) have not
-        changed for so many iterations in a row and the residual is below `stable_tol`.
-    stable_tol : float, default=1e-2
-        See `stable_after`.
+    dense_below : int, optional
+        Systems with fewer unknowns are factorised: 500 by default, as `policy` says.
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``.
     n_jobs : int, optional
-        Threads for large sparse products; all processors, at most 8, by default. The result does
-        not depend on it.
+        Threads, see :func:`gdpa.linalg.threads.effective_jobs`. The result does not depend on it.
     callback : callable, optional
         Called once per iteration with a mapping (iteration, residual); returning True stops.
+    policy : Policy, optional
+        From which sizes on single precision, threads and a coarse system pay.
 
     Returns
     -------
@@ -130,39 +106,62 @@ def solve_spd(
         If the tolerance was not met.
     """
     tol = positive_number(tol, "tol")
-    stable_tol = positive_number(stable_tol, "stable_tol")
-    n_jobs = threads(n_jobs)
-    dense_below = positive_int(dense_below, "dense_below", least=0)
-    if stable_after is not None:
-        stable_after = positive_int(stable_after, "stable_after")
-    operand = Operand(A, diagonal=diagonal, n_jobs=n_jobs, rescale=False)
-    n = operand.n
+    operator = as_operator(A, diagonal, policy)
+    n = operator.shape[0]
     limit = min(10 * n, 10_000) if max_iter is None else positive_int(max_iter, "max_iter")
+    least = policy.dense_below if dense_below is None else dense_below
+    dense = n < positive_int(least, "dense_below", least=0)
     rhs = _check_block(B, "B", n)
     start = None if x0 is None else _check_block(x0, "x0", n)
     if start is not None and start.shape != rhs.shape:
         raise ValueError(f"x0 has shape {np.shape(x0)}, B has shape {np.shape(B)}")
-    system = _Scaled(operand, rhs)
-    if n < dense_below:
-        y, method = _dense(system)
-        iterations, why, R = 0, "factorised", None
+    # Of small systems nobody needs to know how many threads there are.
+    threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
+    unit = UnitDiagonal(operator)
+    b, exponent = unit.scaled(rhs)
+    size = np.linalg.norm(b, axis=0)
+    if dense:
+        Y, method = factor_solve(unit.toarray(), b)
+        R, iterations, products, why = None, 0, 0, "factorised"
     else:
-        M, own = _scaled_preconditioner(preconditioner, operand, system, tol)
-        rule = Stop(tol, limit, stable_after, stable_tol, callback)
-        y, R, iterations, why = conjugate_gradients(
-            system, system.scaled(start), M, rule, any_precision=own
-        )
         method = "cg"
-    y, residual = system.checked(y, R)
-    converged = residual <= tol or why == "labels stable"
+        M = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
+        Y, R, begun = _begin(unit, start, b, exponent, size, threads)
+        loose = b.shape[1] == 1 and tol >= SINGLE_TOL and (M is None or isinstance(M, TwoLevel))
+        Y, R, iterations, products, why = conjugate_gradients(
+            unit.dot,
+            b,
+            Y,
+            R,
+            tol * size,
+            limit=limit,
+            M=M,
+            single=(loose or (n >= policy.single_rows and M is None)) and unit.single,
+            n_jobs=threads,
+            watch=None if callback is None else _reporter(callback, size),
+        )
+        products += begun
+    if R is None:
+        Y = np.where(np.isfinite(Y), Y, 0.0)
+        R, products = b - unit.dot(Y, np.float64, threads), products + b.shape[1]
+    norms = np.linalg.norm(R, axis=0)
+    bad = ~(norms <= size)  # columns worse than zero
+    if bad.any():
+        Y, norms = np.where(bad, 0.0, Y), np.where(bad, size, norms)
+    relative = np.divide(norms, size, out=np.zeros_like(norms), where=size > 0)
+    # A right-hand side where the matrix has a zero row cannot be met.
+    relative = np.where(rhs[unit.dead].any(axis=0), np.maximum(relative, 1.0), relative)
+    residual = float(relative.max(initial=0.0))
     message = f"{why}, relative residual {residual:.2e} (tol {tol:.1e})"
-    if not converged:
+    if residual > tol:
         warnings.warn(f"solve_spd did not converge: {message}", ConvergenceWarning, stacklevel=2)
-    x = system.unscaled(y).reshape(np.shape(B))
-    return SPDResult(x, residual, iterations, operand.matvecs, converged, method, message)
+    with np.errstate(over="ignore"):
+        X = np.ldexp(Y if unit.s is None else unit.s * Y, exponent)
+    x = np.nan_to_num(X).reshape(np.shape(B))  # overflow to the largest number
+    return SPDResult(x, residual, iterations, products, residual <= tol, method, message)
 
 
-def _check_block(B: Any, name: str, n: int) -> NDArray[np.float64]:
+def _check_block(B: Any, name: str, n: int) -> FloatArray:
     block = np.asarray(B, dtype=np.float64)
     if block.ndim not in (1, 2) or block.shape[0] != n:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {block.shape}")
@@ -171,175 +170,181 @@ def _check_block(B: Any, name: str, n: int) -> NDArray[np.float64]:
     return block.reshape(n, -1)
 
 
-class _Scaled:
-    """``S A S y = S b / 2**e`` with S = diag(A)^-1/2 and e chosen per column; ``x = 2**e S y``."""
+def _begin(
+    unit: UnitDiagonal,
+    start: FloatArray | None,
+    b: FloatArray,
+    exponent: NDArray[np.int64],
+    size: FloatArray,
+    n_jobs: int,
+) -> tuple[FloatArray, FloatArray, int]:
+    """Scaled variables to start from, no column worse than zero; their residual; products made."""
+    if start is None:
+        return np.zeros_like(b), b, 0
+    with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
+        Y = np.ldexp(start, -exponent) * (1.0 if unit.inverse is None else unit.inverse)
+        Y = laid_out(np.where(np.isfinite(Y), Y, 0.0))
+        R = b - unit.dot(Y, np.float64, n_jobs)
+        better = np.linalg.norm(R, axis=0) <= size
+    return laid_out(np.where(better, Y, 0.0)), np.where(better, R, b), b.shape[1]
 
-    def __init__(self, operand: Operand, rhs: NDArray[np.float64]) -> None:
-        diagonal = operand.diagonal()
-        if diagonal is None:
-            diagonal = np.ones(operand.n)
-        if (diagonal < 0).any():
-            worst = int(np.argmin(diagonal))
-            raise ValueError(
-                f"A must be positive semi-definite; diagonal entry {worst} is {diagonal[worst]!r}"
-            )
-        # A zero on the diagonal of a semi-definite matrix means a zero row: no unknown there.
-        self.dead = diagonal == 0
-        self.s: NDArray[np.float64] | None = None
-        if (diagonal != 1.0).any():
-            with np.errstate(divide="ignore"):
-                self.s = np.where(self.dead, 0.0, 1.0 / np.sqrt(diagonal))
-        self.operand = operand
-        self.inconsistent = rhs[self.dead].any(axis=0)
-        b, self.exponent = self._normalised(rhs)
-        self.b = laid_out(b)
-        self.b_norm = np.linalg.norm(self.b, axis=0)
 
-    def _normalised(
-        self, rhs: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """``S rhs`` as columns of ordinary size and their powers of two."""
-        if self._is_moderate(rhs):
-            b = rhs * (1.0 if self.s is None else self.s[:, None])
-            size = np.maximum(b.max(axis=0, initial=0.0), -b.min(axis=0, initial=0.0))
-            common = np.frexp(size)[1].astype(np.int64)
-            b *= np.ldexp(1.0, -common)
-            return b, common
-        mantissa, power = np.frexp(rhs)
-        if self.s is not None:
-            # Mantissas and exponents apart: s times the right-hand side may leave the range of
-            # floats on the way to values that do not.
-            s_mantissa, s_power = np.frexp(self.s[:, None])
-            mantissa = mantissa * s_mantissa
-            power = power + s_power
-        lowest = np.iinfo(np.int32).min // 2
-        power = np.where(mantissa == 0, lowest, power)
-        top = power.max(axis=0, initial=lowest)
-        exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
-        return np.ldexp(mantissa, np.maximum(power - exponent, -1100)), exponent
+def _reporter(
+    callback: Callable[[Mapping[str, Any]], Any], size: FloatArray
+) -> Callable[[int, list[Columns]], bool]:
+    def watch(iteration: int, blocks: list[Columns]) -> bool:
+        worst = max(float((np.sqrt(c.square) / size[c.numbers]).max()) for c in blocks)
+        return callback({"iteration": iteration, "residual": worst}) is True
 
-    def _is_moderate(self, rhs: NDArray[np.float64]) -> bool:
-        """Whether no product of scale and right-hand side comes near the limits of floats."""
-        high, low = float(rhs.max(initial=0.0)), float(rhs.min(initial=0.0))
-        if max(high, -low) > SAFE_HIGH:
-            return False
-        if self.s is not None and float(self.s.max()) > SAFE_HIGH:
-            return False
-        columns = np.maximum(rhs.max(axis=0, initial=0.0), -rhs.min(axis=0, initial=0.0))
-        least = 1.0 if self.s is None else float(self.s[~self.dead].min(initial=1.0))
-        return bool(((columns > SAFE_LOW) | (columns == 0)).all()) and least > SAFE_LOW
+    return watch
 
-    def dot(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``S A S Y``."""
-        out = self.operand.dot(self.times_s(Y))
-        if self.s is not None:
-            out *= self.s[:, None]
-        return out
 
-    def single(self) -> ShortProducts | None:
-        """``S A S y`` in single precision, where the entries are far from its limits.
+def _column_dots(X: NDArray[Any], Y: NDArray[Any]) -> FloatArray:
+    if X.flags.f_contiguous:
+        return np.array([inner_product(x, y) for x, y in zip(X.T, Y.T, strict=True)])
+    # Not by BLAS: its threads take longer to wake than this takes, and their number would show in
+    # the last digits.
+    return np.asarray(np.einsum("ij,ij->j", X, Y))
 
-        An operator may have it as its own method `single`.
-        """
-        operand = self.operand
-        if operand.kind == "operator":
-            make = getattr(operand.matrix, "single", None)
-            short: ShortProducts | None = make() if make is not None and self.s is None else None
-            if short is not None:
-                short.counter = operand.counter
-            return short
-        if operand.kind != "sparse" or not single_is_safe(operand, self.s):
-            return None
-        return ShortProducts(operand, self.s)
 
-    def times_s(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``S Y``, or `Y` itself where S is the identity."""
-        return Y if self.s is None else self.s[:, None] * Y
+class Columns:
+    """Some columns on their way: solution X, residual R, direction P.
 
-    def scaled(self, X: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        """Given unknowns in scaled variables."""
-        if X is None:
-            return None
-        with np.errstate(divide="ignore", over="ignore"):
-            Y = np.ldexp(X, -self.exponent)
-            if self.s is not None:
-                Y *= np.where(self.dead, 0.0, 1.0 / self.s)[:, None]
-        return np.where(np.isfinite(Y), Y, 0.0)
+    Parameters
+    ----------
+    numbers : ndarray of int of shape (w,)
+        Which columns of the whole.
+    R : ndarray of shape (n, w)
+        Their residuals, changed in place. The solution for these begins at zero.
+    """
 
-    def unscaled(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Solution in the caller's variables (overflow to the largest number)."""
-        with np.errstate(over="ignore"):
-            X = np.ldexp(self.times_s(Y), self.exponent)
-        return np.asarray(np.nan_to_num(X))
+    def __init__(self, numbers: NDArray[np.intp], R: NDArray[Any]) -> None:
+        self.numbers, self.X, self.R = numbers, np.zeros_like(R), R
+        self.P: NDArray[Any] | None = None
+        self.square = _column_dots(R, R)
+        self.rho = self.square
+        self.good = np.ones(numbers.size, dtype=bool)
 
-    def checked(
-        self, Y: NDArray[np.float64], R: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], float]:
-        """`Y`, with columns that are worse than zero replaced by zero, and the largest residual.
+    def advance(self, dot: Product, M: Preconditioner | None, n_jobs: int) -> None:
+        """One step; columns whose curvature is not positive are not `good` and stay put."""
+        Z = self.R if M is None else laid_out(M(self.R))
+        rho = self.square if M is None else _column_dots(self.R, Z)
+        if self.P is None:
+            self.P = Z.copy(order="K")
+        else:
+            self.P *= (rho / self.rho).astype(Z.dtype)
+            self.P += Z
+        self.rho = rho
+        Q = dot(self.P, self.P.dtype, n_jobs)
+        curvature = _column_dots(self.P, Q)
+        self.good = (curvature > 0) & np.isfinite(curvature) & (rho > 0)
+        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=self.good).astype(Q.dtype)
+        Q *= length
+        self.R -= Q
+        self.X += np.multiply(self.P, length, out=Q)  # no further temporary: they cost as much
+        self.square = _column_dots(self.R, self.R)
 
-        `R` is ``b - A Y`` if that was computed already.
-        """
-        if R is None:
-            Y = np.where(np.isfinite(Y), Y, 0.0)
-            R = self.b - self.dot(Y)
+    def leave(self, whole: FloatArray, done: NDArray[np.bool_]) -> None:
+        """Add some columns to their place in the whole, and go on without them."""
+        if not done.any():
+            return
+        whole[:, self.numbers[done]] += self.X[:, done]
+        stay = ~done
+        self.numbers, self.square, self.rho = self.numbers[stay], self.square[stay], self.rho[stay]
+        if self.P is not None and stay.any():
+            self.X, self.R, self.P = (laid_out(part[:, stay]) for part in (self.X, self.R, self.P))
+
+
+def conjugate_gradients(
+    dot: Product,
+    B: FloatArray,
+    X: FloatArray,
+    R: FloatArray,
+    target: FloatArray,
+    *,
+    limit: int,
+    M: Preconditioner | None = None,
+    single: bool = False,
+    n_jobs: int = 1,
+    watch: Callable[[int, list[Columns]], bool] | None = None,
+) -> tuple[FloatArray, FloatArray | None, int, int, str]:
+    """Solve ``A X = B`` for a positive definite matrix.
+
+    Parameters
+    ----------
+    dot : callable
+        Product with A, as :meth:`gdpa.linalg.operator.Operator.dot`.
+    B : ndarray of shape (n, k)
+        Right-hand sides.
+    X, R : ndarray of shape (n, k)
+        Where to start, changed in place, and ``B - A X``.
+    target : ndarray of shape (k,)
+        Length that the residual of each column must reach.
+    limit : int
+        Most iterations.
+    M : callable, optional
+        Preconditioner; takes single precision too if `single`.
+    single : bool, default=False
+        Whether rounds may be made in single precision.
+    n_jobs : int, default=1
+        Threads. The result does not depend on them.
+    watch : callable, optional
+        Called with the number of each iteration and the columns on their way; True stops.
+
+    Returns
+    -------
+    X : ndarray of shape (n, k)
+        The solution.
+    R : ndarray of shape (n, k) or None
+        Its residual, if that was computed.
+    iterations, products : int
+        Iterations made, and products with one vector.
+    why : str
+        Why it stopped.
+    """
+    iterations = products = 0
+    previous = np.full(target.shape, np.inf)
+    while True:
         norms = np.linalg.norm(R, axis=0)
-        bad = ~(norms <= self.b_norm)
-        if bad.any():
-            Y = np.where(bad, 0.0, Y)
-            norms = np.where(bad, self.b_norm, norms)
-        relative = np.divide(norms, self.b_norm, out=np.zeros_like(norms), where=self.b_norm > 0)
-        relative = np.where(self.inconsistent, np.maximum(relative, 1.0), relative)
-        return Y, float(relative.max(initial=0.0))
-
-
-def _scaled_preconditioner(
-    spec: Any, operand: Operand, system: _Scaled, tol: float
-) -> tuple[Preconditioner | None, bool]:
-    """Approximate inverse in the scaled variables, and whether it takes any precision.
-
-    None for Jacobi, which the scaling is.
-    """
-    if isinstance(spec, str) and spec == "auto":
-        spec = "two-level" if _is_slow(operand, system, tol) else "jacobi"
-    if spec is None or (isinstance(spec, str) and spec == "jacobi"):
-        return None, True
-    if isinstance(spec, str) and spec == "two-level":
-        if operand.kind == "operator":
-            make = getattr(operand.matrix, "two_level", None)  # an operator may have its own
-            if make is None or system.s is not None:
-                raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
-            return make(), True
-        with np.errstate(over="ignore", invalid="ignore"):
-            return two_level(sp.csr_array(operand.matrix), system.s), True
-    with np.errstate(over="ignore", invalid="ignore"):
-        M = make_preconditioner(spec, operand)
-    if M is None or system.s is None:
-        return M, False
-    with np.errstate(divide="ignore"):
-        inverse = np.where(system.dead, 0.0, 1.0 / system.s)[:, None]
-
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = M(inverse * R)
-        out *= inverse
-        return out
-
-    return apply, False
-
-
-def _is_slow(operand: Operand, system: _Scaled, tol: float) -> bool:
-    """Whether Jacobi will take so many iterations that the set-up of a coarse system pays.
-
-    The constant vector bounds the smallest eigenvalue of the scaled matrix from above by
-    ``1'A1 / trace(A)``, which gives a number of iterations by the Chebyshev bound.
-    """
-    diagonal = operand.diagonal()
-    if operand.kind != "sparse" or diagonal is None or operand.n < 2000:
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        excess = float(operand.matrix.data.sum() / diagonal.sum())
-    if not np.isfinite(excess):
-        return False
-    return bool(cg_steps(excess, tol) * system.b.shape[1] > 45)
+        open_columns = np.flatnonzero(norms > target)
+        if open_columns.size == 0:
+            return X, R, iterations, products, REACHED
+        if (norms[open_columns] > 0.5 * previous[open_columns]).all():
+            if not single:
+                return X, R, iterations, products, "stagnated"
+            single = False  # it has given what it can
+        previous, enough = norms, 0.9 * target
+        if single:
+            enough = np.maximum(enough, SINGLE_REDUCTION * norms)
+            blocks = [Columns(np.array([j]), R[:, [j]].astype(np.float32)) for j in open_columns]
+        else:
+            blocks = [Columns(open_columns, laid_out(R[:, open_columns]))]
+        indefinite, why = False, REACHED
+        while blocks:
+            if iterations >= limit:
+                why = "max_iter reached"
+                break
+            # A thread for each block, or all of them for the product of the only one.
+            split = len(blocks) < max(n_jobs, 2)
+            step = partial(Columns.advance, dot=dot, M=M, n_jobs=n_jobs if split else 1)
+            in_threads(step, blocks, 1 if split else n_jobs)
+            iterations += 1
+            products += sum(block.numbers.size for block in blocks)
+            if watch is not None and watch(iterations, blocks):
+                why = "stopped by the callback"
+                break
+            for block in blocks:
+                indefinite |= not block.good.all()
+                block.leave(X, (np.sqrt(block.square) <= enough[block.numbers]) | ~block.good)
+            blocks = [block for block in blocks if block.numbers.size]
+        for block in blocks:
+            block.leave(X, np.ones(block.numbers.size, dtype=bool))
+        if why != REACHED or (indefinite and not single):
+            return X, None, iterations, products, NOT_DEFINITE if indefinite else why
+        if indefinite:
+            single, previous = False, np.full(target.shape, np.inf)
+        R = B - dot(X, np.float64, n_jobs)
+        products += X.shape[1]
 
 
 def cg_steps(smallest: float, tol: float) -> float:
@@ -347,23 +352,41 @@ def cg_steps(smallest: float, tol: float) -> float:
     return float(0.5 * np.sqrt(2.0 / max(smallest, 1e-12)) * np.log(2.0 / tol))
 
 
-def _dense(system: _Scaled) -> tuple[NDArray[np.float64], str]:
-    """Cholesky; the pseudo-inverse where the matrix is numerically singular."""
-    C = system.operand.toarray().copy()
-    if system.s is not None:
-        C = (system.s[:, None] * C) * system.s
-    n = C.shape[0]
-    C[system.dead, system.dead] = 1.0
-    try:
-        factor = linalg.cholesky(C, lower=True, check_finite=False)
-        pivots = np.diagonal(factor)
-        if pivots.min() ** 2 > 10 * n * np.finfo(float).eps:
-            y = linalg.cho_solve((factor, True), system.b, check_finite=False)
-            y += linalg.cho_solve((factor, True), system.b - C @ y, check_finite=False)
-            return y, "dense-cholesky"
-    except linalg.LinAlgError:
-        pass
-    values, vectors = linalg.eigh(C)
-    keep = values > n * np.finfo(float).eps * max(abs(values[0]), values[-1])
-    V = vectors[:, keep]
-    return V @ ((V.T @ system.b) / values[keep][:, None]), "dense-eigh"
+def _unit_preconditioner(
+    spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy
+) -> Preconditioner | None:
+    """Approximate inverse in the scaled variables; None for Jacobi, which the scaling is."""
+    operator, name = unit.operator, spec if isinstance(spec, str) else None
+    if name == "auto":
+        name = "two-level" if _is_slow(unit, tol, columns, policy) else "jacobi"
+    if spec is None or name == "jacobi":
+        return None
+    if isinstance(spec, TwoLevel) and unit.s is None:
+        return spec
+    with np.errstate(over="ignore", invalid="ignore"):
+        if name == "two-level":
+            if not isinstance(operator, Matrix):
+                raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
+            scale = None if unit.s is None else unit.s[:, 0]
+            return two_level(sp.csr_array(operator.matrix), scale)
+        M = make_preconditioner(spec, operator)
+    if M is None or unit.inverse is None:
+        return M
+    inverse = unit.inverse
+    return lambda R: inverse * M(inverse * R)
+
+
+def _is_slow(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> bool:
+    """Whether Jacobi will take so many iterations that the set-up of a coarse system pays.
+
+    The constant vector bounds the smallest eigenvalue of the scaled matrix from above by
+    ``1'A1 / trace(A)``, which gives a number of iterations by the Chebyshev bound.
+    """
+    operator = unit.operator
+    if not (isinstance(operator, Matrix) and operator.sparse and unit.trace > 0):
+        return False
+    if operator.shape[0] < policy.slow_rows:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        excess = float(operator.matrix.data.sum() / unit.trace)
+    return bool(np.isfinite(excess)) and cg_steps(excess, tol) * columns > policy.slow_products

@@ -1,4 +1,4 @@
-"""Threads: how many, of whom, and sums that do not depend on them.
+"""Threads: how many, and of whom.
 
 One meaning of `n_jobs` for the whole package, scikit-learn's; one pool per number of threads; one
 way to keep BLAS and LAPACK from starting theirs. Results never depend on the number of threads.
@@ -14,18 +14,10 @@ from functools import cache
 from numbers import Integral
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["effective_jobs", "in_threads", "inner_product", "length", "one_thread"]
+__all__ = ["effective_jobs", "in_threads", "one_thread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-# Entries whose products are summed in the precision of the vectors.
-PART = 2048
-# Up to this length BLAS works in one thread: the same digits whatever their number.
-BLAS_ALONE = 10_000
 
 
 def effective_jobs(n_jobs: Any) -> int:
@@ -41,12 +33,11 @@ def effective_jobs(n_jobs: Any) -> int:
     int
         At least 1.
     """
-    if n_jobs == 1:
-        return 1
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
-    ):
-        raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
+    if n_jobs is not None:
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+            raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
+        if int(n_jobs) > 0:
+            return int(n_jobs)
     from joblib import effective_n_jobs  # here: takes a tenth of a second to import
 
     return int(effective_n_jobs(n_jobs))
@@ -116,41 +107,3 @@ def one_thread() -> AbstractContextManager[Any]:
     """
     limit: AbstractContextManager[Any] = _blas().limit(limits=1)
     return limit
-
-
-def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Inner product of two vectors; sums of parts in double precision.
-
-    BLAS would split that of long vectors over its threads, with all that :func:`one_thread` says.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n,)
-        The vectors.
-
-    Returns
-    -------
-    float
-        ``x' y``.
-    """
-    if x.size <= BLAS_ALONE:
-        return float(x @ y)
-    whole = x.size - x.size % PART
-    parts = np.einsum("ij,ij->i", x[:whole].reshape(-1, PART), y[:whole].reshape(-1, PART))
-    return float(parts.sum(dtype=np.float64)) + float(np.einsum("i,i->", x[whole:], y[whole:]))
-
-
-def length(x: NDArray[Any]) -> float:
-    """Euclidean length of a vector whose squares are within the range of floats.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        The vector.
-
-    Returns
-    -------
-    float
-        ``sqrt(x' x)``.
-    """
-    return float(np.sqrt(inner_product(x, x)))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.csgraph import breadth_first_order
 
-from .one_thread import one_thread
+from .threads import one_thread
 
 __all__ = ["CoarseSpace", "coarse_count", "patches"]
 
@@ -109,8 +109,8 @@ class CoarseSpace:
         small = np.bincount(keys, weights=data, minlength=size * size).reshape(size, size)
         square = np.ones(A.shape[0]) if vector is None else vector * vector
         if diagonal is not None:
-            own = np.bincount(patch, weights=diagonal * square, minlength=size)
-            small = np.diag(own) - small
+            on_diagonal = np.bincount(patch, weights=diagonal * square, minlength=size)
+            small = np.diag(on_diagonal) - small
         length = np.sqrt(np.bincount(patch, weights=square, minlength=size))
         length[count:] = 0.0
         inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

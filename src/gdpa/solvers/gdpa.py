@@ -36,7 +36,7 @@ from ..dual import (
 )
 from ..errors import DegenerateProblemWarning, nearest_name
 from ..linalg import first_eigenvector
-from ..linalg.inner import inner_product, length
+from ..linalg.operator import inner_product, length
 from ..problem import BinaryQuadratic, GraphProblem
 from ..solution import DualVariables
 from . import gdpa_lp

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 
-from ..linalg.cg import laid_out
-from ..linalg.operand import Operand, ShortProducts, single_is_safe, threads
-from ..linalg.preconditioners import Preconditioner, cholesky, two_level
+from ..linalg.operator import SINGLE_HIGH, Matrix
+from ..linalg.ordering import near_order, permuted
+from ..linalg.preconditioners import Preconditioner, TwoLevel, cholesky, two_level
 from ..linalg.spd import cg_steps
 
-__all__ = ["ImplicitSystem", "as_columns", "shared_operand"]
+__all__ = ["ImplicitSystem", "SharedAdjacency", "as_columns", "shared_operand"]
 
 FloatArray = NDArray[np.float64]
 
@@ -28,8 +27,6 @@ FloatArray = NDArray[np.float64]
 # it gets a coarse system too.
 IMPLICIT_NODES = 5_000
 JACOBI_STEPS = 80
-# With more steps than this to come an order of the nodes with neighbours near is found at once.
-LONG = 25
 # Graphs with a fourth of all possible edges and so many nodes may be factorised: it takes the
 # memory of the graph, and the time of so many products with it (and one more per so many nodes).
 FULL_NODES = (500, 5_000)
@@ -41,23 +38,31 @@ def as_columns(targets: FloatArray) -> FloatArray:
     return targets[:, None] if targets.ndim == 1 else targets
 
 
-def shared_operand(adjacency: sp.csr_array, *, order: Any = None) -> Operand:
-    """An adjacency prepared for several solves: what it costs to look through it is paid once.
+class SharedAdjacency:
+    """An adjacency prepared for several solves, its nodes in an order with neighbours near."""
 
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n_nodes, n_nodes)
-        Symmetric, as :func:`gdpa.graph.laplacian_parts` gives it.
-    order : array-like of int of shape (n_nodes,), optional
-        An order of the nodes in which neighbours are near each other, if one is known. It has no
-        influence on the scores beyond rounding.
+    def __init__(self, adjacency: sp.csr_array, known: Any = None) -> None:
+        self.order = near_order(adjacency, known)
+        if self.order is not None:
+            adjacency = permuted(adjacency, self.order)
+        self.operator = Matrix(adjacency, checked=True)
 
-    Returns
-    -------
-    Operand
-        For `operand` of :func:`gdpa.solvers.recovery.linear_recovery`.
-    """
-    return Operand(adjacency, n_jobs=threads(None), rescale=False, order=order, checked=True)
+    def inward(self, values: FloatArray) -> FloatArray:
+        """Rows in the order of this adjacency."""
+        return values if self.order is None else values[self.order]
+
+    def outward(self, values: FloatArray) -> FloatArray:
+        """Rows in the order of the nodes."""
+        if self.order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+
+def shared_operand(adjacency: sp.csr_array, *, order: Any = None) -> SharedAdjacency:
+    """Prepare an adjacency; `order` is one in which neighbours are near, if the search knows it."""
+    return SharedAdjacency(adjacency, order)
 
 
 def _is_full(adjacency: sp.csr_array) -> bool:
@@ -66,7 +71,7 @@ def _is_full(adjacency: sp.csr_array) -> bool:
     return bool(FULL_NODES[0] <= n <= FULL_NODES[1] and 4 * adjacency.nnz >= n * n)
 
 
-class ImplicitSystem(LinearOperator):  # type: ignore[misc]
+class ImplicitSystem:
     """The system scaled to unit diagonal, as products with the adjacency: nothing is copied.
 
     ``y - t * (A (t * y))`` with ``t = diag(K)^-1/2``, and 0 at clamped labels, whose rows and
@@ -75,14 +80,24 @@ class ImplicitSystem(LinearOperator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, operand: Operand, total: FloatArray, clamped: Any, values: FloatArray
+        self,
+        shared: SharedAdjacency,
+        adjacency: sp.csr_array,
+        total: FloatArray,
+        clamped: Any,
+        values: FloatArray,
     ) -> None:
-        super().__init__(np.dtype(np.float64), operand.matrix.shape)
-        self.operand = operand
-        self.is_long = False
+        self.shared, self.adjacency = shared, adjacency
+        self.shape = adjacency.shape
         self.root = np.sqrt(total)
         self.t = 1.0 / self.root
         self.t[clamped] = 0.0
+        inside = shared.inward(self.t)
+        high, low = float(inside.max()), float(inside.min(initial=1.0, where=inside > 0))
+        self.single = shared.operator.single and 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
+        with np.errstate(over="ignore"):
+            short = inside[:, None].astype(np.float32)
+        self.scales = {np.dtype(np.float64): inside[:, None], np.dtype(np.float32): short}
         self.clamped, self.values = clamped, values
         self.rhs: FloatArray = np.empty((0, 0))
 
@@ -96,7 +111,7 @@ class ImplicitSystem(LinearOperator):  # type: ignore[misc]
         tol: float,
         preconditioner: Any,
         system: dict[str, Any],
-        operand: Operand | None = None,
+        operand: SharedAdjacency | None = None,
     ) -> ImplicitSystem | None:
         """Build it where it is the fastest way: many nodes or edges, few of them clamped."""
         n, columns = diagonal.size, as_columns(targets)
@@ -123,13 +138,13 @@ class ImplicitSystem(LinearOperator):  # type: ignore[misc]
             return None
         nodes = labeled if clamp else labeled[:0]
         operand = shared_operand(adjacency) if operand is None else operand
-        self = cls(operand, total, nodes, columns if clamp else columns[:0])
+        self = cls(operand, adjacency, total, nodes, columns if clamp else columns[:0])
         if clamp:
-            rhs += operand.matrix[labeled].T @ columns
+            rhs += adjacency[labeled].T @ columns
         else:
             rhs[labeled] += a.reshape(-1, 1) * columns
-        self.rhs = laid_out(rhs)
-        self.rhs *= self.t[:, None]
+        rhs *= self.t[:, None]
+        self.rhs = operand.inward(rhs)
         return self
 
     def preconditioner(self, spec: str | None, tol: float) -> str | Preconditioner:
@@ -137,20 +152,21 @@ class ImplicitSystem(LinearOperator):  # type: ignore[misc]
         if spec != "auto":
             return "jacobi"
         steps, n = cg_steps(self.excess(), tol), self.t.size
-        self.is_long = steps > LONG
         products = steps * self.rhs.shape[1]
-        if _is_full(self.operand.matrix) and products > FACTOR_PRODUCTS + n / FACTOR_NODES:
+        if _is_full(self.adjacency) and products > FACTOR_PRODUCTS + n / FACTOR_NODES:
             factor = cholesky(self.toarray())
             return "jacobi" if factor is None else factor
-        return "two-level" if steps > JACOBI_STEPS else "jacobi"
+        return (self.two_level() or "jacobi") if steps > JACOBI_STEPS else "jacobi"
 
-    def two_level(self) -> Preconditioner | None:
+    def two_level(self) -> TwoLevel | None:
         """The coarse system, see :mod:`gdpa.linalg.two_level`, in the variables of this one."""
-        return two_level(self.operand.matrix, self.t, diagonal=np.square(self.root))
+        inside = self.shared.inward
+        A = self.shared.operator.matrix
+        return two_level(A, inside(self.t), diagonal=np.square(inside(self.root)))
 
     def toarray(self) -> FloatArray:
         """The matrix, made in place: what passes over all its entries is the cost of it."""
-        C = np.asarray(self.operand.matrix.toarray())
+        C = np.asarray(self.adjacency.toarray())
         C *= -self.t[:, None]
         C *= self.t
         C[np.diag_indices(self.t.size)] += 1.0
@@ -159,29 +175,24 @@ class ImplicitSystem(LinearOperator):  # type: ignore[misc]
     def excess(self) -> float:
         """Bound of the smallest eigenvalue from above, by the constant vector."""
         free = self.t > 0
-        rows = self.operand.matrix[self.clamped]
+        rows = self.adjacency[self.clamped]
         # The sum over all pairs of free nodes, from all pairs and the rows of the clamped nodes.
-        pairs = float(self.operand.matrix.data.sum()) - 2.0 * float(rows.data.sum())
+        pairs = float(self.adjacency.data.sum()) - 2.0 * float(rows.data.sum())
         pairs += float(rows.data[~free[rows.indices]].sum())
         weight = float(np.square(self.root[free]).sum())
         return 1.0 - pairs / max(weight, 1e-300)
 
-    def _matmat(self, Y: FloatArray) -> FloatArray:
-        out = self.operand.dot(self.t[:, None] * Y)
-        out *= -self.t[:, None]
+    def diagonal(self) -> FloatArray:
+        """Ones."""
+        return np.ones(self.shape[0])
+
+    def dot(self, Y: NDArray[Any], dtype: Any = np.float64, n_jobs: int = 1) -> NDArray[Any]:
+        """``y - t * (A (t * y))`` for a block of columns."""
+        t: Any = self.scales[np.dtype(dtype)]
+        out = self.shared.operator.dot(t * Y, dtype, n_jobs)
+        out *= -t
         out += Y
         return out
-
-    def _matvec(self, y: FloatArray) -> FloatArray:
-        return self._matmat(y.reshape(-1, 1))
-
-    def single(self) -> ShortProducts | None:
-        """Products with vectors in single precision; None where the weights do not allow it."""
-        if not single_is_safe(self.operand, self.t):
-            return None
-        if self.is_long:
-            self.operand.reorder()
-        return ShortProducts(self.operand, self.t, complement=True)
 
     def scaled(self, X: FloatArray | None) -> FloatArray | None:
         """A start in the variables of the system."""
@@ -189,10 +200,10 @@ class ImplicitSystem(LinearOperator):  # type: ignore[misc]
             return None
         Y = X * self.root[:, None]
         Y[self.clamped] = 0.0
-        return Y
+        return self.shared.inward(Y)
 
     def unscaled(self, Y: FloatArray) -> FloatArray:
         """Scores of all nodes."""
-        scores = Y / self.root[:, None]
+        scores = self.shared.outward(Y) / self.root[:, None]
         scores[self.clamped] = self.values
         return scores

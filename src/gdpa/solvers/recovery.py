@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
-from ..linalg.operand import Operand
-from .implicit_system import ImplicitSystem, as_columns, shared_operand
+from ..linalg.preconditioners import TwoLevel
+from .implicit_system import ImplicitSystem, SharedAdjacency, as_columns, shared_operand
 
 __all__ = ["Recovery", "leave_one_out", "linear_recovery", "recovery_system", "shared_operand"]
 
@@ -140,7 +140,7 @@ def linear_recovery(
     max_iter: int | None = None,
     preconditioner: Any = "auto",
     callback: Any = None,
-    operand: Operand | None = None,
+    operand: SharedAdjacency | None = None,
     **system: Any,
 ) -> Recovery:
     """Solve for the scores of all nodes and all classes.
@@ -159,7 +159,7 @@ def linear_recovery(
         As in :func:`gdpa.linalg.solve_spd`.
     callback : callable, optional
         Told about each iteration of the linear solver; returning True stops it.
-    operand : Operand, optional
+    operand : SharedAdjacency, optional
         `adjacency` as :func:`shared_operand` prepared it, for several solves with one graph.
     **system
         `label_weight`, `self_loop`, `bias`, `bias_weight` of :func:`recovery_system`.
@@ -184,11 +184,10 @@ def linear_recovery(
                 implicit,
                 implicit.rhs,
                 x0=implicit.scaled(start),
-                diagonal=np.ones(n),
                 preconditioner=chosen,
                 **options,
             )
-            method = result.method if isinstance(chosen, str) else "cholesky-cg"
+            method = result.method if isinstance(chosen, str | TwoLevel) else "cholesky-cg"
             scores = implicit.unscaled(result.x)
         else:
             K, rhs, unknown = recovery_system(adjacency, diagonal, labeled, targets, **system)

@@ -29,11 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..linalg.spd import Columns, conjugate_gradients
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
 from .switching import SwitchedForm, nearby_numbering
@@ -323,7 +325,7 @@ def _polish(
             best.keep(circle, x, y, Wx, circle.times(y))
         return best.value - best.bound <= allowed
 
-    y = _conjugate_gradients(circle, (1.0 + d) * s, b, y, aligned)
+    y = _solved(circle, (1.0 + d) * s, b, y, aligned)
     if best.value - best.bound <= allowed or y.min() <= 0:
         return True
     Wy = circle.times(y)
@@ -335,11 +337,11 @@ def _polish(
         best.keep(circle, x, y, s * x - c + residual, Wy)
         return best.value - best.bound <= allowed
 
-    _conjugate_gradients(circle, s, c, x, settled)
+    _solved(circle, s, c, x, settled)
     return True
 
 
-def _conjugate_gradients(
+def _solved(
     circle: HalfCircle,
     diagonal: FloatArray,
     b: FloatArray,
@@ -347,22 +349,26 @@ def _conjugate_gradients(
     enough: Callable[[FloatArray, FloatArray], bool],
 ) -> FloatArray:
     """Solve ``(diag(diagonal) - W) z = b``; every fifth iterate and its residual go to `enough`."""
-    z = start
-    residual = b - diagonal * z + circle.times(z)
-    q = residual / diagonal
-    p, rho = q.copy(), inner(residual, q)
-    target = 1e-14 * rho
-    for step in range(1, _POLISH + 1):
-        image = diagonal * p - circle.times(p)
-        curvature = inner(p, image)
-        if curvature <= 0:  # not definite: more descent first
-            break
-        length = rho / curvature
-        z = z + length * p
-        residual = residual - length * image
-        q = residual / diagonal
-        rho, old = inner(residual, q), rho
-        if (step % 5 == 0 or rho <= target) and (enough(z, residual) or rho <= target):
-            break
-        p = q + (rho / old) * p
-    return z
+
+    def dot(Z: FloatArray, _dtype: Any = None, _n_jobs: int = 1) -> FloatArray:
+        return diagonal[:, None] * Z - circle.times(Z[:, 0])[:, None]
+
+    def watch(step: int, blocks: list[Columns]) -> bool:
+        return step % 5 == 0 and enough(z[:, 0] + blocks[0].X[:, 0], blocks[0].R[:, 0])
+
+    z = start[:, None].copy()
+    R = b[:, None] - dot(z)
+    target = 1e-7 * np.linalg.norm(R, axis=0)
+    _, residual, *_ = conjugate_gradients(
+        dot,
+        b[:, None],
+        z,
+        R,
+        target,
+        limit=_POLISH,
+        M=lambda R: R / diagonal[:, None],
+        watch=watch,
+    )
+    if residual is not None:
+        enough(z[:, 0], residual[:, 0])
+    return z[:, 0]

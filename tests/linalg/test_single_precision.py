@@ -7,25 +7,28 @@ import pytest
 import scipy.sparse as sp
 
 from gdpa.errors import ConvergenceWarning
-from gdpa.linalg import cg, columns, solve_spd
+from gdpa.linalg import Matrix, spd
+from gdpa.policy import Policy
+
+SINGLE = Policy(single_rows=0)
 
 
-@pytest.fixture(autouse=True)
-def single(monkeypatch):
-    monkeypatch.setattr(cg, "SINGLE_ROWS", 0)
+def solve_spd(*args, policy=SINGLE, **options):
+    return spd.solve_spd(*args, policy=policy, **options)
 
 
 @pytest.fixture
 def rounds(monkeypatch):
-    """The number of columns in each round in single precision."""
+    """The number of columns that begin in single precision, round by round."""
     seen = []
-    inner = columns.single_round
+    begin = spd.Columns.__init__
 
-    def counted(system, Y, R, active, *rest):
-        seen.append(active.size)
-        return inner(system, Y, R, active, *rest)
+    def counted(self, numbers, R):
+        begin(self, numbers, R)
+        if R.dtype == np.float32:
+            seen.append(int(numbers[0]))
 
-    monkeypatch.setattr(cg, "single_round", counted)
+    monkeypatch.setattr(spd.Columns, "__init__", counted)
     return seen
 
 
@@ -43,20 +46,19 @@ def test_refinement_reaches_what_double_precision_does(rounds, tol, k):
     A, B = grid_system(k)
     found = solve_spd(A, B, tol=tol, preconditioner="jacobi")
     assert found.converged
-    assert rounds[0] == k
+    assert rounds[:k] == list(range(k))
     residual = np.linalg.norm(B - A @ found.x, axis=0) / np.linalg.norm(B, axis=0)
     assert residual.max() <= tol  # a constant diagonal: the norm of the solver
     assert residual.max() == pytest.approx(found.residual, rel=1e-3)
     # A round stops at the limit of single precision, and needs no more rounds than that costs.
-    assert len(rounds) <= 2 + np.log(tol) / np.log(columns.SINGLE_REDUCTION)
+    assert len(rounds) <= k * (2 + np.log(tol) / np.log(spd.SINGLE_REDUCTION))
 
 
-def test_rounds_cost_few_more_steps_than_one_run(rounds, monkeypatch):
+def test_rounds_cost_few_more_steps_than_one_run(rounds):
     A, B = grid_system(2)
     mixed = solve_spd(A, B, tol=1e-9, preconditioner="jacobi")
     assert rounds
-    monkeypatch.setattr(cg, "SINGLE_ROWS", 10**9)
-    double = solve_spd(A, B, tol=1e-9, preconditioner="jacobi")
+    double = solve_spd(A, B, tol=1e-9, preconditioner="jacobi", policy=Policy(single_rows=10**9))
     assert mixed.iterations <= 1.5 * double.iterations
     np.testing.assert_allclose(mixed.x, double.x, atol=1e-7)
 
@@ -129,3 +131,14 @@ def test_an_indefinite_matrix_is_reported():
         found = solve_spd(A, B, tol=1e-8, preconditioner="jacobi")
     assert not found.converged
     assert np.isfinite(found.x).all()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 5])
+def test_threads_change_no_digit(columns):
+    A, B = grid_system(columns)
+    matrix = Matrix(A, policy=Policy(thread_nnz=0))
+    one = solve_spd(matrix, B, tol=1e-7, preconditioner="jacobi", n_jobs=1)
+    for n_jobs in (2, 3):
+        found = solve_spd(matrix, B, tol=1e-7, preconditioner="jacobi", n_jobs=n_jobs)
+        np.testing.assert_array_equal(found.x, one.x)
+        assert found.matvecs == one.matvecs

@@ -1,0 +1,106 @@
+"""Threads: how many, that their number shows nowhere, and that BLAS starts none of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import joblib
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from gdpa.linalg import threads as module
+from gdpa.linalg.threads import effective_jobs, in_threads, one_thread
+
+
+@pytest.fixture
+def all_libraries():
+    """Look the libraries up again: other tests may have loaded packages that bring their own."""
+    module._blas.cache_clear()
+
+
+def blas_threads() -> set[int]:
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def test_the_limit_holds_inside_and_ends_outside(all_libraries):
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with one_thread():
+            assert blas_threads() == {1}
+            with one_thread():
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == before
+
+
+def test_the_libraries_of_numpy_and_scipy_are_known_from_the_first_call():
+    code = (
+        "from gdpa.linalg.threads import _blas\n"
+        "known = len(_blas().info())\n"
+        "import numpy.linalg, scipy.linalg, threadpoolctl\n"
+        "blas = [i for i in threadpoolctl.threadpool_info() if i['user_api'] == 'blas']\n"
+        "assert known == len(blas) > 0, (known, blas)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_limit_ends_with_an_error(all_libraries):
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with pytest.raises(ZeroDivisionError), one_thread():
+            raise ZeroDivisionError
+        assert blas_threads() == before
+
+
+def test_n_jobs_means_what_it_means_in_scikit_learn():
+    assert effective_jobs(None) == 1
+    assert effective_jobs(1) == 1
+    assert effective_jobs(3) == 3
+    assert effective_jobs(-1) == joblib.cpu_count()
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert effective_jobs(None) == 2
+    for bad in (0, 1.5, True, "2"):
+        with pytest.raises(ValueError, match="n_jobs must be a non-zero integer or None"):
+            effective_jobs(bad)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_results_come_in_the_order_of_the_work(n_jobs):
+    assert in_threads(lambda i: i * i, range(50), n_jobs) == [i * i for i in range(50)]
+    assert in_threads(lambda i: i, [], n_jobs) == []
+
+
+def test_after_an_error_nothing_further_is_begun():
+    begun, wait = [], threading.Event()
+
+    def work(i):
+        if i == 0:
+            raise ZeroDivisionError
+        wait.wait(10)
+        begun.append(i)
+
+    timer = threading.Timer(0.2, wait.set)
+    timer.start()
+    with pytest.raises(ZeroDivisionError):
+        in_threads(work, range(1000), 2)
+    timer.join()
+    assert len(begun) < 1000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_threads_of_its_own():
+    code = (
+        "import os\n"
+        "from gdpa.linalg.threads import in_threads\n"
+        "in_threads(abs, range(9), 2)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(0 if in_threads(abs, range(-9, 0), 2)[0] == 9 else 1)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
