@@ -1,6 +1,6 @@
 """Graph-based semi-supervised classification by Gershgorin disc perfect alignment.
 
-features -> graph -> problem -> solver -> solution -> classifier / report
+features -> graph -> problem -> solver -> solution -> classifier / report / labeling
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import datasets, gershgorin, graph
     from .certificate import Certificate, certify
     from .classifier import GDPAClassifier, SemiSupervisedKFold, classify
+    from .labeling import LabelingSession
     from .problem import BinaryQuadratic, GraphProblem
     from .solution import Solution
     from .solvers.registry import list_methods, solve
@@ -23,6 +24,7 @@ __all__ = [
     "Certificate",
     "GDPAClassifier",
     "GraphProblem",
+    "LabelingSession",
     "SemiSupervisedKFold",
     "Solution",
     "__version__",
@@ -42,6 +44,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "Certificate": ("gdpa.certificate", "Certificate"),
     "GDPAClassifier": ("gdpa.classifier", "GDPAClassifier"),
     "GraphProblem": ("gdpa.problem", "GraphProblem"),
+    "LabelingSession": ("gdpa.labeling", "LabelingSession"),
     "SemiSupervisedKFold": ("gdpa.classifier", "SemiSupervisedKFold"),
     "Solution": ("gdpa.solution", "Solution"),
     "certify": ("gdpa.certificate", "certify"),

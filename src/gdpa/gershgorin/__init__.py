@@ -3,13 +3,16 @@
 from .alignment import Alignment, align
 from .discs import Discs, discs
 from .linearization import UPDATES, LinearizationResult, linearize
+from .sampling import DiscSampling, sample_nodes
 
 __all__ = [
     "UPDATES",
     "Alignment",
+    "DiscSampling",
     "Discs",
     "LinearizationResult",
     "align",
     "discs",
     "linearize",
+    "sample_nodes",
 ]

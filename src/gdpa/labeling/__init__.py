@@ -1,0 +1,6 @@
+"""Labelling: the session (no HTTP), the server, the page."""
+
+from .estimate import Estimate
+from .session import LabelingSession
+
+__all__ = ["Estimate", "LabelingSession"]

@@ -1,0 +1,149 @@
+"""The log of a session: every label is on disk before anything else happens.
+
+One JSON object per line, appended and fsynced, never rewritten. The first line says which data the
+log belongs to. A process that is killed while it writes leaves at most one line without its end;
+that line was never answered for, and the next session cuts it off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any
+
+__all__ = ["Journal"]
+
+KIND = "gdpa labels"
+VERSION = 1
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows: the file is not locked, the rest is the same
+    fcntl = None
+
+
+class Journal:
+    """An append-only file of events.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; made where there is none.
+    about : dict
+        Plain data that say which session the log belongs to (rows, fingerprint). A log with other
+        data is refused.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    events : list of dict
+        What an earlier session wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is no log of a session, belongs to other data, is damaged before its last line,
+        or another process writes to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], about: dict[str, Any]) -> None:
+        self.path = Path(path)
+        if self.path.exists() and not self.path.is_file():
+            raise ValueError(f"log={str(path)!r} is not a regular file")
+        self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 (lives as long as the session)
+        try:
+            self._lock()
+            self.events = self._read(about)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _lock(self) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ValueError(f"log={str(self.path)!r}: another session writes to it") from error
+
+    def _read(self, about: dict[str, Any]) -> list[dict[str, Any]]:
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content.rfind(b"\n") + 1
+        lines = content[:whole].splitlines()
+        if not lines:
+            if content and not content.startswith(b'{"kind": "' + KIND.encode()[:1]):
+                raise ValueError(
+                    f"log={str(self.path)!r} is not a log of labels; it is left as it is"
+                )
+            self._file.truncate(0)
+            self._append({"kind": KIND, "version": VERSION, **about})
+            _sync_folder(self.path.parent)
+            return []
+        head = self._parse(lines[0], 1)
+        if head.get("kind") != KIND:
+            raise ValueError(f"log={str(self.path)!r} is not a log of labels; it is left as it is")
+        if head.get("version") != VERSION:
+            raise ValueError(
+                f"log={str(self.path)!r} has version {head.get('version')!r}; this release reads "
+                f"version {VERSION}"
+            )
+        for name, value in about.items():
+            if head.get(name) != value:
+                raise ValueError(
+                    f"log={str(self.path)!r} belongs to other data: {name} is {head.get(name)!r} "
+                    f"there and {value!r} here"
+                )
+        events = [self._parse(line, i) for i, line in enumerate(lines[1:], 2)]
+        if whole < len(content):  # cut off while it was written: never answered for
+            self._file.truncate(whole)
+            os.fsync(self._file.fileno())
+        return events
+
+    def _parse(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise ValueError(
+                f"log={str(self.path)!r}, line {number} is damaged: {line[:60]!r}"
+            ) from error
+        if not isinstance(value, dict):
+            raise ValueError(f"log={str(self.path)!r}, line {number} is damaged: {line[:60]!r}")
+        return value
+
+    def _append(self, event: dict[str, Any]) -> None:
+        self._file.write(json.dumps(event, ensure_ascii=True).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Append an event; when this returns it is on disk.
+
+        Parameters
+        ----------
+        event : dict
+            Plain data.
+        """
+        self._append(event)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new file's name durable, where folders can be synced."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

@@ -1,0 +1,147 @@
+"""What has been answered so far: labels, skips, and how to take the last answer back.
+
+The ledger is a function of the events in order, nothing else, so that replaying a log gives the
+session that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ACTIONS", "PURPOSES", "Answer", "Ledger", "Value"]
+
+Value = str | int | float | bool
+
+ACTIONS = ("label", "skip", "remove", "undo")
+# Why a row was asked: a random check of the accuracy, the strategy's choice, or the annotator's.
+PURPOSES = ("check", "choice", "own")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known about a row.
+
+    Parameters
+    ----------
+    value : str, int, float, bool or None
+        The label; None for a row that was skipped.
+    purpose : {"check", "choice", "own", "given"}
+        Why it was asked; "given" for labels that were there at the start.
+    by : str
+        Who answered.
+    """
+
+    value: Value | None
+    purpose: str
+    by: str = ""
+
+
+@dataclass
+class Ledger:
+    """Answers by row, in the order given, with undo.
+
+    Parameters
+    ----------
+    answers : dict
+        Row to :class:`Answer`; the order is that of the last change.
+    """
+
+    answers: dict[int, Answer] = field(default_factory=dict)
+    _history: list[tuple[str, int, Answer | None]] = field(default_factory=list)
+    _latest: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> dict[int, Value]:
+        """Rows with a label."""
+        return {row: a.value for row, a in self.answers.items() if a.value is not None}
+
+    @property
+    def skipped(self) -> set[int]:
+        """Rows that were said to be undecidable."""
+        return {row for row, a in self.answers.items() if a.value is None}
+
+    @property
+    def asked(self) -> int:
+        """Answers so far, those that were taken back not counted."""
+        return len(self._history)
+
+    def checks(self) -> list[int]:
+        """Labelled rows that were asked at random, in the order given."""
+        return [r for r, a in self.answers.items() if a.purpose == "check" and a.value is not None]
+
+    def apply(self, event: dict[str, Any]) -> int | None:
+        """Apply one event.
+
+        Parameters
+        ----------
+        event : dict
+            ``do`` (label, skip, remove or undo), ``by``, and for all but undo ``row``; ``value``
+            and ``purpose`` for labels and skips.
+
+        Returns
+        -------
+        int or None
+            The row that changed; None if there was nothing to undo.
+        """
+        do, by = event["do"], event.get("by", "")
+        if do == "undo":
+            return self._undo(by)
+        row = int(event["row"])
+        before = self.answers.pop(row, None)
+        self._history.append((by, row, before))
+        self._latest[row] = len(self._history) - 1
+        if do != "remove":
+            purpose = event.get("purpose", "own")
+            if before is not None:  # a correction does not change why the row was asked
+                purpose = before.purpose
+            value = event["value"] if do == "label" else None
+            self.answers[row] = Answer(value, purpose, by)
+        return row
+
+    def last(self, by: str) -> int | None:
+        """Row that :meth:`apply` of an undo by this annotator would change."""
+        place = self._last_place(by)
+        return None if place is None else self._history[place][1]
+
+    def _last_place(self, by: str) -> int | None:
+        for place in range(len(self._history) - 1, -1, -1):
+            who, row, _ = self._history[place]
+            # Not where somebody else has answered for the row since.
+            if who == by and self._latest.get(row) == place:
+                return place
+        return None
+
+    def _undo(self, by: str) -> int | None:
+        place = self._last_place(by)
+        if place is None:
+            return None
+        _, row, before = self._history.pop(place)
+        self._latest = {r: p - (p > place) for r, p in self._latest.items() if p != place}
+        earlier = [p for p, (_, r, _) in enumerate(self._history) if r == row]
+        if earlier:
+            self._latest[row] = earlier[-1]
+        self.answers.pop(row, None)
+        if before is not None:
+            self.answers[row] = before
+        return row
+
+    def replay(self, events: Iterable[dict[str, Any]], n_rows: int) -> None:
+        """Apply the events of a log.
+
+        Raises
+        ------
+        ValueError
+            If an event is not one, or names a row that is not there.
+        """
+        for number, event in enumerate(events, 2):
+            do, row = event.get("do"), event.get("row")
+            fits = do in ACTIONS and (do == "undo" or (isinstance(row, int) and 0 <= row < n_rows))
+            if do == "label":
+                fits &= isinstance(event.get("value"), str | int | float | bool)
+            if do in ("label", "skip"):
+                fits &= event.get("purpose", "own") in PURPOSES
+            if not fits or not isinstance(event.get("by", ""), str):
+                raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
+            self.apply(event)

@@ -1,0 +1,120 @@
+"""The full classifier behind a session: labels in, a label and probabilities for every row out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ..classifier import GDPAClassifier
+from ..errors import DegenerateProblemWarning, UnreachedWarning
+
+__all__ = ["Answers", "FullModel"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the classifier says.
+
+    Parameters
+    ----------
+    version : int
+        State of the session that it has seen.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    codes : ndarray of int of shape (n_rows,)
+        Number of each row's class; given labels are kept.
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Probabilities.
+    n_labels : int
+        Labels that it was fitted on.
+    """
+
+    version: int
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    probabilities: FloatArray
+    n_labels: int
+
+
+class FullModel:
+    """Fits the classifier to the labels of a session.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Features.
+    estimator : GDPAClassifier, optional
+        What is fitted (a clone of it).
+    random_state : int, default=0
+        Seed, where no estimator is given.
+    """
+
+    def __init__(self, X: Any, estimator: Any = None, random_state: int = 0) -> None:
+        self.X = X
+        self.estimator = estimator
+        if estimator is None:
+            self.estimator = GDPAClassifier(
+                # Sparse columns are left as they are: shifted, they would be dense.
+                rescale=None if sp.issparse(X) else "minmax",
+                unlabeled=None,
+                random_state=random_state,
+                n_jobs=-1,
+            )
+
+    def fit(self, labels: Mapping[int, Any]) -> GDPAClassifier:
+        """Fit a fresh classifier.
+
+        Parameters
+        ----------
+        labels : mapping
+            Row to label; at least two classes.
+
+        Returns
+        -------
+        GDPAClassifier
+            The fitted classifier.
+        """
+        y = np.full(self.X.shape[0], None, dtype=object)
+        for row, value in labels.items():
+            y[row] = value
+        model = clone(self.estimator)
+        model.set_params(unlabeled=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreachedWarning)
+            warnings.simplefilter("ignore", DegenerateProblemWarning)
+            fitted: GDPAClassifier = model.fit(self.X, y)
+        return fitted
+
+    def answers(self, labels: Mapping[int, Any], version: int) -> Answers:
+        """Classify all rows.
+
+        Parameters
+        ----------
+        labels : mapping
+            Row to label.
+        version : int
+            Kept in the answer.
+
+        Returns
+        -------
+        Answers
+            A label and probabilities for every row.
+        """
+        n = self.X.shape[0]
+        classes = np.unique(np.array(list(labels.values())))
+        if classes.size == 1:
+            return Answers(
+                version, classes, np.zeros(n, dtype=np.intp), np.ones((n, 1)), len(labels)
+            )
+        model = self.fit(labels)
+        codes = np.searchsorted(model.classes_, model.transduction_)
+        return Answers(version, model.classes_, codes, model._fitted.probabilities(), len(labels))

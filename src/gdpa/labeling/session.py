@@ -1,0 +1,425 @@
+"""A labelling session without HTTP: what to ask, what was answered, what follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..classifier import GDPAClassifier
+from .estimate import Estimate, wilson
+from .features import given_labels, plain_value, to_features
+from .journal import Journal
+from .ledger import Answer, Ledger, Value
+from .model import Answers, FullModel
+from .questions import Questions
+
+__all__ = ["LabelingSession"]
+
+FloatArray = NDArray[np.float64]
+
+# Fewer random checks say next to nothing.
+LEAST_CHECKS = 4
+# Predictions are at rest when this many labels changed fewer than this share of them.
+REST_LABELS = 20
+REST_SHARE = 0.01
+
+
+class LabelingSession:
+    """Ask for labels one by one, and know a label for every row at any time.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+        The data.
+    y : array-like of shape (n_rows,), optional
+        Labels that are known already; None, NaN, -1 and empty text are unknown.
+    random_state : int, default=0
+        Seed of everything that is random.
+    log : path-like, optional
+        File to which every answer is appended, on disk before the call returns. If the file is
+        there already the session continues where it ended.
+    estimator : GDPAClassifier, optional
+        What classifies the rows; :class:`~gdpa.GDPAClassifier` with columns scaled to 0 to 1 by
+        default.
+    lease : float, default=600
+        Seconds for which a row that one annotator was asked is not asked of another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gdpa import LabelingSession
+    >>> X = np.r_[np.random.default_rng(0).normal(0, 1, (50, 2)),
+    ...           np.random.default_rng(1).normal(9, 1, (50, 2))]
+    >>> session = LabelingSession(X)
+    >>> for _ in range(4):
+    ...     row = session.next()[0]
+    ...     session.label(row, "low" if row < 50 else "high")
+    >>> np.unique(session.predictions(), return_counts=True)[1].tolist()
+    [50, 50]
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        random_state: int = 0,
+        log: str | os.PathLike[str] | None = None,
+        estimator: Any = None,
+        lease: float = 600.0,
+    ) -> None:
+        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+            raise ValueError(f"random_state={random_state!r} must be a whole number")
+        if random_state < 0:
+            raise ValueError(f"random_state={random_state!r} must not be negative")
+        self.X = to_features(X)
+        self.n_rows: int = self.X.shape[0]
+        self.random_state = int(random_state)
+        self.lease = float(lease)
+        self._lock = threading.RLock()
+        self._working = threading.Lock()
+        self._ledger = Ledger(
+            {row: Answer(v, "given") for row, v in given_labels(y, self.n_rows).items()}
+        )
+        self._check_kinds()
+        self._leases: dict[int, tuple[str, str, float]] = {}
+        self._version = 0
+        self._answers: Answers | None = None
+        self._estimate: tuple[int, Estimate | None] = (-1, None)
+        self._past: deque[Answers] = deque(maxlen=8)
+        self._model = FullModel(self.X, estimator, self.random_state)
+        self._journal: Journal | None = None
+        if log is not None:
+            about = {"rows": self.n_rows, "data": _fingerprint(self.X), "seed": self.random_state}
+            self._journal = Journal(log, about)
+            self._ledger.replay(self._journal.events, self.n_rows)
+            self._check_kinds()
+        self._questions = Questions(self.X, self.random_state)
+
+    # -- what is known -------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> dict[int, Value]:
+        """Rows with a label, those at the start included, in the order of the last change."""
+        with self._lock:
+            return self._ledger.labels
+
+    @property
+    def answers(self) -> dict[int, Answer]:
+        """Rows with a label or a skip, why they were asked, and by whom they were answered."""
+        with self._lock:
+            return dict(self._ledger.answers)
+
+    @property
+    def skipped(self) -> set[int]:
+        """Rows that were said to be undecidable."""
+        with self._lock:
+            return self._ledger.skipped
+
+    @property
+    def classes(self) -> list[Value]:
+        """The classes so far, sorted."""
+        with self._lock:
+            return sorted(set(self._ledger.labels.values()))
+
+    @property
+    def version(self) -> int:
+        """Number of changes so far."""
+        return self._version
+
+    @property
+    def latest(self) -> Answers | None:
+        """What the classifier said last, which may be some labels behind; None before the first."""
+        return self._answers
+
+    def _check_kinds(self) -> None:
+        kinds = {_kind(v) for v in self._ledger.labels.values()}
+        if len(kinds) > 1:
+            raise ValueError(f"labels are of several kinds: {', '.join(sorted(kinds))}")
+
+    def _row(self, row: Any) -> int:
+        if isinstance(row, bool) or not isinstance(row, int | np.integer):
+            raise ValueError(f"row={row!r} must be a whole number")
+        if not 0 <= row < self.n_rows:
+            raise ValueError(f"row={row!r}; rows are numbered 0 to {self.n_rows - 1}")
+        return int(row)
+
+    # -- questions and answers -----------------------------------------------------------------
+
+    def next(self, n: int = 1, *, annotator: str = "") -> NDArray[np.intp]:
+        """Rows to label next.
+
+        Rows that this annotator was asked and has not answered come first; rows that another one
+        is looking at are left out.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        annotator : str, default=""
+            Who asks.
+
+        Returns
+        -------
+        ndarray of int
+            Row numbers; fewer than n when no more are left.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"n={n!r} must be a whole number of at least 1")
+        with self._lock:
+            now = time.monotonic()
+            self._leases = {
+                row: held
+                for row, held in self._leases.items()
+                if row not in self._ledger.answers and (held[0] == annotator or held[2] > now)
+            }
+            rows = [row for row, held in self._leases.items() if held[0] == annotator][: int(n)]
+            missing = int(n) - len(rows)
+            if missing:
+                found = self._questions.ask(missing, self._ledger, list(self._leases))
+                for row, purpose in found:
+                    self._leases[row] = (annotator, purpose, now + self.lease)
+                    rows.append(row)
+            for row in rows:
+                self._leases[row] = (annotator, self._leases[row][1], now + self.lease)
+            return np.array(rows, dtype=np.intp)
+
+    def label(self, row: Any, value: Any, *, annotator: str = "") -> None:
+        """Give a row a label, or another one.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        value : str, int, float or bool
+            Its class; one that has not been seen before is a new class.
+        annotator : str, default=""
+            Who answers.
+        """
+        row, value = self._row(row), plain_value(value)
+        with self._lock:
+            for other in self._ledger.labels.values():
+                if _kind(other) != _kind(value):
+                    raise ValueError(
+                        f"value={value!r} is a {_kind(value)}; the labels so far are "
+                        f"{_kind(other)}s like {other!r}"
+                    )
+                break
+            self._write({"do": "label", "row": row, "value": value}, annotator)
+
+    def skip(self, row: Any, *, annotator: str = "") -> None:
+        """Say that a row cannot be decided; it is not asked again.
+
+        Parameters
+        ----------
+        row : int
+            The row. A label that it has is taken away.
+        annotator : str, default=""
+            Who answers.
+        """
+        with self._lock:
+            self._write({"do": "skip", "row": self._row(row)}, annotator)
+
+    def remove(self, row: Any, *, annotator: str = "") -> None:
+        """Take a label or a skip away; the row may be asked again.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        annotator : str, default=""
+            Who answers.
+        """
+        row = self._row(row)
+        with self._lock:
+            if row not in self._ledger.answers:
+                raise ValueError(f"row={row!r} has neither a label nor a skip")
+            self._write({"do": "remove", "row": row}, annotator)
+
+    def undo(self, *, annotator: str = "") -> int | None:
+        """Take the last answer of an annotator back; the row is asked again.
+
+        Parameters
+        ----------
+        annotator : str, default=""
+            Whose answer.
+
+        Returns
+        -------
+        int or None
+            The row; None if there is nothing to take back.
+        """
+        with self._lock:
+            row = self._ledger.last(annotator)
+            if row is None:
+                return None
+            answer = self._ledger.answers.get(row)
+            self._write({"do": "undo"}, annotator)
+            if row not in self._ledger.answers:
+                purpose = "own" if answer is None else answer.purpose
+                waiting = self._leases
+                held = (annotator, purpose, time.monotonic() + self.lease)
+                self._leases = {row: held, **{r: h for r, h in waiting.items() if r != row}}
+            return row
+
+    def _write(self, event: dict[str, Any], annotator: str) -> None:
+        if not isinstance(annotator, str):
+            raise ValueError(f"annotator={annotator!r} must be text")
+        if event["do"] in ("label", "skip"):
+            held = self._leases.get(event["row"])
+            event["purpose"] = "own" if held is None else held[1]
+        event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        if self._journal is not None:
+            self._journal.write(event)
+        row = self._ledger.apply(event)
+        self._leases.pop(-1 if row is None else row, None)
+        self._version += 1
+
+    # -- what follows --------------------------------------------------------------------------
+
+    def refresh(self) -> Answers:
+        """Bring the classifier up to date with the labels.
+
+        Returns
+        -------
+        Answers
+            What it says; also in :attr:`latest`.
+        """
+        with self._working:
+            with self._lock:
+                labels, version = self._ledger.labels, self._version
+            if not labels:
+                raise ValueError("no row has a label yet")
+            held = self._answers
+            if held is None or held.version != version:
+                held = self._model.answers(labels, version)
+                self._answers = held
+                if not self._past or held.n_labels >= self._past[-1].n_labels + REST_LABELS // 2:
+                    self._past.append(held)
+            return held
+
+    def predictions(self) -> NDArray[Any]:
+        """Return a label for every row; given ones are kept.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The labels.
+
+        Raises
+        ------
+        ValueError
+            If no row has a label yet.
+        """
+        answers = self.refresh()
+        return np.asarray(answers.classes[answers.codes])
+
+    def probabilities(self) -> FloatArray:
+        """Return the probabilities of the classes for every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1, in the order of :attr:`classes`.
+        """
+        return self.refresh().probabilities
+
+    def estimate(self) -> Estimate | None:
+        """Accuracy on the rows without a label, from rows asked at random for that purpose.
+
+        Returns
+        -------
+        Estimate or None
+            Accuracy with a 90 % interval; None while fewer than four random rows have a label, or
+            the others have none.
+        """
+        with self._lock:
+            labels, version, checks = self._ledger.labels, self._version, self._ledger.checks()
+            if self._estimate[0] == version:
+                return self._estimate[1]
+        rest = {row: value for row, value in labels.items() if row not in set(checks)}
+        found: Estimate | None = None
+        if len(checks) >= LEAST_CHECKS and rest:
+            with self._working:
+                blind = self._model.answers(rest, version)
+            right = sum(bool(blind.classes[blind.codes[row]] == labels[row]) for row in checks)
+            low, high = wilson(right, len(checks))
+            changed = self._changed()
+            settled = changed is not None and changed <= REST_SHARE
+            found = Estimate(right / len(checks), low, high, len(checks), right, changed, settled)
+        with self._lock:
+            self._estimate = (version, found)
+        return found
+
+    def _changed(self) -> float | None:
+        """Share of the predictions that the latest labels changed."""
+        now = self._answers
+        if now is None:
+            return None
+        earlier = [past for past in self._past if past.n_labels <= now.n_labels - REST_LABELS]
+        if not earlier:
+            return None
+        then = earlier[-1]
+        return float(np.mean(then.classes[then.codes] != now.classes[now.codes]))
+
+    def classifier(self) -> GDPAClassifier:
+        """Return the classifier fitted to the labels so far.
+
+        Returns
+        -------
+        GDPAClassifier
+            A fresh fit; at least two classes are needed.
+        """
+        labels = self.labels
+        if len(set(labels.values())) < 2:
+            raise ValueError(
+                f"a classifier needs labels of two classes, there are {self.classes!r}"
+            )
+        return self._model.fit(labels)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Keep what was learned.
+
+        Parameters
+        ----------
+        path : path-like
+            A file. The ending ".csv" writes a table: row, label, prediction, probability. All
+            others write the classifier, for :meth:`gdpa.GDPAClassifier.load`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from .export import save_session
+
+        return save_session(self, path)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    return "truth value" if isinstance(value, bool) else "number"
+
+
+def _fingerprint(X: Any) -> str:
+    """Tell data apart: a digest of the shape and the values."""
+    digest = hashlib.sha256(repr(X.shape).encode())
+    for part in (X.data, X.indices) if sp.issparse(X) else (np.ascontiguousarray(X),):
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,116 @@
+"""The log: on disk at once, continued after a kill, refused when it is not one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gdpa.labeling.journal import Journal
+from gdpa.labeling.ledger import Ledger
+
+ABOUT = {"rows": 5, "data": "abc", "seed": 0}
+
+
+def test_events_come_back_in_order(tmp_path):
+    journal = Journal(tmp_path / "log", ABOUT)
+    for row in range(3):
+        journal.write({"do": "label", "row": row, "value": "é\n<b>", "by": ""})
+    journal.close()
+    again = Journal(tmp_path / "log", ABOUT)
+    assert [e["row"] for e in again.events] == [0, 1, 2]
+    assert again.events[0]["value"] == "é\n<b>"
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_line_cut_off_by_a_kill_is_dropped_and_the_rest_kept(tmp_path, cut):
+    path = tmp_path / "log"
+    journal = Journal(path, ABOUT)
+    journal.write({"do": "skip", "row": 1, "by": ""})
+    journal.write({"do": "skip", "row": 2, "by": ""})
+    journal.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    again = Journal(path, ABOUT)
+    assert [e["row"] for e in again.events] == [1]
+    again.write({"do": "skip", "row": 3, "by": ""})
+    again.close()
+    assert [e["row"] for e in Journal(path, ABOUT).events] == [1, 3]
+
+
+def test_a_kill_while_the_first_line_is_written_starts_anew(tmp_path):
+    path = tmp_path / "log"
+    Journal(path, ABOUT).close()
+    path.write_bytes(path.read_bytes()[:-9])
+    again = Journal(path, ABOUT)
+    assert again.events == []
+    again.close()
+    assert json.loads(path.read_text())["rows"] == 5
+
+
+def test_other_data_other_files_and_damage_are_refused_and_left_alone(tmp_path):
+    path = tmp_path / "log"
+    Journal(path, ABOUT).close()
+    with pytest.raises(ValueError, match="other data: rows is 5 there and 6 here"):
+        Journal(path, {**ABOUT, "rows": 6})
+    notes = tmp_path / "notes.txt"
+    for content in (b"my notes\nof today\n", b"no line end", b'{"kind": "else"}\n'):
+        notes.write_bytes(content)
+        with pytest.raises(ValueError, match=r"not a log of labels|damaged"):
+            Journal(notes, ABOUT)
+        assert notes.read_bytes() == content
+    path.write_bytes(path.read_bytes() + b"{broken\n" + b'{"do": "skip"}\n')
+    with pytest.raises(ValueError, match="line 2 is damaged"):
+        Journal(path, ABOUT)
+    with pytest.raises(ValueError, match="not a regular file"):
+        Journal(tmp_path, ABOUT)
+
+
+def test_two_sessions_do_not_write_to_one_log(tmp_path):
+    pytest.importorskip("fcntl")
+    first = Journal(tmp_path / "log", ABOUT)
+    with pytest.raises(ValueError, match="another session"):
+        Journal(tmp_path / "log", ABOUT)
+    first.close()
+    Journal(tmp_path / "log", ABOUT).close()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"do": "explode", "row": 1},
+        {"do": "label", "row": 9, "value": 1},
+        {"do": "label", "row": -1, "value": 1},
+        {"do": "label", "row": 1, "value": None},
+        {"do": "label", "row": 1, "value": [1]},
+        {"do": "label", "row": "1", "value": 1},
+        {"do": "skip", "row": 1, "by": 7},
+        {"do": "skip", "row": 1, "purpose": "fun"},
+    ],
+)
+def test_replay_refuses_what_is_no_event(event):
+    with pytest.raises(ValueError, match="line 2 of the log is not an event"):
+        Ledger().replay([event], 5)
+
+
+def test_undo_restores_what_was_before_and_respects_the_others():
+    ledger = Ledger()
+    say = lambda do, row=None, value=None, by="a": ledger.apply(  # noqa: E731
+        {"do": do, "row": row, "value": value, "by": by, "purpose": "choice"}
+    )
+    say("label", 1, "x")
+    say("label", 1, "y")
+    say("skip", 2)
+    say("label", 3, "x", by="b")
+    assert ledger.labels == {1: "y", 3: "x"}
+    assert ledger.skipped == {2}
+    assert say("undo") == 2
+    assert say("undo") == 1
+    assert ledger.labels == {1: "x", 3: "x"}
+    say("label", 1, "z", by="b")  # b has corrected a: a's undo leaves it alone
+    assert say("undo") is None
+    assert say("undo", by="b") == 1
+    assert say("undo") == 1
+    assert say("undo") is None
+    assert ledger.labels == {3: "x"}

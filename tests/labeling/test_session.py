@@ -1,0 +1,279 @@
+"""The session without HTTP: questions, answers, undo, resume, two annotators, export."""
+
+from __future__ import annotations
+
+import csv
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, make_blobs
+
+import gdpa
+from gdpa import GDPAClassifier, LabelingSession
+from gdpa.labeling import session as module
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs(240, centers=4, cluster_std=0.6, random_state=3)
+    return X, np.array(["ant", "bee", "cat", "dog"])[y]
+
+
+def answered(session, y, n):
+    for _ in range(n):
+        row = session.next()[0]
+        session.label(row, y[row])
+    return session
+
+
+def test_from_no_label_to_a_label_for_every_row(blobs):
+    X, y = blobs
+    session = LabelingSession(X)
+    with pytest.raises(ValueError, match="no row has a label yet"):
+        session.predictions()
+    assert session.estimate() is None
+    answered(session, y, 12)
+    assert (session.predictions() == y).mean() > 0.97
+    P = session.probabilities()
+    assert P.shape == (240, 4)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    assert session.classes == ["ant", "bee", "cat", "dog"]
+
+
+def test_four_clusters_are_found_with_four_questions(blobs):
+    X, y = blobs
+    session = answered(LabelingSession(X), y, 4)
+    assert session.classes == ["ant", "bee", "cat", "dog"]
+
+
+def test_questions_are_a_function_of_the_answers(blobs, tmp_path):
+    X, y = blobs
+    one = answered(LabelingSession(X, log=tmp_path / "a"), y, 17)
+    two = answered(LabelingSession(X, log=tmp_path / "b"), y, 9)
+    two.close()
+    two = answered(LabelingSession(X, log=tmp_path / "b"), y, 8)
+    assert list(one.labels.items()) == list(two.labels.items())
+    assert one.next() == two.next()
+    np.testing.assert_array_equal(one.probabilities(), two.probabilities())
+    assert one.estimate() == two.estimate()
+    other = answered(LabelingSession(X, random_state=1), y, 17)
+    assert list(other.labels) != list(one.labels)
+
+
+def test_one_question_in_ten_is_a_random_check(blobs):
+    X, y = blobs
+    session = answered(LabelingSession(X), y, 50)
+    purposes = [a.purpose for a in session.answers.values()]
+    assert purposes.count("check") == 5
+    found = session.estimate()
+    assert found.checks == 5
+    assert 0 <= found.low <= found.accuracy <= found.high <= 1
+
+
+def test_batches_do_not_repeat_themselves(blobs):
+    X, y = blobs
+    session = answered(LabelingSession(X), y, 6)
+    rows = session.next(30)
+    assert rows.size == np.unique(rows).size == 30
+    assert not set(rows.tolist()) & set(session.labels)
+    assert session.next(30).tolist() == rows.tolist()
+    # Copies of one point: a batch does not ask for two of them.
+    copies = np.repeat(X[:12], 20, axis=0)
+    batch = LabelingSession(copies).next(6)
+    assert np.unique(batch // 20).size == 6
+
+
+def test_undo_correct_remove_skip_and_new_class(blobs):
+    X, y = blobs
+    session = answered(LabelingSession(X), y, 10)
+    before = dict(session.labels)
+    row = session.next()[0]
+    session.label(row, "eel")
+    assert "eel" in session.predictions()
+    assert session.undo() == row
+    assert session.labels == before
+    assert session.next()[0] == row
+    session.skip(row)
+    assert row in session.skipped
+    assert row not in session.next(100)
+    first = next(iter(before))
+    session.label(first, "eel")
+    assert session.labels[first] == "eel"
+    assert session.predictions()[first] == "eel"
+    session.remove(first)
+    assert first not in session.labels
+    with pytest.raises(ValueError, match="neither a label nor a skip"):
+        session.remove(first)
+    while session.undo() is not None:
+        pass
+    assert session.labels == {}
+    assert session.skipped == set()
+
+
+def test_two_annotators_are_not_asked_the_same(blobs):
+    X, y = blobs
+    session = LabelingSession(X)
+    for _ in range(10):
+        a, b = session.next(2, annotator="a"), session.next(2, annotator="b")
+        assert not set(a.tolist()) & set(b.tolist())
+        session.label(a[0], y[a[0]], annotator="a")
+        session.label(b[0], y[b[0]], annotator="b")
+    assert session.undo(annotator="a") == a[0]
+    assert b[0] in session.labels
+    short = LabelingSession(X, lease=0.0)  # a lease that has run out
+    assert short.next(annotator="a") == short.next(annotator="b")
+
+
+def test_every_row_can_be_asked_and_then_none_is_left():
+    X = np.arange(14.0)[:, None]
+    session = answered(LabelingSession(X), np.where(X[:, 0] < 7, 1, 2), 13)
+    assert session.next(5).size == 1
+    row = session.next()[0]
+    session.skip(row)
+    assert session.next(3).size == 0
+    assert session.predictions().tolist()[:6] == [1] * 6
+
+
+def test_threads_lose_nothing(blobs, tmp_path):
+    X, y = blobs
+    session = LabelingSession(X, log=tmp_path / "log")
+    errors = []
+
+    def work(name):
+        try:
+            for _ in range(20):
+                row = session.next(annotator=name)[0]
+                session.label(row, y[row], annotator=name)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    session.refresh() if session.labels else None
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(session.labels) == 80
+    session.close()
+    assert LabelingSession(X, log=tmp_path / "log").labels == session.labels
+
+
+def test_labels_at_the_start_are_kept_and_are_no_checks(blobs):
+    X, y = blobs
+    given = [v if i % 9 == 0 else None for i, v in enumerate(y)]
+    session = LabelingSession(X, given)
+    assert len(session.labels) == 27
+    assert (session.predictions() == y).mean() > 0.95
+    assert session.estimate() is None
+    codes = np.where(np.arange(240) % 9 == 0, np.unique(y, return_inverse=True)[1], -1)
+    assert len(LabelingSession(X, codes).labels) == 27
+    floats = np.where(codes < 0, np.nan, codes)
+    assert LabelingSession(X, floats).labels == LabelingSession(X, codes).labels
+
+
+@pytest.mark.parametrize("kind", ["sparse", "frame", "list", "images", "float32"])
+def test_kinds_of_data(blobs, kind):
+    X, y = blobs
+    if kind == "sparse":
+        X = sp.csr_matrix(np.maximum(X, 0))
+    elif kind == "frame":
+        X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 0] > 0, "up", "down")})
+        X.loc[3, "c"] = None
+    elif kind == "list":
+        X = X.tolist()
+    elif kind == "images":
+        X = np.repeat(X, 8, axis=1).reshape(-1, 4, 4)
+    else:
+        X = X.astype(np.float32)
+    session = answered(LabelingSession(X), y, 8)
+    assert session.predictions().shape == y.shape
+
+
+def test_bad_input_names_the_argument(blobs):
+    X, y = blobs
+    session = LabelingSession(X)
+    for call, message in [
+        (lambda: session.label(240, "x"), "row=240; rows are numbered 0 to 239"),
+        (lambda: session.label(-1, "x"), "row=-1"),
+        (lambda: session.label(1.5, "x"), r"row=1\.5"),
+        (lambda: session.label(1, ""), "value=''"),
+        (lambda: session.label(1, None), "value=None"),
+        (lambda: session.label(1, float("nan")), "value=nan"),
+        (lambda: session.next(0), "n=0"),
+        (lambda: session.save("x.npz"), "two classes"),
+        (lambda: LabelingSession(X, y[:5]), "y has 5 entries, X has 240 rows"),
+        (lambda: LabelingSession(X[:0]), "X has shape"),
+        (lambda: LabelingSession([["a"], ["b"]]), "X must hold numbers"),
+        (lambda: LabelingSession(X * np.nan), "NaN|finite|missing"),
+        (lambda: LabelingSession(X, random_state=-1), "random_state=-1"),
+        (lambda: LabelingSession(X, [1, "a"] + [None] * 238), "several kinds"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    session.label(1, "x")
+    with pytest.raises(ValueError, match="value=2 is a number"):
+        session.label(2, 2)
+    assert session.labels == {1: "x"}
+
+
+def test_a_large_table_is_asked_through_a_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 3)) + 6 * (np.arange(5000) % 3)[:, None]
+    session = LabelingSession(X)
+    y = np.arange(5000) % 3
+    session.label(4999, 0 if y[4999] == 0 else int(y[4999]))
+    answered(session, y, 20)
+    assert session._questions._sketch.rows.size == 2000
+    assert (session.predictions() == y).mean() > 0.99
+
+
+def test_saved_models_and_tables_are_read_again(blobs, tmp_path):
+    X, y = blobs
+    session = answered(LabelingSession(X), y, 12)
+    session.skip(session.next()[0])
+    session.save(tmp_path / "model.npz")
+    model = GDPAClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(model.transduction_, session.predictions())
+    session.save(tmp_path / "table.csv")
+    rows = list(csv.DictReader((tmp_path / "table.csv").open()))
+    assert [r["prediction"] for r in rows] == session.predictions().tolist()
+    assert {int(r["row"]) - 1: r["label"] for r in rows if r["label"]} == session.labels
+    assert sum(r["skipped"] == "yes" for r in rows) == 1
+
+
+def test_cells_that_spreadsheets_run_are_defused(tmp_path):
+    session = LabelingSession(np.arange(6.0)[:, None])
+    session.label(0, "=HYPERLINK()")
+    session.label(5, "-1")
+    session.save(tmp_path / "t.csv")
+    rows = list(csv.DictReader((tmp_path / "t.csv").open()))
+    assert rows[0]["label"] == "'=HYPERLINK()"
+    assert rows[5]["label"] == "-1"
+
+
+def test_the_predictions_come_to_rest():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    session = answered(LabelingSession(X), y, 10)
+    session.refresh()
+    answered(session, y, 32)
+    session.refresh()
+    early = session.estimate()  # ten labels do not find ten digits
+    assert early.changed > module.REST_SHARE
+    assert not early.settled
+    for row in range(300):
+        session.label(row, y[row])
+    assert session.predictions().tolist() == y.tolist()
+    found = session.estimate()
+    then = session._past[-2]
+    assert found.changed == np.mean(then.classes[then.codes] != y)
+    assert found.settled == (found.changed <= module.REST_SHARE)
+    assert len(session.next()) == 0
+
+
+def test_it_is_exported():
+    assert gdpa.LabelingSession is LabelingSession
