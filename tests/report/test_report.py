@@ -13,7 +13,7 @@ from gdpa.report.charts import _ticks, histogram
 from gdpa.report.evaluation import confusion, left_out_labels
 from gdpa.report.layout import picture
 from gdpa.report.markup import escape
-from gdpa.tables import Table
+from gdpa.tables import TableEncoder
 
 VOID = {"meta", "link", "br", "rect", "path", "img", "hr"}
 HOSTILE = [
@@ -66,7 +66,7 @@ def hostile_page(classes=2):
     y = np.array([names[g] if i < 6 * classes else None for i, g in enumerate(group)], dtype=object)
     model = GDPAClassifier(unlabeled=None, n_neighbors=5).fit(X, y)
     words = np.array([HOSTILE[i % len(HOSTILE)] for i in range(n)], dtype=object)
-    table = Table((*HOSTILE[:4], "word"), (*X.T, words), HOSTILE[4])
+    table = dict(zip((*HOSTILE[:4], "word"), (*X.T, words), strict=True))
     data = gather(
         model,
         X,
@@ -75,6 +75,7 @@ def hostile_page(classes=2):
         command=f"gdpa fit '{HOSTILE[4]}'",
         notes=HOSTILE,
         table=table,
+        columns=TableEncoder().fit(table).columns_,
         ids=[HOSTILE[i % len(HOSTILE)] for i in range(n)],
     )
     return render(data), data, model

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gdpa.graph import save_graph
-from gdpa.tables import TableError, read_graph, read_labels, read_table, read_target
-from gdpa.tables.target import label_texts
+from gdpa.tables import TableError, read_graph, read_labels
 
 W = np.array([[0, 1.5, 0, 0], [1.5, 0, 0.25, 0], [0, 0.25, 0, 2], [0, 0, 2, 0.0]])
 GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -114,22 +111,6 @@ def test_labels_by_name_by_line_and_as_solve_writes_them(tmp_path):
     assert labels.signs.tolist() == [1, 0, 0, -1]
     labels = read_labels(write(tmp_path, "l.csv", "0\n1\nno\nno\n"), graph, unlabeled="no")
     assert labels.signs.tolist() == [-1, 1, 0, 0]  # without -1, 0 is a class
-
-
-@given(st.lists(st.integers(-(10**15), 10**15), min_size=1), st.data())
-def test_texts_of_numbers_are_numbers_again(values, data):
-    texts = label_texts(np.array(values, dtype=np.float64))
-    assert [int(t) for t in texts] == values
-
-
-def test_target_of_numbers_and_a_marker(tmp_path):
-    table = read_table(write(tmp_path, "t.csv", "u,y\n1,a\n2,none\n3,b\n4,\n"))
-    labels, notes = read_target(table, "y")
-    assert labels.tolist() == ["a", "none", "b", None]
-    assert "--unlabeled none" in notes[0]
-    labels, notes = read_target(table, "y", unlabeled="none")
-    assert labels.tolist() == ["a", None, "b", None]
-    assert notes == ()
 
 
 def test_a_compressed_file_is_no_text(tmp_path):

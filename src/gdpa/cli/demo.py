@@ -79,7 +79,7 @@ def _report(rows: list[Any], pair: Any) -> str:
     from ..report import gather, render
     from ..report.charts import discs_chart
     from ..report.markup import paragraph, table
-    from ..tables import Table
+    from ..tables import table_of
     from . import demo_runs
 
     X, y, names = demo_runs.breast_cancer()
@@ -96,7 +96,7 @@ def _report(rows: list[Any], pair: Any) -> str:
             "target": "diagnosis; 5 labels per class are kept, the others hidden",
         },
         command="gdpa demo",
-        table=Table(tuple(names), tuple(X.T), "breast cancer"),
+        table=table_of(dict(zip(names, X.T, strict=True)), "breast cancer"),
     )
     comparison = paragraph(
         f"Share of the hidden labels that were found, from {demo_runs.LABELS_PER_CLASS} labels per "

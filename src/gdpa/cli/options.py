@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Delimiter", "Json", "Method", "Out", "Quiet", "parse_options"]
+__all__ = [
+    "Delimiter",
+    "Encoding",
+    "Json",
+    "Keep",
+    "Method",
+    "ModelFile",
+    "Out",
+    "Quiet",
+    "RawCells",
+    "TableFile",
+    "TableFormat",
+    "parse_columns",
+    "parse_options",
+]
 
 
 def _methods(incomplete: str) -> list[str]:
@@ -26,8 +40,64 @@ Method = Annotated[
     typer.Option("--method", "-m", help="Method (gdpa methods).", autocompletion=_methods),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="Character between the cells of a CSV file.")
+    str | None,
+    typer.Option("--delimiter", help="Character between the cells of a CSV file; found if unset."),
 ]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of a CSV file; found if unset.")
+]
+TableFile = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON lines, NPZ or LIBSVM, "
+        "text also compressed; - is CSV on stdin."
+    ),
+]
+TableFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; by ending."
+    ),
+]
+ModelFile = Annotated[str, typer.Argument(help="File that fit --model wrote.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep all columns of the input in the output.")]
+RawCells = Annotated[
+    bool,
+    typer.Option(
+        "--raw-cells",
+        help="Write cells that a spreadsheet would run (=, +, @...) as they are; otherwise an "
+        "apostrophe goes before them.",
+    ),
+]
+
+
+def parse_columns(pairs: list[str] | None) -> dict[str, str]:
+    """Turn ``NAME=KIND`` texts of ``--column`` into a mapping.
+
+    Parameters
+    ----------
+    pairs : list of str or None
+        The texts; the last equals sign divides.
+
+    Returns
+    -------
+    dict
+        Name of each column to what it is.
+
+    Raises
+    ------
+    ValueError
+        If a text has no equals sign, or names a kind that is not known.
+    """
+    from ..tables.decide import KINDS
+
+    kinds = {}
+    for pair in pairs or []:
+        name, equals, kind = pair.rpartition("=")
+        if not equals or not name or kind not in KINDS:
+            raise ValueError(f"--column {pair!r} must be NAME=KIND, KIND one of {', '.join(KINDS)}")
+        kinds[name] = kind
+    return kinds
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:

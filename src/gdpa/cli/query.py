@@ -7,12 +7,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from .cells import csv_text
 from .files import OutputFiles
-from .fit import csv_text
 from .models import load_model
-from .options import Json, Out, Quiet
+from .options import Json, ModelFile, Out, Quiet, RawCells
 from .output import Output
-from .predict import ModelFile
 
 __all__ = ["register"]
 
@@ -36,6 +35,7 @@ def query(
         ),
     ] = "margin",
     out: Out = None,
+    raw: RawCells = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,6 +74,6 @@ def query(
         if out is not None or not json:
             texts = [[f"{p:.4f}" for p in values] for values in (best, second)]
             columns = [names, first_class, texts[0], second_class, texts[1]]
-            files.text("--out", csv_text(header, columns))
+            files.text("--out", csv_text(header, columns, raw=raw))
         if chosen.size < n:
             output.note(f"only {chosen.size} rows have no label")

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..certificate import Certificate, certify
 from ..graph import component_labels
 from ..problem import GraphProblem
-from .evaluation import LeftOut, left_out_labels
+from ..tables.frames import table_of
+from .evaluation import Baselines, LeftOut, baselines, left_out_labels
 from .layout import Picture, picture
 
 __all__ = ["ColumnCard", "GraphSummary", "Question", "ReportData", "gather"]
@@ -29,10 +30,10 @@ SHOWN_COLUMNS = 4
 
 @dataclass(frozen=True)
 class ColumnCard:
-    """One column of the data: its name, kind, missing cells and what is in it."""
+    """One column of the data: its name, what was done with it, missing cells, content."""
 
     name: str
-    kind: str
+    done: str
     missing: int
     content: str
 
@@ -108,6 +109,7 @@ class ReportData:
     picture_uncertainty: FloatArray
     picture_known: NDArray[np.bool_]
     left_out: LeftOut | None
+    baselines: Baselines | None
     certificate: Certificate | None
     certificate_note: str
     setting: Mapping[str, str]
@@ -133,6 +135,7 @@ def gather(
     command: str = "",
     notes: Sequence[str] = (),
     table: Any = None,
+    columns: Any = (),
     target: str | None = None,
     sure: float = 0.75,
     ids: Sequence[str] | None = None,
@@ -153,8 +156,10 @@ def gather(
         The command that makes the report again.
     notes : sequence of str
         What was done to the data.
-    table : Table, optional
-        The table that the features were made from; for its columns' cards.
+    table : frame, optional
+        The table that the features were made from; for the cells of rows to label next.
+    columns : ColumnList
+        What was done with its columns.
     target : str, optional
         Name of its target column.
     sure : float, default=0.75
@@ -168,6 +173,7 @@ def gather(
         The content of the page.
     """
     state = model._fitted
+    table = None if table is None else table_of(table)
     P = state.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
     known = state.coding.codes >= 0
@@ -180,7 +186,7 @@ def gather(
         points = state.graph.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
     certificate, why = _certificate(model, known, codes)
-    questions, columns = _questions(model, P, table, target, ids, known)
+    questions, shown = _questions(model, P, table, target, ids, known)
     return ReportData(
         title=title,
         asked=dict(asked or {}),
@@ -189,7 +195,7 @@ def gather(
         classes=tuple(str(c) for c in model.classes_),
         labeled_counts=_counts(codes[known], k),
         predicted_counts=_counts(codes[~known], k),
-        columns=() if table is None else _columns(table, target),
+        columns=_columns(columns),
         fingerprint=_fingerprint(X, state.coding.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
@@ -197,12 +203,13 @@ def gather(
         n_unsure=int(unsure.sum()),
         n_unreached=int(model.unreached_.size),
         questions=questions,
-        question_columns=columns,
+        question_columns=shown,
         picture=drawn,
         picture_classes=codes[drawn.nodes],
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_known=known[drawn.nodes],
         left_out=left_out_labels(model),
+        baselines=baselines(model, X),
         certificate=certificate,
         certificate_note=why,
         setting=_setting(model),
@@ -276,40 +283,14 @@ def _questions(
                 probability=float(P[i, first]),
                 runner_up=str(model.classes_[second]),
                 runner_up_probability=float(P[i, second]),
-                cells=tuple(_cell(table.column(name)[i]) for name in names),
+                cells=tuple(table.column(name).cell(i) for name in names),
             )
         )
     return tuple(rows), names
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
-
-
-def _columns(table: Any, target: str | None) -> tuple[ColumnCard, ...]:
-    from ..tables.encode import _numbers, _texts
-
-    cards = []
-    for name, values in zip(table.names, table.columns, strict=True):
-        if name == target:
-            continue
-        numbers, wrong = _numbers(values)
-        if not wrong.any():
-            present = numbers[np.isfinite(numbers)]
-            missing = int(numbers.size - present.size)
-            content = "empty"
-            if present.size:
-                low, middle, high = np.quantile(present, [0.0, 0.5, 1.0])
-                content = f"{low:.4g} to {high:.4g}, median {middle:.4g}"
-            cards.append(ColumnCard(name, "number", missing, content))
-            continue
-        texts = _texts(values)
-        present, counts = np.unique(texts[texts != ""].astype(str), return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:4]
-        listed = ", ".join(f"{present[o]} ({counts[o]:,})" for o in order)
-        more = f" and {present.size - 4:,} more" if present.size > 4 else ""
-        cards.append(ColumnCard(name, "text", int((texts == "").sum()), listed + more))
-    return tuple(cards)
+def _columns(plans: Any) -> tuple[ColumnCard, ...]:
+    return tuple(ColumnCard(p.name, p.done(), p.missing, p.content) for p in plans)
 
 
 def _fingerprint(X: Any, codes: NDArray[Any]) -> str:

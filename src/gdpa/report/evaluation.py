@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["LeftOut", "confusion", "left_out_labels"]
+__all__ = ["Baselines", "LeftOut", "baselines", "confusion", "left_out_labels"]
+
+MOST_LABELS = 3000  # of which logistic regression learns; it is a yardstick, not the answer
+MOST_CELLS = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -64,3 +69,115 @@ def confusion(left_out: LeftOut, n_classes: int) -> NDArray[np.int64]:
     flat = left_out.truth * n_classes + left_out.predicted
     counts = np.bincount(flat, minlength=n_classes * n_classes)
     return np.asarray(counts.reshape(n_classes, n_classes))
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Accuracy on left-out labels: ours, logistic regression's, the majority class's.
+
+    Parameters
+    ----------
+    ours, logistic, majority : float
+        Share of right labels, all on the same labels.
+    n_labels : int
+        How many labels.
+    better, worse : int
+        Labels that only ours, and only logistic regression, has right.
+    """
+
+    ours: float
+    logistic: float
+    majority: float
+    n_labels: int
+    better: int
+    worse: int
+
+    @property
+    def verdict(self) -> str:
+        """Whether the graph helps, in plain words."""
+        lead = self.better - self.worse
+        doubt = float(np.sqrt(self.better + self.worse))  # what chance alone makes of a tie
+        if self.ours <= self.majority and self.logistic <= self.majority:
+            return "neither is better than always saying the largest class: the columns say little"
+        if lead < -doubt:
+            return "logistic regression is better here: the graph does not help"
+        if lead > doubt:
+            return "the graph helps"
+        return "no clear difference: the graph helps little here"
+
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        return (
+            f"accuracy on {self.n_labels} left-out labels: gdpa {100 * self.ours:.1f} %, logistic "
+            f"regression {100 * self.logistic:.1f} %, largest class {100 * self.majority:.1f} %; "
+            f"{self.verdict}"
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "gdpa": self.ours,
+            "logistic_regression": self.logistic,
+            "majority": self.majority,
+            "labels": self.n_labels,
+            "words": self.words,
+        }
+
+
+def baselines(model: Any, X: Any) -> Baselines | None:
+    """Measure simple classifiers on the labels that were left out of ours.
+
+    Logistic regression (C = 1) and the largest class are fitted on labelled rows only, in five
+    folds at most, and never see the label that they are asked for.
+
+    Parameters
+    ----------
+    model : GDPAClassifier
+        A fitted classifier.
+    X : ndarray or sparse matrix of shape (n_samples, n_features), or None
+        Its features.
+
+    Returns
+    -------
+    Baselines or None
+        None without features, or with too few labels to leave any out.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+
+    checked = left_out_labels(model)
+    if checked is None or X is None:
+        return None
+    codes = model._fitted.coding.codes
+    labeled = np.flatnonzero(codes >= 0)
+    most = max(50, min(MOST_LABELS, MOST_CELLS // max(1, X.shape[1])))
+    if labeled.size > most:
+        labeled = np.sort(np.random.default_rng(0).choice(labeled, most, replace=False))
+    counts = np.bincount(codes[labeled])
+    labeled = labeled[counts[codes[labeled]] >= 2]
+    place = np.full(codes.size, -1)
+    place[labeled] = np.arange(labeled.size)
+    common = place[checked.rows] >= 0
+    if not common.any() or np.unique(codes[labeled]).size < 2:
+        return None
+    A, y = X[labeled], codes[labeled]
+    A = A if sp.issparse(A) else np.asarray(A, dtype=np.float64)
+    folds = StratifiedKFold(max(2, min(5, int(counts[counts >= 2].min()))))
+    linear, largest = np.empty_like(y), np.empty_like(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for train, test in folds.split(np.zeros(y.size), y):
+            largest[test] = np.bincount(y[train]).argmax()
+            linear[test] = LogisticRegression(max_iter=200).fit(A[train], y[train]).predict(A[test])
+    rows = place[checked.rows[common]]
+    truth = checked.truth[common]
+    ours, theirs = checked.predicted[common] == truth, linear[rows] == truth
+    return Baselines(
+        float(ours.mean()),
+        float(theirs.mean()),
+        float((largest[rows] == truth).mean()),
+        int(truth.size),
+        int((ours & ~theirs).sum()),
+        int((theirs & ~ours).sum()),
+    )

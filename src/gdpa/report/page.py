@@ -181,11 +181,32 @@ def _check(data: ReportData) -> str:
     caption = "Confusion of left-out labels: rows are given labels, columns predictions"
     if len(shown) < len(data.classes):
         caption += f" (the {len(shown)} most frequent classes)"
-    return paragraph(words) + (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f'<table class="confusion"><caption>{escape(caption)}</caption><thead><tr><td></td>{head}'
-        f"</tr></thead><tbody>{body}</tbody></table></div>"
+    return (
+        paragraph(words)
+        + _baselines(data)
+        + (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+            f'<table class="confusion"><caption>{escape(caption)}</caption><thead><tr><td></td>'
+            f"{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
     )
+
+
+def _baselines(data: ReportData) -> str:
+    b = data.baselines
+    if b is None:
+        return ""
+    return table(
+        ["classifier", "accuracy"],
+        [
+            ("gdpa", percent(b.ours)),
+            ("logistic regression", percent(b.logistic)),
+            ("always the largest class", percent(b.majority)),
+        ],
+        caption=f"Baselines: the same {number(b.n_labels)} labels, each left out",
+        numeric=(1,),
+        first_is_header=True,
+    ) + paragraph(f"In plain words: {b.verdict}.")
 
 
 def _interval(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
@@ -297,8 +318,8 @@ def _data(data: ReportData) -> str:
     if data.columns:
         most = 60
         html += table(
-            ["column", "kind", "missing", "content"],
-            [(c.name, c.kind, number(c.missing), c.content) for c in data.columns[:most]],
+            ["column", "taken as", "missing", "content"],
+            [(c.name, c.done, number(c.missing), c.content) for c in data.columns[:most]],
             caption=f"Columns ({min(most, len(data.columns))} of {len(data.columns)})",
             numeric=(2,),
             first_is_header=True,

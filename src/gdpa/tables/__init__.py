@@ -1,19 +1,27 @@
-"""Tables and graphs from files, and columns of tables as features."""
+"""Tables and graphs from files, data frames as tables, and columns of tables as features."""
 
-from .encode import FeatureEncoder
+from .encoder import TableEncoder
+from .frames import is_frame, table_of
 from .graph_files import GRAPH_FORMATS, NodeLabels, read_graph, read_labels
-from .read import FORMATS, Table, TableError, read_table
+from .plan import ColumnList, ColumnPlan
+from .read import FORMATS, read_table
+from .table import Column, Table, TableError
 from .target import read_target
 
 __all__ = [
     "FORMATS",
     "GRAPH_FORMATS",
-    "FeatureEncoder",
+    "Column",
+    "ColumnList",
+    "ColumnPlan",
     "NodeLabels",
     "Table",
+    "TableEncoder",
     "TableError",
+    "is_frame",
     "read_graph",
     "read_labels",
     "read_table",
     "read_target",
+    "table_of",
 ]

@@ -21,7 +21,9 @@ from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
 from ..npz import read_npz
 from .graph_formats import read_graphml, read_matrix_market
-from .read import TableError, decode_text, open_file
+from .source import open_file
+from .table import TableError
+from .text_file import decode_text
 
 __all__ = ["GRAPH_FORMATS", "NodeLabels", "read_graph", "read_labels"]
 

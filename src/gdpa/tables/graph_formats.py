@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
 from ..graph.memory import check_memory
-from .read import TableError
+from .table import TableError
 
 __all__ = ["read_graphml", "read_matrix_market"]
 

@@ -7,34 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .read import Table, TableError
+from .table import Table, TableError
+from .words import shown
 
-__all__ = ["label_texts", "read_target"]
+__all__ = ["read_target"]
 
 MOST_CLASSES = 1000
-SUSPECTS = frozenset({"?", "na", "n/a", "nan", "null", "none", "unknown", "unlabeled", "-"})
-
-
-def label_texts(values: NDArray[Any]) -> NDArray[Any]:
-    """Cells as text, whole numbers without a point; missing ones are empty.
-
-    Parameters
-    ----------
-    values : ndarray
-        Numbers or text.
-
-    Returns
-    -------
-    ndarray of str objects
-        The texts.
-    """
-    if values.dtype == object:
-        return np.array([str(v).strip() for v in values], dtype=object)
-    texts = [
-        "" if np.isnan(v) else str(int(v)) if float(v).is_integer() else repr(float(v))
-        for v in values
-    ]
-    return np.array(texts, dtype=object)
+# Words that often mean "unknown" and are no missing cell to the reader.
+SUSPECTS = frozenset(
+    {"unknown", "unlabeled", "unlabelled", "undefined", "missing", "tbd", "todo", "n.a.", "-"}
+    | {"--", ".", "..", "???", "*", "x", "-9", "-99", "-999", "-9999", "99999"}
+)
 
 
 def read_target(
@@ -49,7 +32,8 @@ def read_target(
     name : str
         The target column.
     unlabeled : str, optional
-        What marks an unknown label, besides an empty cell.
+        What marks an unknown label, besides what is a missing cell in any column (empty, NA, NaN,
+        null, ?).
     complete : bool, default=False
         Whether a table with a label in every row is accepted.
 
@@ -66,21 +50,24 @@ def read_target(
         If there is no such column, no label, one class only, nothing to predict, or the column
         looks like numbers rather than classes.
     """
-    texts = label_texts(table.column(name, "target column"))
+    texts = np.array(table.column(name, "target column").cells(), dtype=object)
     unknown = texts == ""
-    if unlabeled is not None:
-        unknown |= texts == unlabeled
+    marked = None
+    if unlabeled is not None and unlabeled.strip():
+        marked = _same(texts, unlabeled.strip())
+        unknown |= marked
     labels = texts.copy()
     labels[unknown] = None
     classes, counts = np.unique(texts[~unknown].astype(str), return_counts=True)
     n, m = texts.size, int(counts.sum())
-    where = f"{table.source}, target column {name!r}"
+    where = f"{table.source}, target column {shown(name)}"
     if m == 0:
         raise TableError(f"{where}: no row has a label; at least two classes need one each")
+    no_marker = marked is not None and not marked.any()
+    hint = f"; no row has the marker {unlabeled!r}" if no_marker else ""
     if classes.size == 1:
         raise TableError(
-            f"{where}: the only class is {str(classes[0])!r} ({m} rows); two are needed"
-            + _hint(n, m, unlabeled)
+            f"{where}: the only class is {str(classes[0])[:60]!r} ({m} rows); two are needed{hint}"
         )
     if classes.size > MOST_CLASSES or (classes.size > 20 and 2 * classes.size > m):
         raise TableError(
@@ -90,18 +77,23 @@ def read_target(
     if m == n and not complete:
         raise TableError(
             f"{where}: all {n} rows have a label, nothing is left to predict; leave cells empty "
-            "(or say --unlabeled MARKER), or use --model to keep the classifier for new rows"
+            f"(or say --unlabeled MARKER), or use --model to keep the classifier for new rows{hint}"
         )
-    suspects = [str(c) for c in classes if str(c).lower() in SUSPECTS]
-    notes = [
-        f"target column {name!r}: {c!r} is taken as a class; if it marks unknown labels, say "
-        f"--unlabeled {c}"
-        for c in suspects
-    ]
+    notes = [f"no row of target column {shown(name)} has the marker {unlabeled!r}"] * no_marker
+    for c in map(str, classes):
+        if c.lower() in SUSPECTS or (c == "-1" and classes.size > 2):
+            notes.append(
+                f"target column {shown(name)}: {c!r} is taken as a class; if it marks unknown "
+                f"labels, say --unlabeled {c}"
+            )
     return labels, tuple(notes)
 
 
-def _hint(n: int, m: int, unlabeled: str | None) -> str:
-    if unlabeled is not None and m == n:
-        return f"; no row has the marker {unlabeled!r}"
-    return ""
+def _same(texts: NDArray[Any], marker: str) -> NDArray[np.bool_]:
+    """Cells that are the marker, as text or as a number (-1 is also -1.0)."""
+    found = np.asarray(texts == marker)
+    try:
+        value = float(marker)
+    except ValueError:
+        return found
+    return np.asarray(found | (texts == f"{value:.17g}"))

@@ -1,0 +1,175 @@
+"""Texts as points: hashed character n-grams, weighted by rarity, in a few principal directions.
+
+Texts that share pieces of words come close to each other, whatever their spelling; long texts also
+count their words. The n-grams of all texts are hashed at once by arithmetic on an array of their
+characters; the directions are those of a truncated SVD of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
+
+__all__ = ["TextDirections"]
+
+SIZES = (3, 4)
+BUCKETS = 2**15
+SAMPLE = 4000  # different texts that the directions are learnt from
+LONGEST = 2000  # characters of a text that count
+BLOCK = 2**21  # characters hashed at a time
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _blocks(texts: list[str]) -> Iterator[tuple[int, int]]:
+    """Ranges of texts with about `BLOCK` characters each."""
+    start = size = 0
+    for i, text in enumerate(texts):
+        size += min(len(text), LONGEST) + 2
+        if size > BLOCK:
+            yield start, i + 1
+            start, size = i + 1, 0
+    if start < len(texts):
+        yield start, len(texts)
+
+
+def _count_ngrams(texts: list[str]) -> sp.csr_array:
+    """How often each bucket's n-grams occur in each text."""
+    padded = [" " + " ".join(text[:LONGEST].lower().split()) + " " for text in texts]
+    lengths = np.array([len(text) for text in padded])
+    chars = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    owner = np.repeat(np.arange(len(texts), dtype=np.int32), lengths)
+    space = chars == 32
+    rows, columns = [], []
+    for size in SIZES:
+        if chars.size < size:
+            continue
+        count = chars.size - size + 1
+        code = np.zeros(count, dtype=np.uint64)
+        # An n-gram stays within its text, and has a space at its ends only.
+        inside = owner[:count] == owner[size - 1 :]
+        for k in range(size):
+            part = slice(k, k + count)
+            code = (code + chars[part].astype(np.uint64) + np.uint64(1)) * MULTIPLIER
+            code ^= code >> np.uint64(29)
+            if 0 < k < size - 1:
+                inside &= ~space[part]
+        rows.append(owner[:count][inside])
+        columns.append((code[inside] >> np.uint64(20)).astype(np.int64) & (BUCKETS - 1))
+    if not rows:
+        return sp.csr_array((len(texts), BUCKETS))
+    i, j = np.concatenate(rows), np.concatenate(columns).astype(np.int32)
+    counts = sp.coo_array((np.ones(i.size, dtype=np.float32), (i, j)), (len(texts), BUCKETS))
+    return counts.tocsr()
+
+
+@dataclass(frozen=True)
+class TextDirections:
+    """Directions learnt from texts, and what makes features of a text.
+
+    Parameters
+    ----------
+    buckets : ndarray of int
+        Buckets of n-grams that are used.
+    rarity : ndarray of float32
+        Their weights: the logarithm of how few texts have them.
+    directions : ndarray of float32 of shape (n_buckets, n_features)
+        The directions.
+    """
+
+    buckets: NDArray[np.int32]
+    rarity: NDArray[np.float32]
+    directions: NDArray[np.float32]
+
+    @classmethod
+    def fit(
+        cls,
+        texts: list[str],
+        counts: NDArray[np.intp],
+        n_features: int,
+        random_state: int = 0,
+    ) -> TextDirections:
+        """Learn the directions.
+
+        Parameters
+        ----------
+        texts : list of str
+            The different texts.
+        counts : ndarray of int
+            How often each occurs.
+        n_features : int
+            Most directions to keep.
+        random_state : int, default=0
+            Seed of the sample and of the SVD.
+
+        Returns
+        -------
+        TextDirections
+            The directions.
+        """
+        rng = np.random.default_rng(random_state)
+        chosen = np.arange(len(texts))
+        if chosen.size > SAMPLE:
+            chosen = np.sort(rng.choice(chosen.size, SAMPLE, replace=False))
+        raw = sp.vstack(
+            [
+                _count_ngrams([texts[c] for c in chosen[a:b]])
+                for a, b in _blocks([texts[c] for c in chosen])
+            ]
+        ).tocsr()
+        present = np.bincount(raw.indices, minlength=BUCKETS)
+        least = 2 if chosen.size >= 20 else 1  # what one text alone has brings it near to none
+        buckets = np.flatnonzero(present >= least).astype(np.int32)
+        if buckets.size == 0:
+            buckets = np.flatnonzero(present).astype(np.int32)
+        rarity = (np.log((1.0 + chosen.size) / (1.0 + present[buckets])) + 1.0).astype(np.float32)
+        A = _weigh(raw, buckets, rarity)
+        times = np.sqrt(counts[chosen].astype(np.float64) / counts[chosen].mean())
+        A = A.multiply(times[:, None]).tocsr() if np.ptp(times) > 0 else A
+        k = min(n_features, min(A.shape) - 1)
+        if k < 1:
+            directions = np.ones((buckets.size, 1), dtype=np.float32)
+        else:
+            _, _, V = randomized_svd(A, k, n_iter=2, n_oversamples=10, random_state=random_state)
+            directions = np.ascontiguousarray(V.T, dtype=np.float32)
+        return cls(buckets, rarity, directions)
+
+    def transform(self, texts: list[str]) -> NDArray[np.float32]:
+        """Features of texts.
+
+        Parameters
+        ----------
+        texts : list of str
+            Texts.
+
+        Returns
+        -------
+        ndarray of shape (n_texts, n_features)
+            Their places along the directions.
+        """
+        parts = [
+            np.asarray(
+                _weigh(_count_ngrams(texts[a:b]), self.buckets, self.rarity) @ self.directions
+            )
+            for a, b in _blocks(texts)
+        ]
+        if not parts:
+            return np.zeros((0, self.directions.shape[1]), dtype=np.float32)
+        return np.concatenate(parts)
+
+
+def _weigh(
+    counts: sp.csr_array, buckets: NDArray[np.int32], rarity: NDArray[np.float32]
+) -> sp.csr_array:
+    """Logarithmic counts times rarity, every text brought to length one."""
+    A = counts[:, buckets]
+    A.data = (1.0 + np.log(A.data)).astype(np.float32)
+    A.data *= rarity[A.indices]
+    norms = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
+    norms[norms == 0] = 1.0
+    A.data /= np.repeat(norms, np.diff(A.indptr)).astype(np.float32)
+    return A

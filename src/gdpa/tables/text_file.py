@@ -1,0 +1,388 @@
+"""CSV and its relatives: encoding, delimiter and quotes found by looking; read in blocks.
+
+Numbers become numbers block by block; texts are numbered as they come. A column that turns out to
+be text after blocks of numbers is read again from the start, as text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .numbers import FormatError, find_format
+from .source import Source
+from .table import Column, Table, TableError, code_texts
+from .words import MISSING_FORMS, is_missing_text, shown
+
+__all__ = ["column_names", "decode_text", "read_text_file"]
+
+BLOCK_CELLS = 500_000
+LOOK = 2**16  # characters that delimiter and quotes are found from
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def read_text_file(
+    source: Source,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    as_text: frozenset[str] = frozenset(),
+) -> Table:
+    """Read a text table.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    delimiter : str, optional
+        One character between cells; found by looking by default.
+    encoding : str, optional
+        Encoding of the text; found by looking by default.
+    as_text : frozenset of str
+        Columns whose cells are kept as they are written.
+
+    Returns
+    -------
+    Table
+        The table; its notes say what was found.
+
+    Raises
+    ------
+    TableError
+        If it is no text, ragged, or has no rows.
+    """
+    if delimiter is not None and len(delimiter) != 1:
+        raise TableError(f"delimiter={delimiter!r} must be one character")
+    form = _Form.find(source, delimiter, encoding)
+    names, columns, again = form.read(as_text)
+    if not again and any(_proves_commas(column) for column in columns):
+        # Where one column has decimal commas, the points of another may separate thousands.
+        again = frozenset(
+            n for n, c in zip(names, columns, strict=True) if c.texts is None and _has_fraction(c)
+        )
+    if again:
+        names, columns, _ = form.read(as_text | again)
+    return Table(names, tuple(columns), source.name, form.notes)
+
+
+def _has_fraction(column: Column) -> bool:
+    present = column.values[np.isfinite(column.values)]
+    return bool((present % 1 != 0).any())
+
+
+def _proves_commas(column: Column) -> bool:
+    if column.texts is None:
+        return False
+    try:
+        format, count = find_format(column.texts)
+    except FormatError:
+        return False
+    return count == len(column.texts) and format.decimal == "," and format.sure
+
+
+class _Form:
+    """How a text file is written."""
+
+    def __init__(self, source: Source, encoding: str, delimiter: str, quote: str) -> None:
+        self.source, self.encoding = source, encoding
+        self.delimiter, self.quote = delimiter, quote
+        self.notes: tuple[str, ...] = ()
+        self.skip = 0  # lines before the header
+
+    @classmethod
+    def find(cls, source: Source, delimiter: str | None, encoding: str | None) -> _Form:
+        found, note = _find_encoding(source) if encoding is None else (encoding, "")
+        try:
+            codecs.lookup(found)
+            with source.open() as stream:
+                head = io.TextIOWrapper(stream, encoding=found, newline="").read(LOOK)
+        except LookupError:
+            raise TableError(f"encoding={encoding!r} is not known; try utf-8 or cp1252") from None
+        except UnicodeError as error:
+            raise TableError(f"{source.name} is not {found} text: {error}") from error
+        if "\0" in head:
+            raise TableError(f"{source.name} has NUL bytes: it is not a text file")
+        notes = [note] if note else []
+        form = cls(source, found, delimiter or ",", '"')
+        first = head.splitlines()[0].strip() if head.strip() else ""
+        if first.lower().startswith("sep=") and len(first) == 5:  # as spreadsheets write it
+            form.skip, form.delimiter = 1, delimiter or first[4]
+        elif head.strip():
+            form.delimiter, form.quote = _find_marks(head, delimiter)
+        if delimiter is None and form.delimiter != ",":
+            word = DELIMITERS.get(form.delimiter, repr(form.delimiter))
+            notes.append(f"cells are separated by {word}")
+        if form.quote != '"':
+            notes.append("texts are quoted by ' instead of \"")
+        form.notes = tuple(notes)
+        return form
+
+    def rows(self) -> tuple[Any, TextIO]:
+        stream = io.TextIOWrapper(self.source.open(), encoding=self.encoding, newline="")
+        for _ in range(self.skip):
+            stream.readline()
+        return csv.reader(stream, delimiter=self.delimiter, quotechar=self.quote), stream
+
+    def read(self, as_text: frozenset[str]) -> tuple[tuple[str, ...], list[Column], frozenset[str]]:
+        """Names, columns, and those that must be read again as text."""
+        reader, stream = self.rows()
+        name = self.source.name
+        with stream:
+            try:
+                header = next((row for row in reader if any(cell.strip() for cell in row)), None)
+                if header is None:
+                    raise TableError(f"{name} is empty")
+                names, renamed = column_names(header, name)
+                self.notes += tuple(note for note in renamed if note not in self.notes)
+                builders = [_Builder(n in as_text) for n in names]
+                for block in self._blocks(reader, len(names)):
+                    for builder, cells in zip(builders, zip(*block, strict=True), strict=True):
+                        builder.add(cells)
+            except csv.Error as error:
+                raise TableError(f"{name}, line {reader.line_num}: {error}") from error
+            except UnicodeError as error:
+                raise TableError(f"{name} is not {self.encoding} text: {error}") from error
+        if builders[0].size == 0:
+            raise TableError(f"{name} has a header and no rows")
+        again = frozenset(n for n, b in zip(names, builders, strict=True) if b.changed)
+        return names, [] if again else [b.column() for b in builders], again
+
+    def _blocks(self, reader: Any, width: int) -> Iterator[list[list[str]]]:
+        size = max(16, BLOCK_CELLS // width)
+        while True:
+            block = list(islice(reader, size))
+            if not block:
+                return
+            if set(map(len, block)) != {width}:
+                block = [row for row in block if not _blank(row, width)]
+                if any(len(row) != width for row in block):
+                    self._refuse(width)
+            if block:
+                yield block
+
+    def _refuse(self, width: int) -> None:
+        """Find the first row of another length, and say where it is."""
+        reader, stream = self.rows()
+        with stream:
+            for row in reader:
+                if len(row) != width and not _blank(row, width):
+                    raise TableError(
+                        f"{self.source.name}, line {reader.line_num + self.skip}: {len(row)} cells "
+                        f"where the header has {width}"
+                    )
+
+
+def _blank(row: list[str], width: int) -> bool:
+    return not row or (len(row) == 1 and not row[0].strip() and width > 1)
+
+
+class _Builder:
+    """One column while it is being read."""
+
+    def __init__(self, text: bool) -> None:
+        self.text, self.changed, self.size = text, False, 0
+        self._numbers: list[NDArray[np.float64]] = []
+        self._codes: list[NDArray[np.int32]] = []
+        self._place: dict[str, int] = {}
+
+    def add(self, cells: tuple[str, ...]) -> None:
+        self.size += len(cells)
+        if not self.text:
+            numbers = _numbers(cells)
+            if numbers is not None:
+                self._numbers.append(numbers)
+                return
+            self.text = True
+            if self._numbers:
+                self.changed = True  # what was read as numbers must be seen as it was written
+                self._numbers = []
+        if not self.changed:
+            place = self._place
+            codes = (place.setdefault(cell, len(place)) for cell in cells)
+            self._codes.append(np.fromiter(codes, dtype=np.int32, count=len(cells)))
+
+    def column(self) -> Column:
+        if not self.text:
+            return Column(np.concatenate(self._numbers))
+        meaning, texts = code_texts(self._place)
+        codes = np.concatenate(self._codes)
+        return Column(meaning[codes], texts)
+
+
+def _numbers(cells: tuple[str, ...]) -> NDArray[np.float64] | None:
+    """Cells as plain numbers, NaN where missing; None if one is something else."""
+    try:
+        numbers = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+    except ValueError:
+        try:
+            numbers = np.fromiter(
+                (np.nan if c in MISSING_FORMS or is_missing_text(c) else float(c) for c in cells),
+                dtype=np.float64,
+                count=len(cells),
+            )
+        except ValueError:
+            return None
+    return None if "_" in "".join(cells) else numbers
+
+
+def _find_encoding(source: Source) -> tuple[str, str]:
+    """Encoding of a file, and a word about it where it is not UTF-8."""
+    with source.open() as stream:
+        head = stream.read(4096)
+        for mark, name in MARKS:
+            if head.startswith(mark):
+                return name, "" if name == "utf-8-sig" else f"text in {name}"
+        if b"\0" in head:
+            even, odd = head[0::2].count(0), head[1::2].count(0)
+            if min(even, odd) == 0 and max(even, odd) > len(head) // 4:
+                name = "utf-16-le" if odd else "utf-16-be"
+                return name, f"text in {name}"
+            raise TableError(f"{source.name} has NUL bytes: it is not a text file")
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        done, line = 0, 1
+        while head:
+            try:
+                decoder.decode(head)
+            except UnicodeDecodeError:
+                break
+            done += len(head)
+            line += head.count(b"\n")
+            head = stream.read(2**20)
+            if b"\0" in head:
+                raise TableError(f"{source.name} has NUL bytes: it is not a text file")
+        else:
+            return "utf-8", ""
+    bad = _first_bad(head)
+    line += head.count(b"\n", 0, bad)
+    return "cp1252" if _fits(source, "cp1252") else "latin-1", (
+        f"line {line} is not UTF-8: the text is read as Windows-1252; if names look wrong, say "
+        "--encoding"
+    )
+
+
+def _first_bad(block: bytes) -> int:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
+
+
+def _fits(source: Source, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with source.open() as stream:
+        try:
+            while block := stream.read(2**20):
+                decoder.decode(block)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _find_marks(head: str, delimiter: str | None) -> tuple[str, str]:
+    """Delimiter and quote that cut the first lines into the most even rows."""
+    if len(head) >= LOOK:  # the last line may be cut
+        head = head[: head.rfind("\n") + 1] or head
+    best: tuple[float, int, int] | None = None
+    chosen = (delimiter or ",", '"')
+    for rank, mark in enumerate([delimiter] if delimiter else list(DELIMITERS)):
+        for quote in ("'", '"'):
+            if quote == "'" and not _quoted(head, mark, quote):
+                continue
+            try:
+                lines = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
+                widths = [len(row) for row in islice(lines, 200) if any(c.strip() for c in row)]
+            except csv.Error:
+                continue
+            if not widths:
+                continue
+            even = sum(w == widths[0] for w in widths) / len(widths)
+            score = (even if widths[0] > 1 else 0.0, widths[0], -rank)
+            if best is None or score > best:
+                best, chosen = score, (mark, quote)
+    return chosen
+
+
+def _quoted(head: str, mark: str, quote: str) -> bool:
+    """Whether cells are put in these quotes: they open after a mark and close before one."""
+    return f"{quote}{mark}{quote}" in head and f'"{mark}"' not in head
+
+
+def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the columns of a header, and a word where one had to be made up.
+
+    Parameters
+    ----------
+    header : list of str
+        The cells.
+    source : str
+        For messages.
+
+    Returns
+    -------
+    names : tuple of str
+        The names; columns without one are called by their place.
+    notes : tuple of str
+        Which were.
+
+    Raises
+    ------
+    TableError
+        If two columns have the same name.
+    """
+    given = [cell.strip() for cell in header]
+    taken = set(given)
+    names, notes = [], []
+    seen: set[str] = set()
+    for position, column in enumerate(given, 1):
+        if not column:
+            column = f"column {position}"
+            while column in taken:
+                column += "'"
+            notes.append(f"column {position} has no name in the header: called {column!r}")
+        if column in seen:
+            raise TableError(f"{source}: two columns are called {shown(column)}; rename one")
+        seen.add(column)
+        names.append(column)
+    return tuple(names), tuple(notes)
+
+
+def decode_text(raw: bytes, name: str) -> str:
+    """Decode UTF-8, or say in which line `name` is something else.
+
+    Parameters
+    ----------
+    raw : bytes
+        Content of the file.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    str
+        The text, without a byte-order mark.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{name}, line {line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise TableError(f"{name} has NUL bytes: it is not a text file")
+    return text

@@ -1,0 +1,51 @@
+"""The target: what is missing, what is suspicious, what is no class."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdpa.tables import TableError, read_target, table_of
+
+
+def table(cells):
+    return table_of({"x": list(range(len(cells))), "y": cells}, "t.csv")
+
+
+@pytest.mark.parametrize("word", ["NA", "NaN", "", "null", "?", None, float("nan")])
+def test_what_is_missing_in_features_is_unknown_in_the_target(word):
+    labels, notes = read_target(table(["a", "b", word, "a"]), "y")
+    assert labels.tolist() == ["a", "b", None, "a"]
+    assert notes == ()
+
+
+def test_a_marker_is_unknown_too_and_a_suspect_is_said():
+    labels, notes = read_target(table(["a", "b", "unknown", ""]), "y")
+    assert labels.tolist() == ["a", "b", "unknown", None]
+    assert "'unknown' is taken as a class" in notes[0]
+    labels, notes = read_target(table(["a", "b", "unknown", ""]), "y", unlabeled="unknown")
+    assert labels.tolist() == ["a", "b", None, None]
+    assert notes == ()
+    labels, notes = read_target(table(["a", "b", None]), "y", unlabeled="zzz")
+    assert "has the marker 'zzz'" in notes[0]
+
+
+def test_numbers_are_classes_and_minus_one_can_mark():
+    labels, notes = read_target(table([0.0, 1.0, 2.0, -1.0]), "y", complete=True)
+    assert labels.tolist() == ["0", "1", "2", "-1"]
+    assert "'-1' is taken as a class" in notes[0]
+    labels, _ = read_target(table([0.0, 1.0, -1.0]), "y", unlabeled="-1.0")
+    assert labels.tolist() == ["0", "1", None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["", "NA"], "no row has a label"),
+        (["a", "a", ""], "the only class is 'a'"),
+        (["a", "b"], "all 2 rows have a label"),
+        ([f"c{i}" for i in range(30)] + [""], "30 different labels in 30 labelled rows"),
+    ],
+)
+def test_targets_that_cannot_be_used(cells, message):
+    with pytest.raises(TableError, match=message):
+        read_target(table(cells), "y")
