@@ -45,7 +45,7 @@ def features(tmp_path_factory, make_mixed):
     return {form: TableEncoder().fit_transform(table) for form, table in given.items()}
 
 
-@pytest.mark.parametrize(("first", "second"), itertools.combinations(FORMS, 2))
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(FORMS, 2)))
 def test_forms_agree_to_the_last_bit(features, first, second):
     assert np.array_equal(features[first], features[second])
 
