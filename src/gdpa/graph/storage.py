@@ -101,8 +101,10 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
             }
             parts = mapped if mmap else {name: np.array(part) for name, part in mapped.items()}
             version, shape = described["format"], tuple(described["shape"])
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"path {str(source)!r} is not a complete saved graph") from error
+        except Exception as error:  # a damaged header can provoke any error of the parser
+            raise ValueError(
+                f"path {str(source)!r} is not a complete saved graph: {error}"
+            ) from error
     elif source.is_file():
         if mmap:
             raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")

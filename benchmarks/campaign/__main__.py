@@ -1,0 +1,141 @@
+"""``python -m benchmarks.campaign``: attack, count, print the seed of every failure."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import json
+import platform
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from . import engine
+from .outcome import CLEAR, RIGHT, WRONG
+
+# Share of the time of each kind.
+SHARES = {
+    "fits": 0.45,
+    "solves": 0.25,
+    "files": 0.12,
+    "resume": 0.08,
+    "commands": 0.05,
+    "together": 0.05,
+}
+
+
+def arguments(words: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.campaign", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0, help="how long (default 30)")
+    parser.add_argument(
+        "--count", nargs="*", default=[], metavar="KIND=N", help="cases in place of minutes"
+    )
+    parser.add_argument("--only", nargs="*", choices=list(SHARES), help="these kinds of attack")
+    parser.add_argument("--seed", type=int, help="one case of one kind, with its traceback")
+    parser.add_argument("--start", type=int, default=0, help="first seed (default 0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--compare", type=int, default=0, metavar="N", help="other packages too")
+    parser.add_argument("--out", type=Path, help="keep the counts as JSON in this file")
+    return parser.parse_args(words)
+
+
+def aim(kind: str, seed: int) -> int:
+    """Run one case here, so that its traceback is seen."""
+    start = time.perf_counter()
+    try:
+        outcome = importlib.import_module(f"{__package__}.{kind}").run(seed)
+    except Exception:
+        traceback.print_exc()
+        outcome = WRONG
+    print(f"{kind} {seed}: {outcome} ({time.perf_counter() - start:.2f} s)")
+    return int(outcome == WRONG)
+
+
+def attack(kind: str, options: argparse.Namespace, count: int | None) -> dict[str, Any]:
+    """All cases of one kind."""
+    importlib.import_module(f"{__package__}.{kind}")  # before the fork: once for all
+    seconds = 60.0 * options.minutes * SHARES[kind]
+    start = time.perf_counter()
+    seeds = (
+        range(options.start, options.start + count)
+        if count is not None
+        else itertools.takewhile(
+            lambda _: time.perf_counter() - start < seconds, itertools.count(options.start)
+        )
+    )
+    outcomes: Counter[str] = Counter()
+    more: Counter[str] = Counter()
+    wrong = []
+    shown = time.perf_counter()
+    for result in engine.results(kind, seeds, jobs=options.jobs):
+        outcomes[result.outcome] += 1
+        if result.outcome == WRONG:
+            wrong.append({"seed": result.seed, "detail": result.detail})
+            print(f"WRONG {kind} --seed {result.seed}: {result.detail}", flush=True)
+        else:
+            for pair in filter(None, result.detail.split("|")):
+                name, _, value = pair.partition("=")
+                more[name] += int(value)
+        if time.perf_counter() - shown > 30:
+            shown = time.perf_counter()
+            print(f"{kind}: {dict(outcomes)} {dict(more)}", file=sys.stderr, flush=True)
+    return {
+        "tried": sum(outcomes.values()),
+        "right": outcomes[RIGHT],
+        "clear error": outcomes[CLEAR],
+        "wrong": outcomes[WRONG],
+        "seconds": round(time.perf_counter() - start, 1),
+        "failures": wrong,
+        **more,
+    }
+
+
+def table(counts: dict[str, dict[str, Any]]) -> str:
+    """The counts in Markdown."""
+    lines = [
+        "| attack | tried | right | clear error | wrong | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, row in counts.items():
+        more = "".join(
+            f", {row[k]:,} {k.replace('_', ' ')}" for k in ("cycles", "after_rows") if k in row
+        )
+        lines.append(
+            f"| {kind} | {row['tried']:,}{more} | {row['right']:,} | {row['clear error']:,} "
+            f"| {row['wrong']:,} | {row['seconds'] / 60:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the campaign; the exit code says whether something was wrong."""
+    options = arguments(words)
+    kinds = options.only or list(SHARES)
+    if options.seed is not None:
+        if len(kinds) != 1:
+            raise SystemExit("--seed needs --only with one kind")
+        return aim(kinds[0], options.seed)
+    wanted = {k: int(n) for k, _, n in (pair.partition("=") for pair in options.count)}
+    if wanted:
+        kinds = [kind for kind in kinds if kind in wanted]
+    counts = {kind: attack(kind, options, wanted.get(kind)) for kind in kinds}
+    print(table(counts))
+    document: dict[str, Any] = {"python": platform.python_version(), "counts": counts}
+    if options.compare:
+        from . import compared
+
+        document["compared"] = compared.count(options.compare)
+        for name, row in document["compared"].items():
+            print(name, row)
+    if options.out:
+        options.out.write_text(json.dumps(document, indent=1) + "\n")
+    return int(any(row["wrong"] for row in counts.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Other packages on the same finite inputs: how often an exception or a NaN."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import inputs
+from .outcome import generator
+
+
+def usable(seed: int) -> tuple[Any, np.ndarray] | None:
+    """Features as an ordinary array and codes with -1, where all three packages take such."""
+    rng = generator("fits", seed)
+    data = inputs.make(rng)
+    names = sorted({str(t) for t in data.truth[data.known]})
+    if len(names) < 2 or data.known.size < 12:
+        return None
+    X = np.asarray(data.X.toarray() if sp.issparse(data.X) else data.X, dtype=float)
+    codes = np.array(
+        [names.index(str(t)) if k else -1 for t, k in zip(data.truth, data.known, strict=True)]
+    )
+    return X, codes
+
+
+def _ours(X: Any, codes: Any) -> Any:
+    from gdpa import GDPAClassifier
+
+    known = GDPAClassifier().get_params()
+    one = {k: v for k, v in (("members", 1), ("n_members", 1), ("committee", False)) if k in known}
+    return GDPAClassifier(**one).fit(X, codes).label_scores_
+
+
+def _spreading(kernel: str) -> Callable[[Any, Any], Any]:
+    def fit(X: Any, codes: Any) -> Any:
+        from sklearn.semi_supervised import LabelSpreading
+
+        return LabelSpreading(kernel=kernel).fit(X, codes).label_distributions_
+
+    return fit
+
+
+def _graphlearning(X: Any, codes: Any) -> Any:
+    import graphlearning as gl
+
+    W = gl.weightmatrix.knn(X, min(10, len(X) - 1))
+    known = np.flatnonzero(codes >= 0)
+    return gl.ssl.laplace(W).fit(known, codes[known])
+
+
+PEERS: dict[str, Callable[[Any, Any], Any]] = {
+    "gdpa": _ours,
+    "LabelSpreading knn": _spreading("knn"),
+    "LabelSpreading rbf": _spreading("rbf"),
+    "graphlearning": _graphlearning,
+}
+
+
+class _TimeError(Exception):
+    pass
+
+
+def _too_long(*_: Any) -> None:
+    raise _TimeError
+
+
+def count(n_inputs: int) -> dict[str, dict[str, int]]:
+    """Run all on the first `n_inputs` inputs that can be compared."""
+    table = {name: {"tried": 0, "exception": 0, "nan": 0, "too long": 0} for name in PEERS}
+    found, seed = 0, 0
+    signal.signal(signal.SIGALRM, _too_long)
+    while found < n_inputs:
+        pair, seed = usable(seed), seed + 1
+        if pair is None:
+            continue
+        found += 1
+        for name, fit in PEERS.items():
+            row = table[name]
+            row["tried"] += 1
+            try:
+                signal.alarm(10)
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    scores = np.asarray(fit(pair[0].copy(), pair[1].copy()), dtype=float)
+                signal.alarm(0)
+                row["nan"] += bool(np.isnan(scores).any())
+            except _TimeError:
+                row["too long"] += 1
+            except Exception:
+                row["exception"] += 1
+            finally:
+                signal.alarm(0)
+    return table

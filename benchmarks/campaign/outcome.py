@@ -1,0 +1,40 @@
+"""What a case can come to."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+RIGHT, CLEAR, WRONG = "right", "clear error", "wrong"
+
+# What the documentation says a call may raise; everything else is a fault.
+DOCUMENTED = (ValueError, MemoryError)
+
+
+class WrongError(AssertionError):
+    """Something that must hold did not."""
+
+
+def must(holds: object, what: str) -> None:
+    """Fail the case unless `holds`."""
+    if not holds:
+        raise WrongError(what)
+
+
+def generator(kind: str, seed: int) -> np.random.Generator:
+    """Random numbers of one case; two kinds with one seed have nothing in common."""
+    word = int.from_bytes(hashlib.sha256(kind.encode()).digest()[:4], "big")
+    return np.random.default_rng([word, seed])
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the package's own warnings; NumPy's from its code are faults."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", category=RuntimeWarning, module=r"gdpa(\..*)?$")
+        yield
