@@ -21,8 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .graph.adjacency import check_adjacency, component_labels
-from .graph.laplacian import laplacian_parts
+from .graph.adjacency import check_adjacency, component_labels, laplacian_parts
 from .linalg.operator import inner_product
 
 __all__ = ["BinaryQuadratic", "GraphProblem", "Problem", "ReducedForm"]

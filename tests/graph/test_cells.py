@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from gdpa.graph import NeighborIndex, cell_space, nearest_neighbors, neighbor_graph, neighbors
-from gdpa.graph import in_threads as blocks
 from gdpa.graph.cell_space import CellSpace
 from gdpa.graph.cells import CellJoin
-from gdpa.graph.recall import enough_probes
+from gdpa.graph.search import enough_probes
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +133,7 @@ def test_new_points_and_fitted_points_have_the_same_neighbors():
 
 
 def test_blocks_and_threads_do_not_change_the_graph(monkeypatch):
-    monkeypatch.setattr(blocks, "JOIN_BLOCK", 128)
+    monkeypatch.setattr(neighbors, "JOIN_BLOCK", 128)
     X = points(dtype=np.float32)
     one = neighbor_graph(X, 7, algorithm="approximate", n_jobs=1)
     two = neighbor_graph(X, 7, algorithm="approximate", n_jobs=2)
@@ -142,7 +141,7 @@ def test_blocks_and_threads_do_not_change_the_graph(monkeypatch):
 
 
 def test_an_error_in_a_thread_is_not_lost(monkeypatch):
-    monkeypatch.setattr(blocks, "JOIN_BLOCK", 128)
+    monkeypatch.setattr(neighbors, "JOIN_BLOCK", 128)
 
     def broken(*_):
         raise RuntimeError("broken block")

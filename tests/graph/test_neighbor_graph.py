@@ -17,7 +17,8 @@ from gdpa.graph import (
     graph_from_neighbors,
     nearest_neighbors,
     neighbor_graph,
-    neighbors,
+    neighbor_graphs,
+    search,
 )
 from gdpa.graph.bandwidth import kernel_weights, local_scales, median_scale
 
@@ -157,15 +158,15 @@ def test_wide_indices_when_forced(monkeypatch, symmetrize):
     X = np.random.default_rng(4).normal(size=(80, 2))
     narrow = neighbor_graph(X, 5, symmetrize=symmetrize)
     assert narrow.indices.dtype == np.int32
-    monkeypatch.setattr(neighbors, "INT32_LIMIT", 50)
+    monkeypatch.setattr(search, "INT32_LIMIT", 50)
     wide = neighbor_graph(X, 5, symmetrize=symmetrize)
     assert wide.indices.dtype == wide.indptr.dtype == np.int64
     assert np.array_equal(wide.toarray(), narrow.toarray())
 
 
 def test_index_type_at_the_limit():
-    assert neighbors.index_dtype(2**31 - 1) is np.int32
-    assert neighbors.index_dtype(2**31) is np.int64
+    assert search.index_dtype(2**31 - 1) is np.int32
+    assert search.index_dtype(2**31) is np.int64
 
 
 def test_assembly_takes_three_times_the_graph_at_most():
@@ -276,3 +277,18 @@ def test_missing_values_are_refused_with_their_place():
     X[4, 2] = np.nan
     with pytest.raises(ValueError, match="X has NaN in row 4, column 2"):
         neighbor_graph(X)
+
+
+@pytest.mark.parametrize("bandwidth", ["self-tuning", "median", 0.7])
+@pytest.mark.parametrize("counts", [(10, 15, 20), (20, 3, 10), (4,)])
+def test_graphs_from_one_search_are_those_of_a_search_each(bandwidth, counts):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    graphs = neighbor_graphs(X, counts, bandwidth=bandwidth)
+    assert [graph.n_neighbors for graph in graphs] == list(counts)
+    for graph, k in zip(graphs, counts, strict=True):
+        alone = build_neighbor_graph(X, k, bandwidth=bandwidth)
+        assert (graph.W != alone.W).nnz == 0
+        np.testing.assert_array_equal(graph.scales, alone.scales)
+        new = X[:20] + 0.01
+        assert (graph.attach(new) != alone.attach(new)).nnz == 0
+        assert graph.index is graphs[0].index

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdpa.graph.laplacian import laplacian_parts
+from gdpa.graph import laplacian_parts
 from gdpa.linalg.preconditioners import TwoLevel
 from gdpa.solvers import implicit_system, recovery
 

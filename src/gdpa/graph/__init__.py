@@ -1,25 +1,26 @@
 """Graphs: re-scaling of features, kernels, neighbours, Laplacians, signed graphs and balance."""
 
-from .adjacency import check_adjacency, component_labels, degrees
+from .adjacency import (
+    check_adjacency,
+    component_labels,
+    degrees,
+    laplacian,
+    laplacian_parts,
+)
 from .convert import NamedGraph, from_edges, from_networkx
 from .forest import LeafEmbedding, forest_graph, importance_scales, leaf_weights
 from .kernels import FullGraphOperator, full_graph
-from .laplacian import laplacian, laplacian_parts
 from .memory import available_memory, check_memory
 from .neighbor_graph import (
     NeighborGraph,
     build_neighbor_graph,
     graph_from_neighbors,
     neighbor_graph,
+    neighbor_graphs,
 )
-from .neighbors import (
-    NeighborIndex,
-    NeighborResult,
-    choose_algorithm,
-    nearest_neighbors,
-    query_neighbors,
-)
+from .neighbors import NeighborIndex, nearest_neighbors, query_neighbors
 from .rescale import Rescaler, rescale_minmax, rescale_standard, varying_columns
+from .search import NeighborResult, choose_algorithm
 from .signed import BalanceResult, balance
 from .storage import load_graph, save_graph
 
@@ -52,6 +53,7 @@ __all__ = [
     "load_graph",
     "nearest_neighbors",
     "neighbor_graph",
+    "neighbor_graphs",
     "query_neighbors",
     "rescale_minmax",
     "rescale_standard",

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linalg.threads import in_threads, one_thread
 from .features import row_blocks
-from .in_threads import in_threads
 from .search import column_moments, extent
 
 __all__ = ["CellCenters", "CellSpace", "runs"]
@@ -134,7 +134,8 @@ class CellCenters:
         def work(rows: slice) -> None:
             cell[rows] = self._nearest_in_groups(X[rows], groups, factor)
 
-        in_threads(work, list(row_blocks(X.shape[0], 1, BLOCK)), n_jobs)
+        with one_thread():
+            in_threads(work, row_blocks(X.shape[0], 1, BLOCK), n_jobs)
         return cell
 
     def _nearest_in_groups(
@@ -273,7 +274,8 @@ class CellSpace:
         def work(rows: slice) -> None:
             home[rows] = self.centers.nearest(self.placed(X[rows]).astype(np.float32))
 
-        in_threads(work, list(row_blocks(*extent(X))), n_jobs)
+        with one_thread():
+            in_threads(work, row_blocks(*extent(X)), n_jobs)
         return home
 
     def residual(self, X: Any, home: NDArray[np.int32]) -> FloatArray:

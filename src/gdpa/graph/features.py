@@ -1,4 +1,4 @@
-"""What a feature matrix must be, checked once at the door, and walked through in blocks.
+"""What a feature matrix and a search must be told, checked once at the door; blocks of rows.
 
 Features may be a NumPy array of any real type and layout, memory-mapped or not, or a SciPy sparse
 matrix. Nothing here copies a floating-point array as a whole: large files stay on disk and are read
@@ -7,6 +7,7 @@ block by block.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["check_features", "row_blocks"]
+__all__ = ["check_features", "check_n_neighbors", "check_recall", "check_seed", "row_blocks"]
 
 # A dense array or a CSR array; told apart by isinstance(X, np.ndarray).
 Features: TypeAlias = Any
@@ -139,3 +140,67 @@ def _refuse(name: str, row: int, column: int, value: Any) -> None:
         f"{name} has {shown} in row {row}, column {column}; all features must be finite (impute or "
         "drop missing values first)"
     )
+
+
+def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
+    """Validate a number of neighbours and cut it to what there is, with a warning.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        What the caller asked for, at least 1.
+    most : int
+        How many there are.
+    what : str
+        What there are, for the warning.
+
+    Returns
+    -------
+    int
+        At most `most`.
+    """
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer):
+        raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
+    if n_neighbors > most:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is more than the {most} {what}; {most} are used",
+            UserWarning,
+            stacklevel=3,
+        )
+    return int(min(n_neighbors, most))
+
+
+def check_seed(random_state: Any) -> int:
+    """Validate a seed.
+
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None
+        A non-negative integer; None stands for 0; a generator is asked for one.
+
+    Returns
+    -------
+    int
+        The seed.
+    """
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.RandomState | np.random.Generator):
+        raw = random_state.bytes(4)
+        return int.from_bytes(raw, "little") % 2**31
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ValueError(f"random_state must be an integer, got {random_state!r}")
+    if random_state < 0:
+        raise ValueError(f"random_state must not be negative, got {random_state}")
+    return int(random_state)
+
+
+def check_recall(recall: float | None) -> float | None:
+    """Check the share of neighbours asked for."""
+    if recall is None:
+        return None
+    if not isinstance(recall, int | float) or not 0 < recall <= 1:
+        raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
+    return float(recall)

@@ -10,16 +10,16 @@ multiplies by them without storing them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from ..linalg.threads import effective_jobs, in_threads
 from .bandwidth import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
-from .checks import effective_jobs
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
 from .neighbors import NeighborIndex
@@ -261,25 +261,14 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
             mirrored = None if rows == columns else K.T @ V[rows]
             return rows, columns, K @ V[columns], mirrored
 
-        def add(results: Any) -> None:
-            for rows, columns, direct, mirrored in results:
+        # Blocks are computed in any order and added in this one: the same sums every time. A batch
+        # at a time, so that finished blocks do not pile up.
+        pairs = self._pairs()
+        while batch := list(islice(pairs, 8 * self.n_jobs)):
+            for rows, columns, direct, mirrored in in_threads(product, batch, self.n_jobs):
                 out[rows] += direct
                 if mirrored is not None:
                     out[columns] += mirrored
-
-        if self.n_jobs == 1:
-            add(map(product, self._pairs()))
-        else:
-            # Blocks are computed in any order and added in this one: the same sums every time.
-            # A batch at a time, so that finished blocks do not pile up.
-            batch: list[tuple[slice, slice]] = []
-            with ThreadPoolExecutor(self.n_jobs) as pool:
-                for pair in self._pairs():
-                    batch.append(pair)
-                    if len(batch) == 8 * self.n_jobs:
-                        add(pool.map(product, batch))
-                        batch = []
-                add(pool.map(product, batch))
         return out
 
     def _matvec(self, v: Any) -> FloatArray:

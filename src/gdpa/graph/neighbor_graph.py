@@ -2,13 +2,14 @@
 
     w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
 
-:func:`neighbor_graph` gives the weights; :func:`build_neighbor_graph` also keeps what is needed to
-attach new points to the graph later (inductive prediction).
+:func:`neighbor_graphs` is the one builder: a search, and a graph for each number of neighbours with
+what attaches new points to it later. The others are that for one graph, or for its weights alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
-from . import neighbors as _neighbors
 from .adjacency import csr_from_parts
 from .bandwidth import (
     SCALE_NEIGHBOR,
@@ -26,12 +26,18 @@ from .bandwidth import (
     median_scale,
     smallest_weight,
 )
-from .checks import check_n_neighbors
-from .features import row_blocks
+from .features import check_n_neighbors, row_blocks
 from .memory import check_memory
-from .neighbors import NeighborIndex, NeighborResult
+from .neighbors import NeighborIndex
+from .search import NeighborResult, index_dtype
 
-__all__ = ["NeighborGraph", "build_neighbor_graph", "graph_from_neighbors", "neighbor_graph"]
+__all__ = [
+    "NeighborGraph",
+    "build_neighbor_graph",
+    "graph_from_neighbors",
+    "neighbor_graph",
+    "neighbor_graphs",
+]
 
 SYMMETRIZATIONS = ("max", "mean")
 # Parts in which the transpose of the lists is made.
@@ -85,19 +91,19 @@ class NeighborGraph:
         -------
         csr_array of shape (n_queries, n_samples)
             `n_neighbors` weights in (0, 1] per row. The scale of a new point is, self-tuning, its
-            distance to its own 7th neighbour; otherwise the graph's.
+            distance to the 7th neighbour; otherwise the graph's.
         """
         n = self.index.X.shape[0]
         k = min(self.n_neighbors, n)
         asked = min(n, max(k, SCALE_NEIGHBOR)) if self.bandwidth == "self-tuning" else k
-        found = self.index.query(X, asked)
+        near = self.index.query(X, asked)
         if self.bandwidth == "self-tuning":
-            own = local_scales(found.distances, fallback=float(np.median(self.scales)))
+            row_scales = local_scales(near.distances, fallback=float(np.median(self.scales)))
         else:
-            own = np.full(found.indices.shape[0], self.scales[0])
-        indices = found.indices[:, :k]
+            row_scales = np.full(near.indices.shape[0], self.scales[0])
+        indices = near.indices[:, :k]
         w = kernel_weights(
-            found.distances[:, :k], own[:, None], self.scales[indices], dtype=self.W.dtype
+            near.distances[:, :k], row_scales[:, None], self.scales[indices], dtype=self.W.dtype
         )
         return _rows_to_csr(indices, w, n)
 
@@ -192,33 +198,76 @@ def build_neighbor_graph(
     NeighborGraph
         The graph; :meth:`NeighborGraph.attach` links new points to it.
     """
+    return neighbor_graphs(
+        X,
+        [n_neighbors],
+        bandwidth=bandwidth,
+        algorithm=algorithm,
+        symmetrize=symmetrize,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        recall=recall,
+        dtype=dtype,
+    )[0]
+
+
+def neighbor_graphs(
+    X: Any,
+    counts: Sequence[int],
+    *,
+    bandwidth: str | float = "self-tuning",
+    algorithm: str = "auto",
+    symmetrize: str = "max",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    recall: float | None = None,
+    dtype: Any = np.float64,
+) -> list[NeighborGraph]:
+    """Neighbour graphs for several numbers of neighbours, from one search for the largest.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Numbers of neighbours.
+    X, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
+        As in :func:`neighbor_graph`.
+
+    Returns
+    -------
+    list of NeighborGraph
+        One for each of `counts`, in their order; they share the search.
+    """
     bandwidth = check_bandwidth(bandwidth)
     _check_options(symmetrize, dtype)
     index = NeighborIndex(
         X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
     )
     n = index.X.shape[0]
-    k = check_n_neighbors(n_neighbors, max(n - 1, 0), "other points") if n > 1 else 0
-    check_memory(
-        graph_bytes(n, k, dtype),
-        f"a graph of {n} nodes with {k} neighbours each",
-        "use fewer neighbours, dtype=float32 or fewer points",
-    )
     if n == 1:
         W = sp.csr_array((1, 1), dtype=dtype)
-        return NeighborGraph(W, index, np.ones(1), n_neighbors, bandwidth, index.algorithm, 1.0)
-    asked = min(n - 1, max(k, SCALE_NEIGHBOR)) if bandwidth == "self-tuning" else k
-    found = index.neighbors(asked)
-    scales = _scales(found.distances, bandwidth)
-    algorithm_used, recall = found.algorithm, found.recall
-    if asked > k:
-        found = NeighborResult(
-            found.indices[:, :k].copy(), found.distances[:, :k].copy(), algorithm_used, recall
-        )
-    parts = [found.indices, found.distances]
-    del found  # the lists are consumed: the graph is assembled in their place
-    W = _assemble(parts, scales, symmetrize, dtype)
-    return NeighborGraph(W, index, scales, k, bandwidth, algorithm_used, recall)
+        return [
+            NeighborGraph(W, index, np.ones(1), k, bandwidth, index.algorithm, 1.0) for k in counts
+        ]
+    ks = [check_n_neighbors(k, n - 1, "other points") for k in counts]
+    entry = np.dtype(dtype).itemsize + np.dtype(index_dtype(n)).itemsize
+    check_memory(
+        4.0 * n * max(ks) * entry,  # lists, part of their transpose, the union
+        f"a graph of {n} nodes with {max(ks)} neighbours each",
+        "use fewer neighbours, dtype=float32 or fewer points",
+    )
+    least = min(n - 1, SCALE_NEIGHBOR) if bandwidth == "self-tuning" else 1
+    near = index.neighbors(max(*ks, least))
+    graphs: list[NeighborGraph] = []
+    for k in ks:
+        scales = _scales(near.distances[:, : max(k, least)], bandwidth)
+        lists = [near.indices, near.distances]
+        if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
+            near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
+        else:
+            lists = [part[:, :k].copy() for part in lists]
+        W = _assemble(lists, scales, symmetrize, dtype)
+        graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
+    return graphs
 
 
 def graph_from_neighbors(
@@ -251,12 +300,6 @@ def graph_from_neighbors(
     )
 
 
-def graph_bytes(n_nodes: int, n_neighbors: int, dtype: Any = np.float64) -> float:
-    """Peak bytes of assembling a neighbour graph: lists, part of their transpose, the union."""
-    entry = np.dtype(dtype).itemsize + np.dtype(_neighbors.index_dtype(n_nodes)).itemsize
-    return float(4 * n_nodes * n_neighbors * entry)
-
-
 def _check_options(symmetrize: str, dtype: Any) -> None:
     if symmetrize not in SYMMETRIZATIONS:
         raise ValueError(
@@ -281,7 +324,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
         order = np.argsort(indices[rows], axis=1)
         indices[rows] = np.take_along_axis(indices[rows], order, 1)
         weights[rows] = np.take_along_axis(weights[rows], order, 1)
-    wide = _neighbors.index_dtype(max(n_columns, m * k))
+    wide = index_dtype(max(n_columns, m * k))
     return csr_from_parts(
         weights.reshape(-1),
         indices.reshape(-1).astype(wide, copy=False),
@@ -315,7 +358,7 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     """
     n = A.shape[0]
     k = A.nnz // n
-    wide = _neighbors.index_dtype(max(n, 2 * A.nnz))
+    wide = index_dtype(max(n, 2 * A.nnz))
     indptr = np.zeros(n + 1, dtype=wide)
     indices = np.empty(2 * A.nnz, dtype=wide)
     data = np.empty(2 * A.nnz, dtype=A.dtype)

@@ -8,27 +8,42 @@ with their recall, measured against exhaustive search on a sample of the points.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linalg.threads import effective_jobs, in_threads, one_thread
+from .brute_force import BruteForce
 from .cell_space import CellSpace
 from .cells import CellJoin
-from .checks import check_n_neighbors, check_recall, check_seed, effective_jobs
-from .choice import KD_TREE_FEATURES, choose_algorithm
 from .duplicates import Thinned, thin_duplicates
-from .features import Features, check_features, row_blocks
-from .in_threads import in_threads, join_blocks
+from .features import (
+    Features,
+    check_features,
+    check_n_neighbors,
+    check_recall,
+    check_seed,
+    row_blocks,
+)
+from .inverted_file import InvertedFile
 from .memory import check_memory
-from .recall import enough_probes, true_neighbors
-from .search import Backend, BruteForce, InvertedFile, KDTree, feature_scale, pair_distances
+from .search import (
+    KD_TREE_FEATURES,
+    Backend,
+    KDTree,
+    NeighborResult,
+    choose_algorithm,
+    enough_probes,
+    feature_scale,
+    index_dtype,
+    pair_distances,
+    true_neighbors,
+)
 
 __all__ = [
     "NeighborIndex",
     "NeighborResult",
-    "choose_algorithm",
     "nearest_neighbors",
     "query_neighbors",
 ]
@@ -40,40 +55,9 @@ TARGET_RECALL = 0.98
 SCAN_LIMIT = 3_000
 RECALL_SAMPLE = 256
 QUERY_BLOCK = 65_536
-INT32_LIMIT = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class NeighborResult:
-    """Neighbours of each query, nearest first.
-
-    Parameters
-    ----------
-    indices : ndarray of shape (n_queries, n_neighbors)
-        Rows of the fitted features.
-    distances : ndarray of shape (n_queries, n_neighbors)
-        Euclidean distances, ascending.
-    algorithm : str
-        What found them: "kd-tree", "brute-force" (both exact), "cells" or "inverted-file".
-    recall : float
-        Share of true neighbours among those found: 1 for exact search, otherwise measured on a
-        sample of the fitted points.
-    """
-
-    indices: NDArray[Any]
-    distances: NDArray[np.float64]
-    algorithm: str
-    recall: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether the search was exhaustive by construction."""
-        return self.algorithm in ("kd-tree", "brute-force")
-
-
-def index_dtype(largest: int) -> type[np.int32] | type[np.int64]:
-    """Smallest index type that holds `largest` (a node number or a count of stored entries)."""
-    return np.int32 if largest <= INT32_LIMIT else np.int64
+# Points joined with the cells at a time, a part of all between these: their comparisons take some
+# 3 kB each, which should be little beside the graph.
+JOIN_BLOCK, JOIN_PARTS, LEAST_JOIN_BLOCK = 8_192, 24, 4_096
 
 
 class NeighborIndex:
@@ -136,18 +120,13 @@ class NeighborIndex:
         self._tuned_for = 0
         self._thinned = Thinned(None, None)
         self._thinned_for = -1
-        check_memory(
-            self._structure_bytes(),
-            f"a {self.algorithm} search of {n} points with {d} features",
-            "use fewer points, float32 features or algorithm='approximate'",
-        )
-
-    def _structure_bytes(self) -> float:
-        n, d = self.X.shape
-        if not isinstance(self.X, np.ndarray):
-            return 0.0
-        per_value = {"kd-tree": 8, "brute-force": self.X.itemsize}.get(self.algorithm, 4)
-        return float(n * d * per_value + 32 * n)
+        if isinstance(self.X, np.ndarray):
+            per_value = {"kd-tree": 8, "brute-force": self.X.itemsize}.get(self.algorithm, 4)
+            check_memory(
+                float(n * d * per_value + 32 * n),
+                f"a {self.algorithm} search of {n} points with {d} features",
+                "use fewer points, float32 features or algorithm='approximate'",
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         # Search structures are rebuilt when needed: they are deterministic and not all of them
@@ -170,7 +149,7 @@ class NeighborIndex:
         """
         n = self.X.shape[0]
         k = check_n_neighbors(n_neighbors, n - 1, "other points")
-        self._check_answer(n, k)
+        _check_answer(n, k)
         if n == 1:
             return NeighborResult(
                 np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.recall
@@ -181,13 +160,13 @@ class NeighborIndex:
         order = self._visiting_order(backend)
 
         def work(rows: slice) -> None:
-            mine = order[rows]
-            Q = self.X[mine]
+            queries = order[rows]
+            Q = self.X[queries]
             if isinstance(backend, CellJoin):
-                found = backend.join(rows, min(order.size, k + 1))
+                candidates = backend.join(rows, min(order.size, k + 1))
             else:
-                found = self._found(backend, Q, k + 1)
-            indices[mine], distances[mine] = self._ranked(Q, found, k, mine)
+                candidates = self._candidates(backend, Q, k + 1)
+            indices[queries], distances[queries] = self._ranked(Q, candidates, k, queries)
 
         self._in_blocks(backend, work, order.size)
         self._thinned.fill(indices, distances)
@@ -212,16 +191,14 @@ class NeighborIndex:
         if isinstance(Q, np.ndarray) != isinstance(self.X, np.ndarray):
             raise ValueError("X and the fitted features must both be dense or both be sparse")
         k = check_n_neighbors(n_neighbors, self.X.shape[0], "fitted points")
-        self._check_answer(Q.shape[0], k)
+        _check_answer(Q.shape[0], k)
         backend = self._prepare(k)
         indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
 
         def work(rows: slice) -> None:
-            part = Q[rows]
-            indices[rows], distances[rows] = self._ranked(
-                part, self._found(backend, part, k), k, None
-            )
+            candidates = self._candidates(backend, Q[rows], k)
+            indices[rows], distances[rows] = self._ranked(Q[rows], candidates, k)
 
         self._in_blocks(backend, work, Q.shape[0])
         return NeighborResult(indices, distances, self.algorithm, self.recall)
@@ -242,13 +219,6 @@ class NeighborIndex:
         left_out = np.ones(self.X.shape[0], dtype=bool)
         left_out[order] = False
         return np.concatenate([order, np.flatnonzero(left_out)])
-
-    def _check_answer(self, n_queries: int, k: int) -> None:
-        check_memory(
-            12.0 * n_queries * k,
-            f"{k} neighbours of {n_queries} points",
-            "ask for fewer neighbours or in parts",
-        )
 
     def _prepare(self, k: int) -> Backend:
         """Build the search structure for k neighbours, or keep the one there is."""
@@ -290,30 +260,37 @@ class NeighborIndex:
     def _in_blocks(self, backend: Backend, work: Callable[[slice], None], n_queries: int) -> None:
         """Do the work block by block; cells leave the threads to us, the others have their own."""
         if isinstance(backend, CellJoin):
-            in_threads(work, join_blocks(n_queries), self.n_jobs)
+            size = min(JOIN_BLOCK, max(LEAST_JOIN_BLOCK, n_queries // JOIN_PARTS))
+            with one_thread():
+                in_threads(work, row_blocks(n_queries, 1, size), self.n_jobs)
             return
         for rows in row_blocks(n_queries, 1, QUERY_BLOCK):
             work(rows)
 
-    def _found(self, backend: Backend, Q: Features, wanted: int) -> NDArray[np.intp]:
-        """Candidates for the neighbours of the rows of Q among the points that are searched."""
+    def _candidates(self, backend: Backend, Q: Features, wanted: int) -> NDArray[np.intp]:
+        """At least the `wanted` nearest of the points searched, for each row of Q."""
         kept = self._thinned.kept
-        n_points = self.X.shape[0] if kept is None else kept.size
-        return complete(backend, Q, min(n_points, wanted), self.n_jobs)
+        k = min(self.X.shape[0] if kept is None else kept.size, wanted)
+        if isinstance(backend, InvertedFile):
+            return backend.enough_candidates(Q, k, self.n_jobs)
+        return backend.candidates(Q, k, self.n_jobs)
 
     def _ranked(
-        self, Q: Features, found: NDArray[np.intp], k: int, own: NDArray[np.intp] | None
+        self,
+        Q: Features,
+        candidates: NDArray[np.intp],
+        k: int,
+        themselves: NDArray[np.intp] | None = None,
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """The k nearest of the candidates, sorted; `own` are the rows of Q if they are fitted."""
-        kept = self._thinned.kept
-        if kept is not None:
-            found = kept[found]
-        distances = pair_distances(Q, self.X, found, self.scale)
-        if own is not None:
-            distances[found == own[:, None]] = np.inf
+        """The k nearest of the candidates, sorted; not `themselves`, the numbers of the queries."""
+        if self._thinned.kept is not None:
+            candidates = self._thinned.kept[candidates]
+        distances = pair_distances(Q, self.X, candidates, self.scale)
+        if themselves is not None:
+            distances[candidates == themselves[:, None]] = np.inf
         # By distance, ties by number: the answer does not depend on the search structure.
-        order = np.lexsort((found, distances), axis=1)[:, :k]
-        return np.take_along_axis(found, order, 1), np.take_along_axis(distances, order, 1)
+        order = np.lexsort((candidates, distances), axis=1)[:, :k]
+        return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
 
     def _tune(self, backend: CellJoin | InvertedFile, k: int) -> None:
         """Choose the effort of an approximate search so that the sample reaches the target."""
@@ -327,10 +304,10 @@ class NeighborIndex:
         if k == 0:
             return
         Q = points[sample]
-        own = sample if kept is None else kept[sample]
+        numbers = sample if kept is None else kept[sample]
 
         def search() -> NDArray[np.float64]:
-            return self._ranked(Q, self._found(backend, Q, k + 1), k, own)[1]
+            return self._ranked(Q, self._candidates(backend, Q, k + 1), k, numbers)[1]
 
         near, truth = true_neighbors(points, sample, search()[:, -1], k, self.scale)
         target = TARGET_RECALL if self.wanted_recall is None else self.wanted_recall
@@ -347,21 +324,12 @@ class NeighborIndex:
             probes = min(most, probes + 1 + probes // 12)
 
 
-def complete(backend: Backend, Q: Features, k: int, n_jobs: int) -> NDArray[np.intp]:
-    """Ask a search structure for candidates, and more widely where it found fewer than k."""
-    found = backend.candidates(Q, k, n_jobs)
-    if not isinstance(backend, InvertedFile):
-        return found
-    effort = backend.n_probe
-    try:
-        short = np.flatnonzero(found[:, -1] < 0)
-        while short.size:
-            backend.n_probe = min(backend.n_cells, 4 * backend.n_probe)
-            found[short] = backend.candidates(Q[short], k, n_jobs)
-            short = short[found[short, -1] < 0]
-    finally:
-        backend.n_probe = effort
-    return found
+def _check_answer(n_queries: int, k: int) -> None:
+    check_memory(
+        12.0 * n_queries * k,
+        f"{k} neighbours of {n_queries} points",
+        "ask for fewer neighbours or in parts",
+    )
 
 
 def nearest_neighbors(

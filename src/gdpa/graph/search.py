@@ -1,4 +1,4 @@
-"""Ways to find nearest neighbours: KD-tree, blocked brute force, faiss' inverted file, sparse rows.
+"""Ways to find nearest neighbours, which one fits, and the truth to measure others by.
 
 Each backend answers ``candidates(Q, k)``: for every row of Q the indices of the (at least) k
 nearest of its own points. Distances are not taken from the backend: they are computed again in
@@ -9,18 +9,81 @@ the candidates were found.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import require
+from ..errors import nearest_name
 from .features import Features, row_blocks
 
-__all__ = ["Backend", "BruteForce", "InvertedFile", "KDTree", "feature_scale", "pair_distances"]
+__all__ = [
+    "Backend",
+    "KDTree",
+    "NeighborResult",
+    "choose_algorithm",
+    "enough_probes",
+    "feature_scale",
+    "index_dtype",
+    "pair_distances",
+    "true_neighbors",
+    "visits_needed",
+]
 
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
+
+INT32_LIMIT = 2**31 - 1
+ALGORITHMS = ("auto", "exact", "approximate", "faiss")
+
+# Measured with 5,000 to 50,000 points, clustered and not: up to here the KD-tree beats products of
+# whole blocks (at 12 features it is 0.7 to 4 times their time, at 16 2 to 12 times).
+KD_TREE_FEATURES = 10
+# Up to this many points exact search takes a few seconds at most, and is preferred: by products of
+# whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size.
+EXACT_POINTS_BRUTE = 20_000
+EXACT_POINTS_TREE = 50_000
+ALWAYS_TREE_FEATURES = 5
+
+
+def choose_algorithm(
+    n_samples: int, n_features: int, *, sparse: bool = False, algorithm: str = "auto"
+) -> str:
+    """Name the search structure for a size and dimension.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of the features.
+    sparse : bool, default=False
+        Whether they are sparse: searched exhaustively, always.
+    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
+        "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
+        "approximate" compares whole cells of points (:class:`~gdpa.graph.cells.CellJoin`). "auto"
+        is exact up to 50,000 points (20,000 with more than 10 features; any number with up to 5
+        features), else approximate. "faiss" is the inverted file of that library.
+
+    Returns
+    -------
+    str
+        "kd-tree", "brute-force", "cells" or "inverted-file".
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(
+            f"algorithm={algorithm!r} is not known; {nearest_name(algorithm, list(ALGORITHMS))}"
+        )
+    exact = "kd-tree" if n_features <= KD_TREE_FEATURES else "brute-force"
+    if sparse:
+        return "brute-force"
+    if algorithm == "exact":
+        return exact
+    if algorithm == "faiss":
+        return "inverted-file"
+    limit = EXACT_POINTS_TREE if exact == "kd-tree" else EXACT_POINTS_BRUTE
+    if algorithm == "auto" and (n_samples <= limit or n_features <= ALWAYS_TREE_FEATURES):
+        return exact
+    return "cells"
 
 
 class Backend(Protocol):
@@ -78,12 +141,45 @@ def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) 
         width = 1 + max(A.nnz // max(1, A.shape[0]) for A in (X, Q))
         for rows in row_blocks(m, 64 * k * width):
             flat = indices[rows].ravel()
-            own = np.repeat(np.arange(rows.start, rows.stop), k)
-            difference = (X[flat] - Q[own]) / scale
+            queries = np.repeat(np.arange(rows.start, rows.stop), k)
+            difference = (X[flat] - Q[queries]) / scale
             out[rows] = np.asarray(difference.power(2).sum(axis=1)).reshape(-1, k)
     np.sqrt(out, out=out)
     out *= scale
     return out
+
+
+@dataclass(frozen=True)
+class NeighborResult:
+    """Neighbours of each query, nearest first.
+
+    Parameters
+    ----------
+    indices : ndarray of shape (n_queries, n_neighbors)
+        Rows of the fitted features.
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Euclidean distances, ascending.
+    algorithm : str
+        What found them: "kd-tree", "brute-force" (both exact), "cells" or "inverted-file".
+    recall : float
+        Share of true neighbours among those found: 1 for exact search, otherwise measured on a
+        sample of the fitted points.
+    """
+
+    indices: NDArray[Any]
+    distances: NDArray[np.float64]
+    algorithm: str
+    recall: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether the search was exhaustive by construction."""
+        return self.algorithm in ("kd-tree", "brute-force")
+
+
+def index_dtype(largest: int) -> type[np.int32] | type[np.int64]:
+    """Smallest index type that holds `largest` (a node number or a count of stored entries)."""
+    return np.int32 if largest <= INT32_LIMIT else np.int64
 
 
 class KDTree:
@@ -108,163 +204,6 @@ class KDTree:
     def visiting_order(self) -> IndexArray:
         """Points leaf by leaf: consecutive queries touch the same memory."""
         return np.asarray(self.tree.indices, dtype=np.intp)
-
-
-class BruteForce:
-    """Exact search in many dimensions, and of sparse rows: blocked matrix products.
-
-    ``|q|^2 - 2 q'x + |x|^2`` loses the digits of distances that are tiny against the norms. So a
-    few more candidates than asked for are kept, and a query whose last candidate is not beyond
-    doubt farther than its k-th neighbour is searched again by differences (dense features).
-    """
-
-    def __init__(self, X: Features, scale: float) -> None:
-        from sklearn.neighbors import NearestNeighbors
-
-        self.scale = scale
-        self.center: FloatArray | None = None
-        if isinstance(X, np.ndarray):
-            mean, spread = column_moments(X, scale)
-            # A common offset only costs digits. Where it is small the features are used in place.
-            if scale != 1.0 or float(mean @ mean) > 100 * spread:
-                self.center = mean
-            self.points: Features = self._placed(X)
-            self.norm = max(
-                float(np.einsum("ij,ij->i", b, b, dtype=np.float64).max())
-                for b in (self.points[rows] for rows in row_blocks(*extent(X)))
-            )
-        else:
-            self.points = X if scale == 1.0 else X / scale
-            self.points.indices = self.points.indices.astype(np.int32, copy=False)
-            self.points.indptr = self.points.indptr.astype(np.int32, copy=False)
-        self.search = NearestNeighbors(algorithm="brute").fit(self.points)
-
-    def _placed(self, X: Any) -> Any:
-        if not isinstance(X, np.ndarray):
-            return X if self.scale == 1.0 else X / self.scale
-        if self.center is None:
-            return np.ascontiguousarray(X)
-        out = np.empty(X.shape, dtype=X.dtype)
-        for rows in row_blocks(*extent(X)):
-            out[rows] = np.asarray(X[rows], dtype=np.float64) / self.scale - self.center
-        return out
-
-    def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
-        """Indices of the k nearest points of each row of Q, and a few more."""
-        from threadpoolctl import threadpool_limits
-
-        n = self.points.shape[0]
-        more = min(n, k + max(4, k // 4))
-        q = self._placed(Q)
-        if isinstance(q, np.ndarray):
-            q = q.astype(self.points.dtype, copy=False)
-        with threadpool_limits(_threads(n_jobs, q.shape[0])):
-            distances, found = self.search.kneighbors(q, more)
-        if isinstance(q, np.ndarray) and more < n:
-            doubtful = self._doubtful(q, found, distances, k)
-            if doubtful.size:
-                with threadpool_limits(_threads(n_jobs, doubtful.size)):
-                    found[doubtful] = self._by_differences(q[doubtful], more)
-        return np.asarray(found, dtype=np.intp)
-
-    def _doubtful(
-        self, q: NDArray[Any], found: IndexArray, distances: FloatArray, k: int
-    ) -> IndexArray:
-        doubtful = []
-        for rows in row_blocks(q.shape[0], 32 * found.shape[1]):
-            part = q[rows]
-            norms = np.einsum("ij,ij->i", part, part, dtype=np.float64)
-            error = 64 * np.finfo(np.float64).eps * (norms + self.norm)
-            near = pair_distances(part, self.points, found[rows], 1.0)
-            near.sort(axis=1)
-            kth = near[:, k - 1] ** 2
-            reach = distances[rows, -1].astype(np.float64) ** 2
-            wrong = np.flatnonzero((reach - error <= kth) & (error > 1e-9 * kth))
-            doubtful.append(wrong + rows.start)
-        return np.concatenate(doubtful)
-
-    def _by_differences(self, q: NDArray[Any], k: int) -> IndexArray:
-        from sklearn.neighbors import NearestNeighbors
-
-        # The standardised metric with unit variances is the one that is evaluated directly.
-        search = NearestNeighbors(
-            algorithm="brute", metric="seuclidean", metric_params={"V": np.ones(q.shape[1])}
-        ).fit(self.points)
-        found = search.kneighbors(q, k, return_distance=False)
-        return np.asarray(found, dtype=np.intp)
-
-
-def _threads(n_jobs: int, n_queries: int) -> int:
-    """Threads for an exhaustive search whose answer must not depend on their number.
-
-    With fewer than 1024 queries per thread it would split the points instead of the queries, and
-    ties would be broken by where it splits.
-    """
-    return max(1, min(n_jobs, (n_queries - 1) // 1024))
-
-
-class InvertedFile:
-    """Approximate search in many points: faiss' inverted file, exact within the cells it visits.
-
-    The points are split into cells around k-means centres; a query looks into the `n_probe`
-    nearest cells. Training runs on one thread: the cells do not depend on `n_jobs`.
-    """
-
-    def __init__(self, X: NDArray[Any], scale: float, seed: int) -> None:
-        self.faiss: Any = require("faiss", "ann")
-        n, d = X.shape
-        mean, spread = column_moments(X, scale)
-        self.center = mean
-        self.scale = scale
-        # Unit spread: single precision would overflow on features beyond 1e19.
-        self.unit = float(np.sqrt(spread / d)) or 1.0
-        # Measured: in few dimensions scanning costs more than choosing cells, so there are more.
-        n_cells = max(1, min(n, int((3 if d <= 16 else 2) * np.sqrt(n))))
-        with _FaissThreads(self.faiss, 1):
-            # The index only points to its quantizer, which must live as long.
-            self.quantizer = self.faiss.IndexFlatL2(d)
-            self.index = self.faiss.IndexIVFFlat(self.quantizer, d, n_cells)
-            clustering = self.index.cp
-            clustering.niter, clustering.seed = 6, seed % 2**31
-            clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, 64
-            rng = np.random.default_rng(seed)
-            sample = np.sort(rng.choice(n, min(n, 32 * n_cells), replace=False))
-            self.index.train(self._placed(X[sample]))
-            for rows in row_blocks(*extent(X)):
-                self.index.add(self._placed(X[rows]))
-        self.n_cells = n_cells
-        self.n_probe = min(8, n_cells)
-
-    def visiting_order(self) -> IndexArray:
-        """Points cell by cell: consecutive queries scan the same cells."""
-        lists = self.index.invlists
-        cells = [
-            self.faiss.rev_swig_ptr(lists.get_ids(c), lists.list_size(c))
-            for c in range(self.n_cells)
-            if lists.list_size(c)
-        ]
-        return np.concatenate(cells).astype(np.intp)
-
-    def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
-        """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
-        centers = self.quantizer.reconstruct_n(0, self.n_cells).astype(np.float64)
-        sizes = np.array([self.index.invlists.list_size(c) for c in range(self.n_cells)])
-        cell = np.empty(sizes.sum(), dtype=np.intp)
-        cell[self.visiting_order()] = np.repeat(np.arange(self.n_cells), sizes)
-        return visits_needed(self._placed(Q), centers, sizes, cell, points)
-
-    def _placed(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        placed = np.asarray(X, dtype=np.float64) / self.scale
-        placed -= self.center
-        placed /= self.unit
-        return placed.astype(np.float32)
-
-    def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
-        """Indices of the k nearest points in the cells visited; -1 where those hold fewer."""
-        self.index.nprobe = self.n_probe
-        with _FaissThreads(self.faiss, n_jobs):
-            _, found = self.index.search(self._placed(np.asarray(Q)), k)
-        return np.asarray(found, dtype=np.intp)
 
 
 def visits_needed(
@@ -300,20 +239,6 @@ def visits_needed(
     return np.take_along_axis(rank, cell[points].astype(np.intp), 1) + 1, scanned
 
 
-class _FaissThreads:
-    """Set faiss' number of threads for a while."""
-
-    def __init__(self, faiss: Any, n_threads: int) -> None:
-        self.faiss, self.n_threads = faiss, n_threads
-
-    def __enter__(self) -> None:
-        self.before = self.faiss.omp_get_max_threads()
-        self.faiss.omp_set_num_threads(self.n_threads)
-
-    def __exit__(self, *_: object) -> None:
-        self.faiss.omp_set_num_threads(self.before)
-
-
 def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
     """Mean of each column and summed variance, of the features divided by `scale`."""
     n = X.shape[0]
@@ -325,3 +250,90 @@ def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
     for rows in row_blocks(*extent(X)):
         total += float(np.square(np.asarray(X[rows], dtype=np.float64) / scale - mean).sum())
     return mean, total / n
+
+
+def true_neighbors(
+    X: NDArray[Any], sample: NDArray[np.intp], reach: FloatArray, k: int, scale: float
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """True neighbours of some points.
+
+    Some k points lie within `reach`, so the true neighbours do too: only these few have to be
+    compared exactly, all others are passed over by one matrix product.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        All points.
+    sample : ndarray of shape (n_sample,)
+        Rows of the points in question.
+    reach : ndarray of shape (n_sample,)
+        A distance within which k other points are known.
+    k : int
+        How many neighbours.
+    scale : float
+        Divides the features before squaring.
+
+    Returns
+    -------
+    indices, distances : ndarray of shape (n_sample, k)
+        Neighbours, nearest first, at distances of at most `reach`.
+    """
+    Q = X[sample]
+    q = np.asarray(Q, dtype=np.float64) / scale
+    center = q.mean(axis=0)
+    q = q - center
+    norms = np.einsum("ij,ij->i", q, q)
+    limit = (reach / scale) ** 2 * (1 + 1e-9)
+    owners: list[NDArray[np.intp]] = []
+    others: list[NDArray[np.intp]] = []
+    near: list[FloatArray] = []
+    for rows in row_blocks(X.shape[0], 8 * (q.shape[0] + q.shape[1])):
+        x = np.asarray(X[rows], dtype=np.float64) / scale - center
+        x_norms = np.einsum("ij,ij->i", x, x)
+        squares = q @ x.T
+        squares *= -2
+        squares += norms[:, None]
+        squares += x_norms
+        # What cancellation may have cost; a pair too many is sorted out below.
+        slack = 1e-12 * (norms + x_norms.max())
+        i, j = np.nonzero(squares <= (limit + slack)[:, None])
+        other = j + rows.start != sample[i]
+        i, j = i[other], j[other] + rows.start
+        owners.append(i)
+        others.append(j)
+        for part in row_blocks(i.size, 16 * Q.shape[1]):
+            near.append(pair_distances(Q[i[part]], X, j[part][:, None], scale).ravel())
+    i = np.concatenate(owners)
+    d = np.concatenate(near)
+    order = np.lexsort((d, i))
+    first = np.searchsorted(i[order], np.arange(q.shape[0]))
+    best = order[first[:, None] + np.arange(k)]
+    return np.concatenate(others)[best], np.asarray(d[best], dtype=np.float64)
+
+
+def enough_probes(
+    needed: NDArray[np.intp], scanned: FloatArray, target: float, limit: float
+) -> tuple[int, int]:
+    """Number of cells to visit for a recall, within a limit on the points compared.
+
+    Parameters
+    ----------
+    needed : ndarray
+        Cells to visit before each of the true neighbours is met.
+    scanned : ndarray of shape (n_cells,)
+        Points in the first 1, 2, ... cells.
+    target : float
+        Share of the neighbours to find.
+    limit : float
+        Points that may be compared with a query; one cell is always visited.
+
+    Returns
+    -------
+    probes : int
+        Cells to visit.
+    most : int
+        Cells that the limit allows.
+    """
+    most = max(1, int(np.searchsorted(scanned, limit, side="right")))
+    wanted = int(np.quantile(needed, target, method="inverted_cdf"))
+    return min(most, wanted), most

@@ -14,7 +14,7 @@ from functools import cache
 from numbers import Integral
 from typing import Any, TypeVar
 
-__all__ = ["effective_jobs", "in_threads", "one_thread"]
+__all__ = ["at_most", "effective_jobs", "in_threads", "one_thread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -106,4 +106,23 @@ def one_thread() -> AbstractContextManager[Any]:
         Puts the number of threads back at its end.
     """
     limit: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limit
+
+
+def at_most(n_threads: int) -> AbstractContextManager[Any]:
+    """Let all native libraries, BLAS and OpenMP, work in so many threads inside.
+
+    Parameters
+    ----------
+    n_threads : int
+        How many.
+
+    Returns
+    -------
+    context manager
+        Puts the numbers of threads back at its end.
+    """
+    from threadpoolctl import threadpool_limits
+
+    limit: AbstractContextManager[Any] = threadpool_limits(n_threads)
     return limit
