@@ -120,9 +120,9 @@ def probabilities_hold(p: np.ndarray, n: int, k: int) -> None:
 def check_new_rows(rng: np.random.Generator, model: Any, data: inputs.Data) -> None:
     """Any finite row gets a label."""
     rows = inputs.new_rows(rng, data.X)
-    probabilities_hold(model.predict_proba(rows), len(rows), model.classes_.size)
+    probabilities_hold(model.predict_proba(rows), rows.shape[0], model.classes_.size)
     labels = model.predict(rows)
-    must(len(labels) == len(rows), "a label for every row")
+    must(len(labels) == rows.shape[0], "a label for every row")
     must(
         np.isfinite(np.asarray(model.decision_function(rows), dtype=float)).all()
         or model.classes_.size == 1,

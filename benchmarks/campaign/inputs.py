@@ -123,11 +123,11 @@ def make(rng: np.random.Generator, *, largest: int = 40) -> Data:
     return Data(X, container, unlabeled, known, truth, kind)
 
 
-def new_rows(rng: np.random.Generator, X: Any) -> np.ndarray:
+def new_rows(rng: np.random.Generator, X: Any) -> Any:
     """Rows to predict: near, between, and as far as a number can be."""
     A = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
     rows = [A[rng.integers(A.shape[0])], A.mean(axis=0) if np.abs(A).max() < 1e300 else A[0]]
     for size in rng.choice([1e3, 1e20, 1e100, 1e154, 1e200, 1.7e308], 2, replace=False):
         rows.append(size * rng.choice([-1.0, 0.0, 1.0], A.shape[1]))
     rows.append(np.full(A.shape[1], 1e-310))
-    return np.array(rows)
+    return sp.csr_array(np.array(rows)) if sp.issparse(X) else np.array(rows)

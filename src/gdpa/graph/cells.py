@@ -121,7 +121,7 @@ class CellJoin:
         best = self.best(residual, home, self.space.visited(residual, home, self.n_probe), k)
         probes = self.n_probe
         short = np.flatnonzero(best.count < k)
-        while short.size:
+        while short.size and probes < self.n_cells:
             # Few points in the cells around: these queries look further.
             probes = min(self.n_cells, 4 * probes)
             rows, cells = residual[short], home[short]

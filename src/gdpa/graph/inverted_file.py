@@ -83,7 +83,7 @@ class InvertedFile:
         effort = self.n_probe
         try:
             short = np.flatnonzero(found[:, -1] < 0)
-            while short.size:
+            while short.size and self.n_probe < self.n_cells:
                 self.n_probe = min(self.n_cells, 4 * self.n_probe)
                 found[short] = self.candidates(Q[short], k, n_jobs)
                 short = short[found[short, -1] < 0]

@@ -18,6 +18,7 @@ from .brute_force import BruteForce
 from .cell_space import CellSpace
 from .cells import CellJoin
 from .duplicates import Thinned, thin_duplicates
+from .far_rows import Surroundings
 from .features import (
     Features,
     check_features,
@@ -115,6 +116,7 @@ class NeighborIndex:
         self.n_jobs = effective_jobs(n_jobs)
         self.random_state = check_seed(random_state)
         self.scale = feature_scale(self.X)
+        self._surroundings: Surroundings | None = None
         self.recall = 1.0
         self._backend: Backend | None = None
         self._tuned_for = 0
@@ -178,7 +180,8 @@ class NeighborIndex:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_queries, n_features)
-            New points. One that coincides with a fitted point has it as its neighbour.
+            New points. One that coincides with a fitted point has it as its neighbour; one beyond
+            10,000 times the extent of the fitted ones is looked at from there.
         n_neighbors : int
             How many, at least 1; at most the number of fitted points.
 
@@ -192,6 +195,9 @@ class NeighborIndex:
             raise ValueError("X and the fitted features must both be dense or both be sparse")
         k = check_n_neighbors(n_neighbors, self.X.shape[0], "fitted points")
         _check_answer(Q.shape[0], k)
+        if self._surroundings is None:
+            self._surroundings = Surroundings.of(self.X)
+        Q = self._surroundings.bring_near(Q)
         backend = self._prepare(k)
         indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))

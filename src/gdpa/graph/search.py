@@ -145,6 +145,8 @@ def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) 
             difference = (X[flat] - Q[queries]) / scale
             out[rows] = np.asarray(difference.power(2).sum(axis=1)).reshape(-1, k)
     np.sqrt(out, out=out)
+    # A distance that no number can hold is the largest number.
+    np.minimum(out, np.finfo(np.float64).max / max(scale, 1.0), out=out)
     out *= scale
     return out
 
