@@ -14,6 +14,11 @@ from gdpa.graph.cells import CellJoin
 from gdpa.graph.search import enough_probes
 
 
+def joined(X: np.ndarray, seed: int) -> CellJoin:
+    space = CellSpace.fit(X, 1.0, seed)
+    return CellJoin(X, space, space.home(X))
+
+
 @pytest.fixture(autouse=True)
 def small_cells(monkeypatch):
     monkeypatch.setattr(cell_space, "CELL_POINTS", 30)
@@ -37,7 +42,7 @@ def cell_of(join):
 def test_all_cells_are_exact(n, d, k, seed):
     X = points(n, d, seed)
     k = min(k, n)
-    join = CellJoin(X, CellSpace.fit(X, 1.0, seed))
+    join = joined(X, seed)
     join.n_probe = join.n_cells
     found = np.empty((n, k), dtype=int)
     found[join.order] = join.join(slice(0, n), k)
@@ -51,7 +56,7 @@ def test_all_cells_are_exact(n, d, k, seed):
 @pytest.mark.parametrize("probes", [1, 2, 5, 11])
 def test_nothing_is_missed_in_the_cells_visited(probes):
     X = points()
-    join = CellJoin(X, CellSpace.fit(X, 1.0, 3))
+    join = joined(X, 3)
     join.n_probe = probes
     k = 8
     found = np.empty((X.shape[0], k), dtype=int)
@@ -68,7 +73,7 @@ def test_nothing_is_missed_in_the_cells_visited(probes):
 
 def test_own_cell_is_the_nearest_centre_and_visited_first():
     X = points()
-    join = CellJoin(X, CellSpace.fit(X, 1.0, 1))
+    join = joined(X, 1)
     D = cdist(join.space.placed(X), join.space.centers.centers)
     nearest = D.min(axis=1)
     assert np.allclose(D[np.arange(len(X)), cell_of(join)], nearest, atol=1e-5)
@@ -79,7 +84,7 @@ def test_own_cell_is_the_nearest_centre_and_visited_first():
 
 def test_count_of_cells_needed():
     X = points(600, 3)
-    join = CellJoin(X, CellSpace.fit(X, 1.0, 1))
+    join = joined(X, 1)
     D = cdist(join.space.placed(X[:40]), join.space.centers.centers)
     asked = np.arange(120).reshape(40, 3)
     needed, scanned = join.probes_needed(X[:40], asked)

@@ -64,9 +64,9 @@ def test_row_blocks_are_views(A):
 def test_entries_in_single_precision_are_made_once(A):
     matrix, y = Matrix(A), np.ones(75, dtype=np.float32)
     matrix.dot(y, np.float32)
-    short = matrix._parts[np.dtype(np.float32), 1][0]
+    short = matrix._copies[np.dtype(np.float32)]
     matrix.dot(y, np.float32)
-    assert matrix._parts[np.dtype(np.float32), 1][0] is short
+    assert matrix._copies[np.dtype(np.float32)] is short
     assert np.shares_memory(short.indices, matrix.matrix.indices)
 
 

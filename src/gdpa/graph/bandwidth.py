@@ -21,6 +21,8 @@ __all__ = ["SCALE_NEIGHBOR", "check_bandwidth", "kernel_weights", "local_scales"
 BANDWIDTHS = ("self-tuning", "median")
 
 SCALE_NEIGHBOR = 7
+# The least weight that a neighbour graph of a type contains.
+SMALLEST_WEIGHT = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 1e-300}
 
 FloatArray = NDArray[np.float64]
 
@@ -148,10 +150,5 @@ def kernel_weights(
         np.negative(w, out=w)
         np.exp(w, out=w)
         if floor:
-            np.maximum(w, smallest_weight(dtype), out=w)
+            np.maximum(w, SMALLEST_WEIGHT[np.dtype(dtype)], out=w)
         return np.asarray(w, dtype=dtype)
-
-
-def smallest_weight(dtype: Any) -> float:
-    """The least weight that a neighbour graph of this type contains."""
-    return 1e-37 if np.dtype(dtype) == np.float32 else 1e-300

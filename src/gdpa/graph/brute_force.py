@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..linalg.threads import at_most
 from .features import Features, row_blocks
-from .search import FloatArray, IndexArray, column_moments, extent, pair_distances
+from .search import FloatArray, IndexArray, column_moments, pair_distances
 
 __all__ = ["BruteForce"]
 
@@ -35,7 +35,7 @@ class BruteForce:
             self.points: Features = self._placed(X)
             self.norm = max(
                 float(np.einsum("ij,ij->i", b, b, dtype=np.float64).max())
-                for b in (self.points[rows] for rows in row_blocks(*extent(X)))
+                for b in (self.points[rows] for rows in row_blocks(X.shape[0], 8 * X.shape[1]))
             )
         else:
             self.points = X if scale == 1.0 else X / scale
@@ -49,7 +49,7 @@ class BruteForce:
         if self.center is None:
             return np.ascontiguousarray(X)
         out = np.empty(X.shape, dtype=X.dtype)
-        for rows in row_blocks(*extent(X)):
+        for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
             out[rows] = np.asarray(X[rows], dtype=np.float64) / self.scale - self.center
         return out
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..linalg.threads import in_threads, one_thread
 from .features import row_blocks
-from .search import column_moments, extent
+from .search import column_moments
 
 __all__ = ["CellCenters", "CellSpace", "runs"]
 
@@ -85,8 +85,8 @@ class CellCenters:
         """
         n_groups = 1 if n_cells <= ONE_GROUP else round(np.sqrt(GROUPS_SEARCHED * n_cells))
         if n_groups == 1:
-            found = _means(sample, n_cells, rng)
-            centers = found[_along_space(found)].astype(np.float64)
+            means = _means(sample, n_cells, rng)
+            centers = means[_along_space(means)].astype(np.float64)
             return cls(centers, centers.mean(axis=0)[None], np.array([0, n_cells]))
         some = min(sample.shape[0], GROUP_POINTS * n_groups)
         part = np.sort(rng.choice(sample.shape[0], some, replace=False))
@@ -99,8 +99,9 @@ class CellCenters:
         ends = np.round(starts * (n_cells / sample.shape[0])).astype(np.intp)
         parts = []
         for g in np.flatnonzero(np.diff(ends)):
-            own = _means(sample[order[starts[g] : starts[g + 1]]], int(ends[g + 1] - ends[g]), rng)
-            parts.append(own[_along_space(own)])
+            members = sample[order[starts[g] : starts[g + 1]]]
+            cells = _means(members, int(ends[g + 1] - ends[g]), rng)
+            parts.append(cells[_along_space(cells)])
         centers = np.concatenate(parts).astype(np.float64)
         return cls(centers, groups.astype(np.float64), ends)
 
@@ -127,8 +128,9 @@ class CellCenters:
         centers = self.centers.astype(np.float32)
         if self.groups.shape[0] == 1:
             return nearest_of(X, centers)
-        groups = _factor(self.groups.astype(np.float32))
-        factor = _factor(centers)
+        groups = self.groups.astype(np.float32)
+        groups = np.vstack([groups.T, -0.5 * np.einsum("ij,ij->i", groups, groups)])
+        factor = np.vstack([centers.T, -0.5 * np.einsum("ij,ij->i", centers, centers)])
         cell = np.empty(X.shape[0], dtype=np.int32)
 
         def work(rows: slice) -> None:
@@ -185,9 +187,9 @@ class CellCenters:
             Those whose centres are nearest (among the nearest groups), in no order; the cell itself
             is one of them.
         """
-        m = min(m, self.n_cells)
+        m = min(m, self.centers.shape[0])
         near = np.empty((cells.size, m), dtype=np.int32)
-        if m == self.n_cells:
+        if m == self.centers.shape[0]:
             near[:] = np.arange(m)
             return near
         sizes = np.diff(self.ends)
@@ -197,9 +199,9 @@ class CellCenters:
             apart = self.groups - self.groups[g]
             by_distance = np.argsort(np.einsum("ij,ij->i", apart, apart), kind="stable")
             enough = np.searchsorted(np.cumsum(sizes[by_distance]), SPARE_GROUPS * m) + 1
-            members = np.concatenate(
-                [np.arange(*self.ends[h : h + 2]) for h in np.sort(by_distance[:enough])]
-            )
+            nearby = np.zeros(sizes.size, dtype=bool)
+            nearby[by_distance[:enough]] = True
+            members = np.flatnonzero(np.repeat(nearby, sizes))
             centers = self.centers[members]
             norms = np.einsum("ij,ij->i", centers, centers)
             for rows in row_blocks(stop - start, 16 * members.size):
@@ -260,12 +262,15 @@ class CellSpace:
         rng = np.random.default_rng(seed)
         sample = rng.choice(n, min(n, TRAINING_POINTS * n_cells), replace=False)
         sample.sort()
-        placed = _placed(X[sample], scale, offset, unit).astype(np.float32)
-        return cls(scale, offset, unit, CellCenters.train(placed, n_cells, rng))
+        placed = (np.asarray(X[sample], dtype=np.float64) / scale - offset) / unit
+        return cls(scale, offset, unit, CellCenters.train(placed.astype(np.float32), n_cells, rng))
 
     def placed(self, X: Any) -> FloatArray:
         """Features as they are compared."""
-        return _placed(X, self.scale, self.offset, self.unit)
+        placed = np.asarray(X, dtype=np.float64) / self.scale
+        placed -= self.offset
+        placed /= self.unit
+        return placed
 
     def home(self, X: NDArray[Any], n_jobs: int = 1) -> NDArray[np.int32]:
         """Number of the cell that each point lies in."""
@@ -275,7 +280,7 @@ class CellSpace:
             home[rows] = self.centers.nearest(self.placed(X[rows]).astype(np.float32))
 
         with one_thread():
-            in_threads(work, row_blocks(*extent(X)), n_jobs)
+            in_threads(work, row_blocks(X.shape[0], 8 * X.shape[1]), n_jobs)
         return home
 
     def residual(self, X: Any, home: NDArray[np.int32]) -> FloatArray:
@@ -323,13 +328,6 @@ class CellSpace:
         return cells
 
 
-def _placed(X: Any, scale: float, offset: FloatArray, unit: float) -> FloatArray:
-    placed = np.asarray(X, dtype=np.float64) / scale
-    placed -= offset
-    placed /= unit
-    return placed
-
-
 def runs(values: NDArray[Any]) -> list[tuple[int, int]]:
     """Start and end of each run of equal values."""
     if not values.size:
@@ -339,22 +337,12 @@ def runs(values: NDArray[Any]) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def _factor(centers: Float32Array) -> Float32Array:
-    """Factor of the products ``x'c - |c|^2 / 2``, largest at the nearest centre."""
-    k, d = centers.shape
-    factor = np.empty((d + 1, k), dtype=np.float32)
-    factor[:-1] = centers.T
-    factor[-1] = -0.5 * np.einsum("ij,ij->i", centers, centers)
-    return factor
-
-
 def nearest_of(X: Float32Array, centers: Float32Array) -> NDArray[np.int32]:
-    """Number of the nearest centre of each row."""
-    k, d = centers.shape
-    factor = _factor(centers)
+    """Number of the nearest centre of each row: ``x'c - |c|^2 / 2`` is largest there."""
+    factor = np.vstack([centers.T, -0.5 * np.einsum("ij,ij->i", centers, centers)])
     nearest = np.empty(X.shape[0], dtype=np.int32)
-    step = max(1, TILE // k)
-    padded = np.ones((step, d + 1), dtype=np.float32)
+    step = max(1, TILE // factor.shape[1])
+    padded = np.ones((step, factor.shape[0]), dtype=np.float32)
     for start in range(0, X.shape[0], step):
         part = X[start : start + step]
         padded[: part.shape[0], :-1] = part

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .cell_space import TILE, CellSpace, Float32Array, runs
 from .features import row_blocks
-from .search import FloatArray, IndexArray, extent, visits_needed
+from .search import FloatArray, IndexArray, visits_needed
 
 __all__ = ["CellJoin"]
 
@@ -43,30 +43,27 @@ class CellJoin:
         The points.
     space : CellSpace
         The cells; those without a point are empty.
-    home : ndarray of int of shape (n_samples,), optional
-        The cell of each point, if it is known.
-    n_jobs : int, default=1
-        Threads that look for the cells.
+    home : ndarray of int of shape (n_samples,)
+        The cell of each point.
 
     Attributes
     ----------
     n_probe : int
         Cells that a query visits.
+    order : ndarray of int of shape (n_samples,)
+        Points cell by cell, neighbouring cells near each other.
     """
 
     def __init__(
         self,
         X: NDArray[Any],
         space: CellSpace,
-        home: NDArray[np.int32] | None = None,
-        n_jobs: int = 1,
+        home: NDArray[np.int32],
     ) -> None:
         n, d = X.shape
         self.space = space
-        self.n_cells = space.centers.n_cells
+        self.n_cells = space.centers.centers.shape[0]
         self.n_probe = min(8, self.n_cells)
-        if home is None:
-            home = space.home(X, n_jobs)
         wide = np.int32 if n < 2**31 else np.int64
         self.order = np.argsort(home, kind="stable").astype(wide)
         self.home = home[self.order]
@@ -74,50 +71,31 @@ class CellJoin:
         # Points relative to their centres, cell by cell, and half their squared length: the
         # factor of the products above.
         self.points = np.empty((n, d + 1), dtype=np.float32)
-        for rows in row_blocks(*extent(X)):
-            block = space.residual(X[self.order[rows]], self.home[rows])
+        for rows in row_blocks(n, 8 * d):
+            block = space.placed(X[self.order[rows]])
+            block -= space.centers.centers[self.home[rows]]
             self.points[rows, :-1] = block
             self.points[rows, -1] = -0.5 * np.einsum("ij,ij->i", block, block)
 
-    def visiting_order(self) -> IndexArray:
-        """Points cell by cell, neighbouring cells near each other."""
-        return self.order.astype(np.intp, copy=False)
-
-    def join(self, rows: slice, k: int) -> IndexArray:
-        """Find neighbours of fitted points, themselves among them.
+    def join(self, queries: slice | tuple[Float32Array, NDArray[np.int32]], k: int) -> IndexArray:
+        """Find neighbours of queries that are sorted by their cells.
 
         Parameters
         ----------
-        rows : slice
-            Consecutive places in :meth:`visiting_order`.
+        queries : slice, or tuple of ndarray
+            Consecutive places in :attr:`order` (fitted points, themselves among their
+            neighbours); or the queries relative to the centres of their cells, and the cells.
         k : int
             How many neighbours, at most the number of points.
 
         Returns
         -------
-        ndarray of shape (n_rows, k)
+        ndarray of shape (n_queries, k)
             Indices of points, nearest first.
         """
-        return self._search(self.points[rows, :-1], self.home[rows], k)
-
-    def candidates(self, Q: Any, k: int, n_jobs: int = 1) -> IndexArray:
-        """Indices of the k nearest points, in the cells visited, of each row of Q."""
-        home = self.space.home(Q)
-        order = np.argsort(home, kind="stable")
-        found = np.empty((order.size, k), dtype=np.intp)
-        residual = self.space.residual(np.asarray(Q)[order], home[order]).astype(np.float32)
-        found[order] = self._search(residual, home[order], k)
-        return found
-
-    def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
-        """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
-        cell = np.empty(self.order.size, dtype=np.int32)
-        cell[self.order] = self.home
-        centers = self.space.centers.centers
-        return visits_needed(self.space.placed(Q), centers, np.diff(self.ends), cell, points)
-
-    def _search(self, residual: Float32Array, home: NDArray[np.int32], k: int) -> IndexArray:
-        """Neighbours of queries sorted by their cells, given relative to the centres of those."""
+        if isinstance(queries, slice):
+            queries = self.points[queries, :-1], self.home[queries]
+        residual, home = queries
         best = self.best(residual, home, self.space.visited(residual, home, self.n_probe), k)
         probes = self.n_probe
         short = np.flatnonzero(best.count < k)
@@ -126,9 +104,26 @@ class CellJoin:
             probes = min(self.n_cells, 4 * probes)
             rows, cells = residual[short], home[short]
             again = self.best(rows, cells, self.space.visited(rows, cells, probes), k)
-            best.replace(short, again)
+            best.index[short] = again.index
             short = short[again.count < k]
         return self.order[best.index].astype(np.intp, copy=False)
+
+    def candidates(self, Q: Any, k: int, n_jobs: int = 1) -> IndexArray:
+        """Indices of the k nearest points, in the cells visited, of each row of Q."""
+        placed = self.space.placed(Q)
+        home = self.space.centers.nearest(placed.astype(np.float32))
+        order = np.argsort(home, kind="stable")
+        placed -= self.space.centers.centers[home]
+        nearest = np.empty((order.size, k), dtype=np.intp)
+        nearest[order] = self.join((placed[order].astype(np.float32), home[order]), k)
+        return nearest
+
+    def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
+        """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
+        cell = np.empty(self.order.size, dtype=np.int32)
+        cell[self.order] = self.home
+        centers = self.space.centers.centers
+        return visits_needed(self.space.placed(Q), centers, np.diff(self.ends), cell, points)
 
     def best(
         self,
@@ -156,31 +151,23 @@ class CellJoin:
             The nearest, as places in :attr:`order`.
         """
         best = Best(residual.shape[0], k, self.order.dtype)
-        self._compare(best, residual, home, visited)
-        return best
-
-    def _compare(
-        self,
-        best: Best,
-        residual: Float32Array,
-        home: NDArray[np.int32],
-        cells: NDArray[np.int32],
-    ) -> None:
-        """Compare each query with the points of its cells; what is best so far goes to `best`."""
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
-        bounds = [r for r in ROUNDS if r < cells.shape[1]] + [cells.shape[1]]
-        for first, last in pairwise(bounds):
-            visited = cells[:, first:last].ravel()
-            by_cell = np.argsort(visited, kind="stable")
+        n_probe = visited.shape[1]
+        for first, last in pairwise(sorted({*ROUNDS, n_probe})):
+            if last > n_probe:
+                break
+            cells = visited[:, first:last].ravel()
+            by_cell = np.argsort(cells, kind="stable")
             for rows in row_blocks(by_cell.size, 8 * residual.shape[1] + 32, ROUND_BYTES):
                 queries = by_cell[rows] // (last - first)
-                visits = visited[by_cell[rows]]
+                visits = cells[by_cell[rows]]
                 q = self._relative(residual, home, queries, visits)
                 length = np.einsum("ij,ij->i", q[:, :-1], q[:, :-1])
                 least = (length - best.reach[queries]) * np.float32(0.5)
-                found = self._nearer(q, least, visits, tile, best.k if first == 0 else 0)
-                best.offer(queries, length, found)
+                nearer = self._nearer(q, least, visits, tile, k if first == 0 else 0)
+                best.offered.append((queries, length, *nearer))
             best.keep_best()
+        return best
 
     def _relative(
         self,
@@ -190,14 +177,14 @@ class CellJoin:
         visits: NDArray[np.int32],
     ) -> Float32Array:
         """Queries relative to the centres they visit, and a one: the other factor of products."""
-        own = home[queries]
+        homes = home[queries]
         new = np.empty(queries.size, dtype=bool)
         new[0] = True
-        np.not_equal(own[1:], own[:-1], out=new[1:])
+        np.not_equal(homes[1:], homes[:-1], out=new[1:])
         new[1:] |= visits[1:] != visits[:-1]
         starts = np.flatnonzero(new)
         centers = self.space.centers.centers
-        step = (centers[own[starts]] - centers[visits[starts]]).astype(np.float32)
+        step = (centers[homes[starts]] - centers[visits[starts]]).astype(np.float32)
         q = np.ones((queries.size, residual.shape[1] + 1), dtype=np.float32)
         relative = residual.take(queries, axis=0)
         relative += step.take(np.cumsum(new) - 1, axis=0)
@@ -259,27 +246,21 @@ class Best:
         self.square = np.full((n_queries, k), np.inf, dtype=np.float32)
         self.count = np.zeros(n_queries, dtype=np.intp)
         self.reach = np.full(n_queries, np.inf, dtype=np.float32)
-        self.offered: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-
-    def offer(
-        self,
-        queries: IndexArray,
-        length: Float32Array,
-        found: tuple[IndexArray, IndexArray, Float32Array],
-    ) -> None:
-        """Note pairs of queries (places in `queries`) and points, with the value of a product."""
-        row, point, value = found
-        square = length[row]
-        square -= 2 * value
-        np.maximum(square, 0, out=square)
-        self.offered.append((queries[row].astype(np.int32), square, point.astype(self.index.dtype)))
+        # Queries and their squared lengths; places in these, points and values of products.
+        self.offered: list[tuple[NDArray[Any], ...]] = []
 
     def keep_best(self) -> None:
         """Sort what was offered into the lists."""
-        if not self.offered:
-            return
-        rows, squares, indices = (np.concatenate(part) for part in zip(*self.offered, strict=True))
+        new: list[tuple[NDArray[Any], ...]] = []
+        for queries, length, place, point, value in self.offered:
+            square = length[place]
+            square -= 2 * value
+            np.maximum(square, 0, out=square)
+            new.append((queries[place].astype(np.int32), square, point.astype(self.index.dtype)))
         self.offered = []
+        if not new:
+            return
+        rows, squares, indices = map(np.concatenate, zip(*new, strict=True))
         touched = np.flatnonzero(np.bincount(rows, minlength=self.count.size))
         old, slot = np.nonzero(np.isfinite(self.square[touched]))
         rows = np.concatenate([touched[old].astype(rows.dtype), rows])
@@ -298,7 +279,3 @@ class Best:
         self.square[at] = squares[by_square]
         self.count[touched] = np.minimum(count[touched], self.k)
         self.reach[touched] = self.square[touched, -1]
-
-    def replace(self, rows: IndexArray, other: Best) -> None:
-        """Take the lists of some queries from elsewhere."""
-        self.index[rows] = other.index

@@ -197,10 +197,8 @@ def check_seed(random_state: Any) -> int:
     return int(random_state)
 
 
-def check_recall(recall: float | None) -> float | None:
+def check_recall(recall: Any) -> float:
     """Check the share of neighbours asked for."""
-    if recall is None:
-        return None
     if not isinstance(recall, int | float) or not 0 < recall <= 1:
         raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
     return float(recall)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import require
 from .features import Features, row_blocks
-from .search import FloatArray, IndexArray, column_moments, extent, visits_needed
+from .search import FloatArray, IndexArray, column_moments, visits_needed
 
 __all__ = ["InvertedFile"]
 
@@ -41,28 +41,25 @@ class InvertedFile:
             rng = np.random.default_rng(seed)
             sample = np.sort(rng.choice(n, min(n, 32 * n_cells), replace=False))
             self.index.train(self._placed(X[sample]))
-            for rows in row_blocks(*extent(X)):
+            for rows in row_blocks(n, 8 * d):
                 self.index.add(self._placed(X[rows]))
         self.n_cells = n_cells
-        self.n_probe = min(8, n_cells)
-
-    def visiting_order(self) -> IndexArray:
-        """Points cell by cell: consecutive queries scan the same cells."""
         lists = self.index.invlists
+        self.sizes = np.array([lists.list_size(c) for c in range(n_cells)])
         cells = [
-            self.faiss.rev_swig_ptr(lists.get_ids(c), lists.list_size(c))
-            for c in range(self.n_cells)
-            if lists.list_size(c)
+            self.faiss.rev_swig_ptr(lists.get_ids(int(c)), int(self.sizes[c]))
+            for c in np.flatnonzero(self.sizes)
         ]
-        return np.concatenate(cells).astype(np.intp)
+        # Points cell by cell: consecutive queries scan the same cells.
+        self.order = np.concatenate(cells).astype(np.intp)
+        self.n_probe = min(8, n_cells)
 
     def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
         """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
         centers = self.quantizer.reconstruct_n(0, self.n_cells).astype(np.float64)
-        sizes = np.array([self.index.invlists.list_size(c) for c in range(self.n_cells)])
-        cell = np.empty(sizes.sum(), dtype=np.intp)
-        cell[self.visiting_order()] = np.repeat(np.arange(self.n_cells), sizes)
-        return visits_needed(self._placed(Q), centers, sizes, cell, points)
+        cell = np.empty(self.order.size, dtype=np.intp)
+        cell[self.order] = np.repeat(np.arange(self.n_cells), self.sizes)
+        return visits_needed(self._placed(Q), centers, self.sizes, cell, points)
 
     def _placed(self, X: NDArray[Any]) -> NDArray[np.float32]:
         placed = np.asarray(X, dtype=np.float64) / self.scale
@@ -71,25 +68,18 @@ class InvertedFile:
         return placed.astype(np.float32)
 
     def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
-        """Indices of the k nearest points in the cells visited; -1 where those hold fewer."""
-        self.index.nprobe = self.n_probe
+        """Indices of the k nearest points in the cells visited; in more where those hold fewer."""
+        placed, probes = self._placed(np.asarray(Q)), self.n_probe
+        nearest = np.full((placed.shape[0], k), -1, dtype=np.intp)
+        short = np.arange(placed.shape[0])
         with _FaissThreads(self.faiss, n_jobs):
-            _, found = self.index.search(self._placed(np.asarray(Q)), k)
-        return np.asarray(found, dtype=np.intp)
-
-    def enough_candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
-        """The same, looking into more cells where those held fewer than k."""
-        found = self.candidates(Q, k, n_jobs)
-        effort = self.n_probe
-        try:
-            short = np.flatnonzero(found[:, -1] < 0)
-            while short.size and self.n_probe < self.n_cells:
-                self.n_probe = min(self.n_cells, 4 * self.n_probe)
-                found[short] = self.candidates(Q[short], k, n_jobs)
-                short = short[found[short, -1] < 0]
-        finally:
-            self.n_probe = effort
-        return found
+            while True:
+                self.index.nprobe = probes
+                nearest[short] = self.index.search(placed[short], k)[1]
+                short = short[nearest[short, -1] < 0]
+                if short.size == 0 or probes == self.n_cells:
+                    return nearest
+                probes = min(self.n_cells, 4 * probes)
 
 
 class _FaissThreads:

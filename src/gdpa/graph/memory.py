@@ -34,8 +34,11 @@ def available_memory() -> int:
         The least of what the system and its container (cgroup) report as free. Where neither
         reports anything, ``sys.maxsize``: an unknown limit refuses nothing.
     """
-    reports = [_system_memory(), *(_container_memory(*files) for files in _CGROUPS)]
-    return min((r for r in reports if r is not None), default=sys.maxsize)
+    least = sys.maxsize if (system := _system_memory()) is None else system
+    for files in _CGROUPS:
+        if (container := _container_memory(*files)) is not None:
+            least = min(least, container)
+    return least
 
 
 def _system_memory() -> int | None:

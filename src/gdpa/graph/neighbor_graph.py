@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,11 @@ from ..errors import nearest_name
 from .adjacency import csr_from_parts
 from .bandwidth import (
     SCALE_NEIGHBOR,
+    SMALLEST_WEIGHT,
     check_bandwidth,
     kernel_weights,
     local_scales,
     median_scale,
-    smallest_weight,
 )
 from .features import check_n_neighbors, row_blocks
 from .memory import check_memory
@@ -248,7 +249,7 @@ def neighbor_graphs(
         return [
             NeighborGraph(W, index, np.ones(1), k, bandwidth, index.algorithm, 1.0) for k in counts
         ]
-    ks = [check_n_neighbors(k, n - 1, "other points") for k in counts]
+    ks = list(map(partial(check_n_neighbors, most=n - 1, what="other points"), counts))
     entry = np.dtype(dtype).itemsize + np.dtype(index_dtype(n)).itemsize
     check_memory(
         4.0 * n * max(ks) * entry,  # lists, part of their transpose, the union
@@ -363,10 +364,17 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     indices = np.empty(2 * A.nnz, dtype=wide)
     data = np.empty(2 * A.nnz, dtype=A.dtype)
     for part in row_blocks(n, 1, -(-n // UNION_PARTS)):
-        T = _transposed_rows(A, k, part)
+        inside = A.indices >= part.start
+        inside &= A.indices < part.stop
+        at = np.flatnonzero(inside)
+        entries = A.data[at], (A.indices[at] - part.start, at // max(k, 1))
+        T = sp.csr_array(entries, shape=(part.stop - part.start, n))
         for rows in row_blocks(part.stop - part.start, 64 * (1 + 2 * k)):
             first, last = part.start + rows.start, part.start + rows.stop
-            merged = _merge(A[first:last], T[rows], symmetrize)
+            merged = A[first:last].maximum(T[rows])
+            if symmetrize == "mean":
+                merged = (A[first:last] + T[rows]) * A.dtype.type(0.5)
+                np.maximum(merged.data, SMALLEST_WEIGHT[A.dtype], out=merged.data)
             start = int(indptr[first])
             indptr[first + 1 : last + 1] = merged.indptr[1:] + start
             stop = int(indptr[last])
@@ -377,20 +385,3 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     indices.resize(total, refcheck=False)
     data.resize(total, refcheck=False)
     return csr_from_parts(data, indices, indptr, A.shape)
-
-
-def _transposed_rows(A: sp.csr_array, k: int, rows: slice) -> sp.csr_array:
-    """Rows of the transpose of a matrix with k entries per row."""
-    inside = A.indices >= rows.start
-    inside &= A.indices < rows.stop
-    at = np.flatnonzero(inside)
-    entries = A.data[at], (A.indices[at] - rows.start, at // max(k, 1))
-    return sp.csr_array(entries, shape=(rows.stop - rows.start, A.shape[0]))
-
-
-def _merge(a: sp.csr_array, t: sp.csr_array, symmetrize: str) -> sp.csr_array:
-    if symmetrize == "max":
-        return a.maximum(t)
-    mean = (a + t) * a.dtype.type(0.5)
-    np.maximum(mean.data, smallest_weight(a.dtype), out=mean.data)
-    return mean

@@ -7,7 +7,7 @@ with their recall, measured against exhaustive search on a sample of the points.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ class NeighborIndex:
         random_state: int = 0,
         recall: float | None = None,
     ) -> None:
-        self.wanted_recall = check_recall(recall)
+        self.wanted_recall = None if recall is None else check_recall(recall)
         self.X = check_features(X)
         n, d = self.X.shape
         self.algorithm = choose_algorithm(
@@ -157,21 +157,25 @@ class NeighborIndex:
                 np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.recall
             )
         backend = self._prepare(k)
+        self._tune(backend, k)
         indices = np.empty((n, k), dtype=index_dtype(n))
         distances = np.empty((n, k))
-        order = self._visiting_order(backend)
+        order = self._order(backend)
+        wanted = min(order.size, k + 1)
 
         def work(rows: slice) -> None:
             queries = order[rows]
             Q = self.X[queries]
             if isinstance(backend, CellJoin):
-                candidates = backend.join(rows, min(order.size, k + 1))
+                candidates = backend.join(rows, wanted)
             else:
-                candidates = self._candidates(backend, Q, k + 1)
+                candidates = backend.candidates(Q, wanted, self.n_jobs)
             indices[queries], distances[queries] = self._ranked(Q, candidates, k, queries)
 
-        self._in_blocks(backend, work, order.size)
-        self._thinned.fill(indices, distances)
+        with one_thread():
+            in_threads(work, *self._blocks(backend, order.size))
+        if self._thinned.groups is not None:
+            self._thinned.fill(indices, distances)
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
     def query(self, X: Any, n_neighbors: int) -> NeighborResult:
@@ -199,14 +203,18 @@ class NeighborIndex:
             self._surroundings = Surroundings.of(self.X)
         Q = self._surroundings.bring_near(Q)
         backend = self._prepare(k)
+        self._tune(backend, k)
         indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
+        kept = self._thinned.kept
+        wanted = k if kept is None else min(k, kept.size)
 
         def work(rows: slice) -> None:
-            candidates = self._candidates(backend, Q[rows], k)
+            candidates = backend.candidates(Q[rows], wanted, self.n_jobs)
             indices[rows], distances[rows] = self._ranked(Q[rows], candidates, k)
 
-        self._in_blocks(backend, work, Q.shape[0])
+        with one_thread():
+            in_threads(work, *self._blocks(backend, Q.shape[0]))
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
     def node_order(self) -> NDArray[np.intp] | None:
@@ -219,7 +227,7 @@ class NeighborIndex:
         """
         if self._backend is None or isinstance(self._backend, BruteForce):
             return None
-        order = self._visiting_order(self._backend)
+        order = self._order(self._backend)
         if order.size == self.X.shape[0]:
             return order
         left_out = np.ones(self.X.shape[0], dtype=bool)
@@ -228,58 +236,39 @@ class NeighborIndex:
 
     def _prepare(self, k: int) -> Backend:
         """Build the search structure for k neighbours, or keep the one there is."""
-        if self._backend is None or k > self._thinned_for:
-            self._thinned = thin_duplicates(self.X, k + 2)
-            self._thinned_for = k
-            kept = self._thinned.kept
-            points = self.X if kept is None else self.X[kept]
-            self._backend = self._build(points)
-            self._tuned_for = 0
-        if self._tuned_for < k and isinstance(self._backend, CellJoin | InvertedFile):
-            self._tune(self._backend, k)
-            self._tuned_for = k
-        return self._backend
-
-    def _build(self, points: Features) -> Backend:
-        if self.algorithm == "brute-force":
-            return BruteForce(points, self.scale)
-        assert isinstance(points, np.ndarray)
-        if self.algorithm == "inverted-file":
-            return InvertedFile(points, self.scale, self.random_state)
+        if self._backend is not None and k <= self._thinned_for:
+            return self._backend
+        self._thinned = thin_duplicates(self.X, k + 2)
+        self._thinned_for, self._tuned_for = k, 0
+        kept = self._thinned.kept
+        points = self.X if kept is None else self.X[kept]
         if self.algorithm == "cells":
             space = CellSpace.fit(points, self.scale, self.random_state)
-            return CellJoin(points, space, n_jobs=self.n_jobs)
-        return KDTree(points, self.scale)
+            self._backend = CellJoin(points, space, space.home(points, self.n_jobs))
+        elif self.algorithm == "inverted-file":
+            self._backend = InvertedFile(points, self.scale, self.random_state)
+        else:
+            exact = BruteForce if self.algorithm == "brute-force" else KDTree
+            self._backend = exact(points, self.scale)
+        return self._backend
 
-    def _visiting_order(self, backend: Backend) -> NDArray[np.intp]:
-        """Rows in the order in which asking is fastest: neighbouring queries share memory."""
-        n = self.X.shape[0]
+    def _order(self, backend: Backend) -> NDArray[np.intp]:
+        """Rows in the order in which asking is fastest: neighbouring queries share memory.
+
+        Without those members of large groups of duplicates whose lists are known.
+        """
         kept = self._thinned.kept
-        if not isinstance(backend, KDTree | CellJoin | InvertedFile):
-            return np.arange(n) if kept is None else kept
-        order = backend.visiting_order()
-        if kept is None:
-            return order
-        # Members of large groups of duplicates that were left out: their lists are known.
-        return kept[order]
+        if isinstance(backend, KDTree | CellJoin | InvertedFile):
+            order = backend.order.astype(np.intp, copy=False)
+            return order if kept is None else kept[order]
+        return np.arange(self.X.shape[0]) if kept is None else kept
 
-    def _in_blocks(self, backend: Backend, work: Callable[[slice], None], n_queries: int) -> None:
-        """Do the work block by block; cells leave the threads to us, the others have their own."""
-        if isinstance(backend, CellJoin):
-            size = min(JOIN_BLOCK, max(LEAST_JOIN_BLOCK, n_queries // JOIN_PARTS))
-            with one_thread():
-                in_threads(work, row_blocks(n_queries, 1, size), self.n_jobs)
-            return
-        for rows in row_blocks(n_queries, 1, QUERY_BLOCK):
-            work(rows)
-
-    def _candidates(self, backend: Backend, Q: Features, wanted: int) -> NDArray[np.intp]:
-        """At least the `wanted` nearest of the points searched, for each row of Q."""
-        kept = self._thinned.kept
-        k = min(self.X.shape[0] if kept is None else kept.size, wanted)
-        if isinstance(backend, InvertedFile):
-            return backend.enough_candidates(Q, k, self.n_jobs)
-        return backend.candidates(Q, k, self.n_jobs)
+    def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
+        """Blocks of queries, and how many at a time: searches but for cells have own threads."""
+        if not isinstance(backend, CellJoin):
+            return row_blocks(n_queries, 1, QUERY_BLOCK), 1
+        size = min(JOIN_BLOCK, max(LEAST_JOIN_BLOCK, n_queries // JOIN_PARTS))
+        return row_blocks(n_queries, 1, size), self.n_jobs
 
     def _ranked(
         self,
@@ -298,8 +287,11 @@ class NeighborIndex:
         order = np.lexsort((candidates, distances), axis=1)[:, :k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
 
-    def _tune(self, backend: CellJoin | InvertedFile, k: int) -> None:
-        """Choose the effort of an approximate search so that the sample reaches the target."""
+    def _tune(self, backend: Backend, k: int) -> None:
+        """Choose the effort of an approximate search so that a sample reaches the target."""
+        if not isinstance(backend, CellJoin | InvertedFile) or k <= self._tuned_for:
+            return
+        self._tuned_for = k
         # Duplicates that were left out change no distance, and could be within everyone's reach.
         kept = self._thinned.kept
         points = self.X if kept is None else self.X[kept]
@@ -311,23 +303,23 @@ class NeighborIndex:
             return
         Q = points[sample]
         numbers = sample if kept is None else kept[sample]
-
-        def search() -> NDArray[np.float64]:
-            return self._ranked(Q, self._candidates(backend, Q, k + 1), k, numbers)[1]
-
-        near, truth = true_neighbors(points, sample, search()[:, -1], k, self.scale)
         target = TARGET_RECALL if self.wanted_recall is None else self.wanted_recall
-        limit = np.inf
-        if self.wanted_recall is None and self.X.shape[1] > KD_TREE_FEATURES:
-            limit = SCAN_LIMIT
-        probes, most = enough_probes(*backend.probes_needed(Q, near), target, limit)
+        limited = self.wanted_recall is None and self.X.shape[1] > KD_TREE_FEATURES
+        truth, most = None, backend.n_probe
         while True:
-            backend.n_probe = probes
-            self.recall = float((search() <= truth[:, -1:]).mean())
-            if self.recall >= target or probes >= most:
+            candidates = backend.candidates(Q, k + 1, self.n_jobs)
+            distances = self._ranked(Q, candidates, k, numbers)[1]
+            if truth is None:
+                near, truth = true_neighbors(points, sample, distances[:, -1], k, self.scale)
+                backend.n_probe, most = enough_probes(
+                    *backend.probes_needed(Q, near), target, SCAN_LIMIT if limited else np.inf
+                )
+                continue
+            self.recall = float((distances <= truth[:, -1:]).mean())
+            if self.recall >= target or backend.n_probe >= most:
                 return
             # The estimate counts cells by their centres; the search may have missed one of them.
-            probes = min(most, probes + 1 + probes // 12)
+            backend.n_probe = min(most, backend.n_probe + 1 + backend.n_probe // 12)
 
 
 def _check_answer(n_queries: int, k: int) -> None:

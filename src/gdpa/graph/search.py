@@ -100,16 +100,14 @@ def feature_scale(X: Features) -> float:
     1 unless the largest magnitude is beyond 1e100 or below 1e-100.
     """
     if isinstance(X, np.ndarray):
-        top = max(float(np.abs(X[rows]).max()) for rows in row_blocks(*extent(X)))
+        top = 0.0
+        for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
+            top = max(top, float(np.abs(X[rows]).max()))
     else:
         top = float(np.abs(X.data).max(initial=0.0))
     if top == 0 or 1e-100 < top < 1e100:
         return 1.0
     return float(2.0 ** np.clip(np.floor(np.log2(top)), -1021, 1022))
-
-
-def extent(X: NDArray[Any]) -> tuple[int, int]:
-    return X.shape[0], 8 * X.shape[1]
 
 
 def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) -> FloatArray:
@@ -192,6 +190,8 @@ class KDTree:
 
         self.scale = scale
         self.tree = cKDTree(self._placed(X))
+        # Points leaf by leaf: consecutive queries touch the same memory.
+        self.order = np.asarray(self.tree.indices, dtype=np.intp)
 
     def _placed(self, X: Any) -> FloatArray:
         placed = np.asarray(X, dtype=np.float64)
@@ -202,10 +202,6 @@ class KDTree:
         q = self._placed(Q)
         _, found = self.tree.query(q, k=k, workers=n_jobs)
         return np.asarray(found, dtype=np.intp).reshape(q.shape[0], k)
-
-    def visiting_order(self) -> IndexArray:
-        """Points leaf by leaf: consecutive queries touch the same memory."""
-        return np.asarray(self.tree.indices, dtype=np.intp)
 
 
 def visits_needed(
@@ -245,11 +241,11 @@ def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
     """Mean of each column and summed variance, of the features divided by `scale`."""
     n = X.shape[0]
     mean = np.zeros(X.shape[1])
-    for rows in row_blocks(*extent(X)):
+    for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
         mean += (np.asarray(X[rows], dtype=np.float64) / scale).sum(axis=0)
     mean /= n
     total = 0.0
-    for rows in row_blocks(*extent(X)):
+    for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
         total += float(np.square(np.asarray(X[rows], dtype=np.float64) / scale - mean).sum())
     return mean, total / n
 

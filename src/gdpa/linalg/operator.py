@@ -118,13 +118,8 @@ class Matrix:
             raise ValueError("A must be finite; it contains NaN or infinity")
         if not checked:
             self._check_symmetric()
-        self.threads_pay = self.sparse and self.nnz >= policy.thread_nnz
-        self._parts: dict[tuple[Any, int], list[Any]] = {}
-
-    @property
-    def nnz(self) -> int:
-        """Stored entries."""
-        return int(self.matrix.nnz if self.sparse else self.matrix.size)
+        self.threads_pay = self.sparse and data.size >= policy.thread_nnz
+        self._copies: dict[Any, Any] = {np.dtype(np.float64): self.matrix}
 
     @property
     def single(self) -> bool:
@@ -147,30 +142,26 @@ class Matrix:
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
         """``A Y``; see :meth:`Operator.dot`."""
-        parts = self._rows(np.dtype(dtype), n_jobs if self.threads_pay else 1)
-        if Y.ndim == 1 or not self.sparse or not Y.flags.f_contiguous:
-            return _product(parts, Y)
-        if Y.shape[1] == 1:
-            return _product(parts, Y[:, 0])[:, None]
-        # Column by column is as fast for few of them, and leaves them contiguous.
-        out = np.empty(Y.shape, dtype=dtype, order="F")
-        for j in range(Y.shape[1]):
-            out[:, j] = _product(parts, Y[:, j])
-        return out
-
-    def _rows(self, dtype: np.dtype[Any], n_jobs: int) -> list[Any]:
-        """Blocks of rows, one per thread, of the entries in `dtype`."""
-        parts = self._parts.get((dtype, n_jobs))
-        if parts is None:
-            A = self.matrix
-            if n_jobs > 1:
-                parts = _row_blocks(self._rows(dtype, 1)[0], n_jobs)
-            elif self.sparse and dtype != A.dtype:
-                parts = [sp.csr_array((A.data.astype(dtype), A.indices, A.indptr), shape=A.shape)]
-            else:
-                parts = [A]
-            self._parts[dtype, n_jobs] = parts
-        return parts
+        A = self._copies.get(np.dtype(dtype))
+        if A is None:
+            B = self.matrix
+            A = sp.csr_array((B.data.astype(dtype), B.indices, B.indptr), shape=B.shape)
+            self._copies[np.dtype(dtype)] = A
+        if self.sparse and Y.ndim == 2 and Y.flags.f_contiguous:
+            if Y.shape[1] == 1:
+                return self.dot(Y[:, 0], dtype, n_jobs)[:, None]
+            # Column by column is as fast for few of them, and leaves them contiguous.
+            out = np.empty(Y.shape, dtype=dtype, order="F")
+            for j in range(Y.shape[1]):
+                out[:, j] = self.dot(Y[:, j], dtype, n_jobs)
+            return out
+        if n_jobs == 1 or not self.threads_pay:
+            return np.asarray(A @ Y)
+        blocks = self._copies.get((np.dtype(dtype), n_jobs))
+        if blocks is None:
+            blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
+        # Rows are summed by the same code in the same order: the same to the last bit.
+        return np.concatenate(in_threads(lambda rows: rows @ Y, blocks, n_jobs))
 
 
 class _FromLinearOperator:
@@ -365,13 +356,6 @@ def _check_square(shape: tuple[int, ...]) -> tuple[int, int]:
     if shape[0] == 0:
         raise ValueError("A must have at least one row, got shape (0, 0)")
     return int(shape[0]), int(shape[1])
-
-
-def _product(parts: list[Any], Y: NDArray[Any]) -> NDArray[Any]:
-    if len(parts) == 1:
-        return np.asarray(parts[0] @ Y)
-    # Rows are summed by the same code in the same order: the same to the last bit.
-    return np.concatenate(in_threads(lambda part: part @ Y, parts, len(parts)))
 
 
 def _narrow(A: sp.csr_array) -> sp.csr_array:

@@ -118,6 +118,7 @@ def solve_spd(
     # Of small systems nobody needs to know how many threads there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     unit = UnitDiagonal(operator)
+    dot = operator.dot if unit.s is None else unit.dot
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     if dense:
@@ -126,10 +127,12 @@ def solve_spd(
     else:
         method = "cg"
         M = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
-        Y, R, begun = _begin(unit, start, b, exponent, size, threads)
+        Y, R, begun = np.zeros_like(b), b, 0
+        if start is not None:
+            Y, R, begun = _begin(unit, start, b, exponent, size, threads)
         loose = b.shape[1] == 1 and tol >= SINGLE_TOL and (M is None or isinstance(M, TwoLevel))
         Y, R, iterations, products, why = conjugate_gradients(
-            unit.dot,
+            dot,
             b,
             Y,
             R,
@@ -143,7 +146,7 @@ def solve_spd(
         products += begun
     if R is None:
         Y = np.where(np.isfinite(Y), Y, 0.0)
-        R, products = b - unit.dot(Y, np.float64, threads), products + b.shape[1]
+        R, products = b - dot(Y, np.float64, threads), products + b.shape[1]
     norms = np.linalg.norm(R, axis=0)
     bad = ~(norms <= size)  # columns worse than zero
     if bad.any():
@@ -172,15 +175,13 @@ def _check_block(B: Any, name: str, n: int) -> FloatArray:
 
 def _begin(
     unit: UnitDiagonal,
-    start: FloatArray | None,
+    start: FloatArray,
     b: FloatArray,
     exponent: NDArray[np.int64],
     size: FloatArray,
     n_jobs: int,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Scaled variables to start from, no column worse than zero; their residual; products made."""
-    if start is None:
-        return np.zeros_like(b), b, 0
     with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
         Y = np.ldexp(start, -exponent) * (1.0 if unit.inverse is None else unit.inverse)
         Y = laid_out(np.where(np.isfinite(Y), Y, 0.0))
@@ -201,7 +202,7 @@ def _reporter(
 
 def _column_dots(X: NDArray[Any], Y: NDArray[Any]) -> FloatArray:
     if X.flags.f_contiguous:
-        return np.array([inner_product(x, y) for x, y in zip(X.T, Y.T, strict=True)])
+        return np.array(list(map(inner_product, X.T, Y.T)))
     # Not by BLAS: its threads take longer to wake than this takes, and their number would show in
     # the last digits.
     return np.asarray(np.einsum("ij,ij->j", X, Y))
@@ -313,30 +314,34 @@ def conjugate_gradients(
             if not single:
                 return X, R, iterations, products, "stagnated"
             single = False  # it has given what it can
-        previous, enough = norms, 0.9 * target
+        previous, enough, blocks = norms, 0.9 * target, []
         if single:
             enough = np.maximum(enough, SINGLE_REDUCTION * norms)
-            blocks = [Columns(np.array([j]), R[:, [j]].astype(np.float32)) for j in open_columns]
-        else:
-            blocks = [Columns(open_columns, laid_out(R[:, open_columns]))]
-        indefinite, why = False, REACHED
+        dtype = np.float32 if single else np.float64
+        for part in np.split(open_columns, open_columns.size if single else 1):
+            blocks.append(Columns(part, laid_out(R[:, part].astype(dtype))))
+        width, indefinite, why = open_columns.size, False, REACHED
         while blocks:
             if iterations >= limit:
                 why = "max_iter reached"
                 break
-            # A thread for each block, or all of them for the product of the only one.
-            split = len(blocks) < max(n_jobs, 2)
-            step = partial(Columns.advance, dot=dot, M=M, n_jobs=n_jobs if split else 1)
-            in_threads(step, blocks, 1 if split else n_jobs)
-            iterations += 1
-            products += sum(block.numbers.size for block in blocks)
+            # A thread for each block, or all of them for each product.
+            if n_jobs > 1 and len(blocks) >= n_jobs:
+                in_threads(partial(Columns.advance, dot=dot, M=M, n_jobs=1), blocks, n_jobs)
+            else:
+                for block in blocks:
+                    block.advance(dot, M, n_jobs)
+            iterations, products = iterations + 1, products + width
             if watch is not None and watch(iterations, blocks):
                 why = "stopped by the callback"
                 break
-            for block in blocks:
+            width, running = 0, blocks
+            blocks = []
+            for block in running:
                 indefinite |= not block.good.all()
                 block.leave(X, (np.sqrt(block.square) <= enough[block.numbers]) | ~block.good)
-            blocks = [block for block in blocks if block.numbers.size]
+                width += block.numbers.size
+                blocks += [block] if block.numbers.size else []
         for block in blocks:
             block.leave(X, np.ones(block.numbers.size, dtype=bool))
         if why != REACHED or (indefinite and not single):

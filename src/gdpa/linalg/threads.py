@@ -72,7 +72,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
     """
     pieces = list(items)
     if n_jobs == 1 or len(pieces) <= 1:
-        return [work(piece) for piece in pieces]
+        return list(map(work, pieces))
     begun = [_pool(n_jobs).submit(work, piece) for piece in pieces]
     try:
         return [piece.result() for piece in begun]
