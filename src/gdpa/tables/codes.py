@@ -25,6 +25,7 @@ TAIL = 10.0  # quartile distances from the quartiles beyond which values do not 
 # class; a bend that begins at once loses where a line separates finely; categories of height 1
 # lose one point against heights by variance.
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
+BLOCK = 20_000  # texts whose features are made at a time
 TALLEST = 2.0  # a category that hardly anyone has is not an outlier
 GAP = 0.5  # height of "this cell was missing" beside a filled number; 0 to 1 do equally well
 
@@ -237,12 +238,20 @@ class TextCode:
 
     def write(self, texts: list[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the features; missing texts are in the middle."""
-        used, place = np.unique(codes, return_inverse=True)
-        words = [texts[c] for c in used if c >= 0]
-        Z = ((self.directions.transform(words) - self.shift) / self.scale).astype(out.dtype)
-        if used.size and used[0] < 0:
-            Z = np.vstack([np.zeros((1, Z.shape[1]), dtype=out.dtype), Z])
-        out[:] = Z[place]
+        if 2 * len(texts) < codes.size:  # many rows share a text
+            Z = self._places(texts)
+            out[:] = np.vstack([Z, np.zeros_like(Z[:1])])[codes]
+            return
+        for start in range(0, codes.size, BLOCK):
+            part = codes[start : start + BLOCK]
+            known = np.flatnonzero(part >= 0)
+            out[start : start + BLOCK] = 0.0
+            out[start + known] = self._places([texts[c] for c in part[known].tolist()])
+
+    def _places(self, texts: list[str]) -> NDArray[np.float32]:
+        Z = self.directions.transform(texts) - self.shift
+        Z /= np.float32(self.scale)
+        return Z
 
 
 Code = NumberCode | CategoryCode | DateCode | TextCode

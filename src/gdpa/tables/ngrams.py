@@ -21,7 +21,7 @@ SIZES = (3, 4)
 BUCKETS = 2**15
 SAMPLE = 4000  # different texts that the directions are learnt from
 LONGEST = 2000  # characters of a text that count
-BLOCK = 2**21  # characters hashed at a time
+BLOCK = 2**18  # characters hashed at a time
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 

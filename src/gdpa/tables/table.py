@@ -172,6 +172,8 @@ def code_texts(cells: Iterable[Any]) -> tuple[NDArray[np.int32], list[str]]:
     raw = np.fromiter(
         (place.setdefault(cell, len(place)) for cell in cells), dtype=np.int32, count=-1
     )
+    if all(isinstance(c, str) and c.strip() == c and not is_missing_text(c) for c in place):
+        return raw, list(place)
     # Different spellings of one text (spaces around it, None and "") meet here.
     final: dict[str, int] = {}
     meaning = np.empty(len(place), dtype=np.int32)
