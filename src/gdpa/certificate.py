@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DegenerateProblemWarning, UnreachedWarning
+from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
 from .solution import BoundStatus, Solution, relative_gap
 from .solvers.registry import METHODS, get_solver
@@ -68,6 +69,21 @@ class Certificate:
             f"objective {self.objective:.6g}, {what} {self.lower_bound:.6g} "
             f"({self.bound_status}, {self.method}), gap {self.gap:.3g} "
             f"({100.0 * self.relative_gap:.3g} %)"
+        )
+
+    def _repr_html_(self) -> str:
+        what = "optimum" if self.exact else "lower bound"
+        note = (
+            "No labelling is better." if self.gap == 0 and self.bound_status == "certified" else ""
+        )
+        return card(
+            "Certificate",
+            [
+                ("objective", float(self.objective)),
+                (what, f"{self.lower_bound:.6g} ({self.bound_status}, by {self.method})"),
+                ("gap", f"{self.gap:.3g} ({100.0 * self.relative_gap:.3g} %)"),
+            ],
+            note,
         )
 
 

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .notebook import card
+
 __all__ = ["BoundStatus", "DualVariables", "Solution", "relative_gap"]
 
 BoundStatus = Literal["certified", "estimated", "none"]
@@ -52,7 +54,7 @@ class DualVariables:
     z: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
     """Labels, scores, and how good they are.
 
@@ -125,3 +127,22 @@ class Solution:
             f"{self.method}: objective {self.objective:.6g}, {bound}, {state} in "
             f"{self.iterations} iterations, {sum(self.seconds.values()):.3g} s"
         )
+
+    def __repr__(self) -> str:
+        """Short: arrays by their size."""
+        return f"<Solution of {self.labels.size} nodes by {self}>"
+
+    def _repr_html_(self) -> str:
+        bound = "none" if self.bound_status == "none" else f"{self.lower_bound:.6g}"
+        positive = int((self.labels > 0).sum())
+        facts = [
+            ("nodes", f"{self.labels.size:,} ({positive:,} labelled +1)"),
+            ("objective", float(self.objective)),
+            ("lower bound", f"{bound} ({self.bound_status})" if bound != "none" else bound),
+            ("gap", f"{self.gap:.3g}" if bound != "none" else "unknown"),
+            ("converged", f"{'yes' if self.converged else 'NO'}, {self.iterations} iterations"),
+            ("seconds", f"{sum(self.seconds.values()):.3g}"),
+        ]
+        if self.unreached.size:
+            facts.append(("nodes without a path to a label", f"{self.unreached.size:,}"))
+        return card(f"Solution by {self.method}", facts, self.message)

@@ -204,6 +204,18 @@ def test_reproduce_is_registered(process):
     assert process("reproduce", "--help").code == 0
 
 
+def test_reproduce_speaks_json_and_can_be_quiet(process, tmp_path):
+    ended = process("reproduce", "lemma1", "--out", "r", "--json", "--quiet")
+    assert ended.code == 0, ended.err
+    assert ended.err == ""
+    assert ended.document["experiments"] == ["lemma1"]
+    assert ended.document["rows"] > 0
+    assert (tmp_path / ended.document["report"]).is_file()
+    wrong = process("reproduce", "table9", "--json", "--quiet")
+    assert wrong.code == 2
+    assert wrong.document["status"] == "error"
+
+
 def test_json_carries_errors_too(process):
     ended = process("solve", "nothing.csv", "--labels", "x.csv", "--json")
     assert ended.code == 2

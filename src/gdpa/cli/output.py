@@ -179,7 +179,7 @@ class Output:
             sys.stdout.flush()
             return code
         if isinstance(error, KeyboardInterrupt):
-            self._say("gdpa: interrupted; nothing was written")
+            self._say(f"gdpa: interrupted; {clean(error) or 'nothing was written'}")
             return INTERRUPTED
         if os.environ.get("GDPA_DEBUG"):
             self.console.print_exception()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 require("typer", "cli")
 require("rich", "cli")
 import typer  # noqa: E402 - after the check that says which extra has it
+
+from .options import Json, Quiet  # noqa: E402
+from .output import Output  # noqa: E402
 
 __all__ = ["main", "register", "reproduce"]
 
@@ -35,8 +39,7 @@ def _time(seconds: float | None) -> str:
 class _Bar:
     """A progress bar with the time left and what is being computed."""
 
-    def __init__(self) -> None:
-        from rich.console import Console
+    def __init__(self, output: Output) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self.progress = Progress(
@@ -44,7 +47,8 @@ class _Bar:
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}"),
-            console=Console(stderr=True),
+            console=output.console,
+            disable=output.quiet,
         )
         self.task = self.progress.add_task("starting", total=None, left="-:--")
 
@@ -92,36 +96,49 @@ def reproduce(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="compute rows that failed before again")
     ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Reproduce the paper's tables and figures, beside the published numbers.
 
     A run that was stopped goes on where it stopped when the same command is given again.
     """
-    from ..experiments import Config
-    from ..experiments import reproduce as run
+    with Output("reproduce", json=json, quiet=quiet) as output:
+        from ..experiments import Config
+        from ..experiments import reproduce as run
 
-    try:
         config = Config(
             full=full, methods=_names(methods), datasets=_names(datasets), max_size=max_size
         )
-        with _Bar() as bar:
-            done = run(
-                experiments,
-                out=out,
-                config=config,
-                jobs=jobs,
-                time_limit=time_limit,
-                retry_failed=retry_failed,
-                progress=bar,
+        try:
+            with _Bar(output) as bar, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the report says which rows did not converge
+                done = run(
+                    experiments,
+                    out=out,
+                    config=config,
+                    jobs=jobs,
+                    time_limit=time_limit,
+                    retry_failed=retry_failed,
+                    progress=bar,
+                )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "finished rows are kept: the same command goes on from there"
+            ) from None
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
+        output.result = {
+            "experiments": list(experiments),
+            "rows": len(done.rows),
+            "without_result": len(done.lost),
+            "report": str(done.report),
+        }
+        if not json:
+            output.write(
+                f"{len(done.rows)} rows, {len(done.lost)} without a result (the report says why)\n"
+                f"report: {done.report}\n"
             )
-    except KeyboardInterrupt:
-        typer.echo("stopped; finished rows are kept: the same command goes on from there", err=True)
-        raise typer.Exit(130) from None
-    except (ValueError, OSError, RuntimeError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from None
-    typer.echo(f"{len(done.rows)} rows, {len(done.lost)} without a result (the report says why)")
-    typer.echo(f"report: {done.report}")
 
 
 def register(app: typer.Typer) -> None:

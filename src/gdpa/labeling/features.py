@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graph.features import check_features
-from ..tables import FeatureEncoder, Table
+from ..tables import TableEncoder, is_frame, table_of
 
 __all__ = ["Scaled", "given_labels", "plain_value", "to_features"]
 
@@ -36,11 +36,8 @@ def to_features(X: Any) -> Any:
     """
     if sp.issparse(X):
         A = sp.csr_array(X)
-    elif hasattr(X, "columns") and hasattr(X, "to_numpy"):
-        names = tuple(str(name) for name in X.columns)
-        columns = tuple(_column(np.asarray(X[name].to_numpy())) for name in X.columns)
-        table = Table(names, columns, "X")
-        return FeatureEncoder.fit(table).transform(table)[0]
+    elif is_frame(X):
+        return TableEncoder().fit_transform(table_of(X))
     else:
         A = np.asarray(X)
         if A.ndim > 2:  # images: one row each
@@ -55,15 +52,6 @@ def to_features(X: Any) -> Any:
                 f"X must hold numbers ({error}); give text in a DataFrame, or encode it"
             ) from error
     return check_features(A)
-
-
-def _column(values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype.kind in "iufb":
-        return values.astype(np.float64)
-    missing = [v is None or (isinstance(v, float) and np.isnan(v)) for v in values]
-    return np.array(
-        ["" if m else str(v) for v, m in zip(values, missing, strict=True)], dtype=object
-    )
 
 
 class Scaled:

@@ -57,7 +57,8 @@ def _ticks(low: float, high: float, most: int = 6, whole: bool = False) -> list[
     if whole:
         step = max(1.0, np.ceil(step))
     first = np.ceil(low / step - 1e-9)
-    return [float(step * k) for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
+    # Adding zero turns -0 into 0.
+    return [float(step * k) + 0.0 for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
 
 
 def histogram(

@@ -65,6 +65,7 @@ def table(
     caption: str,
     numeric: Sequence[int] = (),
     first_is_header: bool = False,
+    stacked: bool = False,
 ) -> str:
     """Table whose cells are escaped here; it scrolls sideways where it is too wide.
 
@@ -78,6 +79,8 @@ def table(
         Columns that are right-aligned.
     first_is_header : bool, default=False
         Whether the first cell of each row is its header.
+    stacked : bool, default=False
+        Whether a narrow screen shows each row as a block, one cell below the other.
 
     Returns
     -------
@@ -87,6 +90,9 @@ def table(
 
     def cell(j: int, value: Any) -> str:
         mark = ' class="n"' if j in numeric else ""
+        if stacked:  # blocks are no table to a screen reader unless they say so
+            mark += f' data-name="{escape(headers[j])}"'
+            mark += ' role="rowheader"' if j == 0 and first_is_header else ' role="cell"'
         if j == 0 and first_is_header:
             return f'<th scope="row"{mark}>{escape(value)}</th>'
         return f"<td{mark}>{escape(value)}</td>"
@@ -96,12 +102,12 @@ def table(
         f"{escape(h)}</th>"
         for j, h in enumerate(headers)
     )
-    body = "".join(
-        "<tr>" + "".join(cell(j, v) for j, v in enumerate(row)) + "</tr>" for row in rows
-    )
+    line = '<tr role="row">' if stacked else "<tr>"
+    body = "".join(line + "".join(cell(j, v) for j, v in enumerate(row)) + "</tr>" for row in rows)
+    kind = ' class="stacked" role="table"' if stacked else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f"<table{kind}><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
         "</table></div>"
     )
 

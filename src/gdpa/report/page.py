@@ -20,6 +20,8 @@ POLICY = (
     "form-action 'none'"
 )
 
+QUESTION_HEADER = ("row", "prediction", "its probability", "runner-up", "its probability")
+
 Section = tuple[str, str, str]  # identifier, heading, HTML that is already safe
 
 
@@ -144,11 +146,12 @@ def _questions(data: ReportData) -> str:
     return paragraph(
         "The predictions that hang in the balance: labels for these rows help most."
     ) + table(
-        ["row", "prediction", "prob.", "runner-up", "prob.", *data.question_columns],
+        [*QUESTION_HEADER, *data.question_columns],
         rows,
         caption="Rows with the smallest lead of the first class over the second",
         numeric=(2, 4),
         first_is_header=True,
+        stacked=True,
     )
 
 

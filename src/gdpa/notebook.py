@@ -1,0 +1,55 @@
+"""What notebooks show of a result: a small card of names and values.
+
+No script, no colours of its own: text and lines take those of the page, light or dark.
+"""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["card"]
+
+BOX = (
+    "display:inline-block;border:1px solid rgba(128,128,128,.5);border-radius:6px;padding:.6em .9em"
+)
+ROW = "text-align:left;padding:.1em .9em .1em 0;vertical-align:top;background:none;border:0"
+WEAK = "opacity:.7;font-weight:normal"
+
+
+def _safe(value: Any, limit: int = 120) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    return html.escape(text if len(text) <= limit else text[: limit - 3] + "...", quote=True)
+
+
+def card(title: str, facts: Iterable[tuple[str, Any]], note: str = "") -> str:
+    """HTML of a result for notebooks.
+
+    Parameters
+    ----------
+    title : str
+        What it is.
+    facts : iterable of (str, object)
+        Names and values; all text is escaped, long text is cut.
+    note : str, default=""
+        A sentence below.
+
+    Returns
+    -------
+    str
+        A table in a box.
+    """
+    rows = "".join(
+        f'<tr style="background:none"><th scope="row" style="{ROW};{WEAK}">{_safe(name)}</th>'
+        f'<td style="{ROW}">{_safe(value)}</td></tr>'
+        for name, value in facts
+    )
+    below = f'<div style="{WEAK};max-width:36em">{_safe(note, 400)}</div>' if note else ""
+    return (
+        f'<div class="gdpa-card" style="{BOX};color:inherit"><div><b>{_safe(title)}</b></div>'
+        f'<table style="border-collapse:collapse;margin:.3em 0;color:inherit">{rows}</table>'
+        f"{below}</div>"
+    )

@@ -1,0 +1,176 @@
+"""``gdpa fit`` and ``predict`` on tables as people have them."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def grouped(n=90, labels=10, seed=0):
+    """Columns of every kind that tell two groups apart, and the target."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(n) % 2
+    return {
+        "id": [f"r{i}" for i in range(n)],
+        "width": [f"{v:.3f}" for v in rng.normal(size=n) + 5 * group],
+        "price": [f"{1000 * v:,.2f}" for v in rng.random(n) + group],
+        "colour": [("red", "blue")[g] if rng.random() < 0.9 else "green" for g in group],
+        "day": [
+            f"{1 + int(d)}.{1 + g * 6}.2020"
+            for d, g in zip(rng.integers(0, 27, n), group, strict=True)
+        ],
+        "note": [("quiet river ", "loud engine ")[g] + str(rng.integers(1000)) for g in group],
+        "answer": [("no", "yes")[g] if i < labels else "NA" for i, g in enumerate(group)],
+    }
+
+
+def write(path, columns, delimiter=","):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+@pytest.fixture
+def people(tmp_path):
+    write(tmp_path / "t.csv", grouped())
+    return tmp_path / "t.csv"
+
+
+TRUTH = [("no", "yes")[i % 2] for i in range(90)]
+
+
+def test_every_decision_is_in_the_document(command, people):
+    ended = command("fit", people, "-t", "answer", "--json", "--out", "p.csv", "--quiet")
+    assert ended.code == 0, ended.err
+    kinds = {c["name"]: c["kind"] for c in ended.document["columns"]}
+    assert kinds == {
+        "id": "left out",
+        "width": "number",
+        "price": "number",
+        "colour": "category",
+        "day": "date",
+        "note": "text",
+    }
+    assert ended.document["labeled"] == 10  # NA is no class
+    assert set(ended.document["baseline"]) == {
+        *("gdpa", "logistic_regression", "majority", "labels", "words")
+    }
+    assert ended.document["baseline"]["majority"] == pytest.approx(0.5, abs=0.2)
+    assert set(ended.document["seconds"]) >= {"starting", "reading", "encoding", "checking"}
+
+
+def test_predictions_have_probability_margin_and_the_columns_of_the_input(
+    command, people, tmp_path
+):
+    assert (
+        command("fit", people, "-t", "answer", "--keep", "-o", "p.csv", "--model", "m.npz").code
+        == 0
+    )
+    rows = rows_of((tmp_path / "p.csv").read_text())
+    given = rows_of(people.read_text())
+    assert [row["prediction"] for row in rows] == TRUTH
+    for row, before in zip(rows, given, strict=True):
+        assert row["note"] == before["note"]
+        assert row["price"] == before["price"]
+        assert float(row["width"]) == float(before["width"])
+        p, margin = float(row["probability"]), float(row["margin"])
+        assert margin == pytest.approx(2 * p - 1, abs=2e-4)  # two classes
+    again = command("predict", "m.npz", people, "--keep", "-q")
+    assert [row["prediction"] for row in rows_of(again.out)] == TRUTH
+    assert list(rows_of(again.out)[0])[:7] == list(given[0])
+
+
+def test_columns_are_overridden_by_name(command, people):
+    fit = ("fit", people, "-t", "answer", "--json", "-q", "--out", "p.csv")
+    ended = command(*fit, "--column", "note=drop", "--column", "width=category")
+    kinds = {c["name"]: c["kind"] for c in ended.document["columns"]}
+    assert (kinds["note"], kinds["width"]) == ("left out", "category")
+    for wrong, words in (
+        ("note=words", "KIND one of"),
+        ("note", "NAME=KIND"),
+        ("nte=text", "'note'"),
+    ):
+        ended = command(*fit, "--column", wrong)
+        assert ended.code == 2
+        assert words in ended.document["message"]
+
+
+def test_other_delimiters_encodings_and_decimal_commas_say_so(command, tmp_path):
+    columns = grouped()
+    columns["width"] = [w.replace(".", ",") for w in columns["width"]]
+    columns["note"] = [n + " \u00e9t\u00e9" for n in columns["note"]]
+    write(tmp_path / "s.csv", columns, delimiter=";")
+    raw = (tmp_path / "s.csv").read_text()
+    (tmp_path / "s.csv").write_bytes(raw.encode("cp1252"))
+    ended = command("fit", "s.csv", "-t", "answer", "-o", "p.csv")
+    assert ended.code == 0, ended.err
+    for words in ("separated by semicolons", "Windows-1252", "'width': numbers with decimal comma"):
+        assert words in ended.err
+    rows = rows_of((tmp_path / "p.csv").read_text())
+    assert [row["prediction"] for row in rows] == TRUTH
+
+
+def test_a_model_reads_numbers_as_the_table_of_fit_wrote_them(command, tmp_path):
+    rng = np.random.default_rng(0)
+    group = np.arange(60) % 2
+    value = 1000 * (1 + group) + rng.integers(0, 100, 60)
+    text = [f"{v // 1000}.{v % 1000:03d},5" for v in value]  # 1.234,5
+    label = [("a", "b")[g] if i < 12 else "" for i, g in enumerate(group)]
+    write(tmp_path / "t.csv", {"v": text, "y": label}, delimiter=";")
+    assert command("fit", "t.csv", "-t", "y", "--model", "m.npz", "-q").code == 0
+    # Alone, 1.050 could be a plain number; to this model it is a thousand and fifty.
+    (tmp_path / "n.csv").write_text("v\n1.050\n2.050\n")
+    ended = command("predict", "m.npz", "n.csv", "-q")
+    assert [row["prediction"] for row in rows_of(ended.out)] == ["a", "b"]
+
+
+def test_cells_that_a_spreadsheet_would_run_are_made_harmless(command, tmp_path):
+    n = 40
+    group = np.arange(n) % 2
+    evil = [f'=HYPERLINK("http://x/{i}")' if i % 3 else f"@SUM({i})" for i in range(n)]
+    label = [("-a", "+5")[g] if i < 10 else "" for i, g in enumerate(group)]
+    columns = {"name": evil, "v": np.random.default_rng(0).normal(size=n) + 9 * group, "y": label}
+    write(tmp_path / "t.csv", columns)
+    fit = ("fit", "t.csv", "-t", "y", "--id", "name", "-q", "-o", "p.csv")
+    assert command(*fit).code == 0
+    rows = rows_of((tmp_path / "p.csv").read_text())
+    assert [row["name"] for row in rows] == ["'" + cell for cell in evil]
+    assert {row["prediction"] for row in rows} == {"'-a", "+5"}  # a number runs nothing
+    assert command(*fit, "--raw-cells").code == 0
+    rows = rows_of((tmp_path / "p.csv").read_text())
+    assert [row["name"] for row in rows] == evil
+
+
+def test_the_summary_lists_all_classes(command, tmp_path):
+    n, k = 240, 12
+    group = np.arange(n) % k
+    v = np.random.default_rng(0).normal(size=n, scale=0.1) + group
+    label = [f"class{g}" if i < 60 else "" for i, g in enumerate(group)]
+    write(tmp_path / "t.csv", {"v": v, "w": v**2, "y": label})
+    ended = command("fit", "t.csv", "-t", "y", "-o", "p.csv")
+    for c in range(k):
+        assert f"class{c} " in ended.err
+
+
+def test_hostile_headers_are_survived_or_refused_in_one_line(command, tmp_path):
+    body = "".join(f"{i},{np.sin(i):.3f},{'ab'[i % 2] if i < 12 else ''}\n" for i in range(40))
+    for header, code in (
+        ("", 0),
+        ("x" * 10_000, 0),
+        ("a\x1b[31m\x07", 0),
+        ("=cmd()", 0),
+        ("v", 2),
+    ):
+        (tmp_path / "t.csv").write_text(f"{header},v,y\n{body}")
+        ended = command("fit", "t.csv", "-t", "y", "-o", "p.csv", "--report", "r.html", "--keep")
+        assert ended.code == code, (header[:20], ended.err[-500:])
+        assert "\x1b" not in ended.err
+        assert max(map(len, ended.err.splitlines())) < 500
