@@ -64,7 +64,9 @@ footer{color:var(--soft);font-size:.9rem;border-top:1px solid var(--line);margin
 a:focus-visible,.scroll:focus-visible,pre:focus-visible{
 outline:2px solid var(--k0);outline-offset:2px}
 @media(max-width:40rem){
-.stacked,.stacked tbody,.stacked tr,.stacked td,.stacked th,.stacked caption{display:block;max-width:none}.stacked thead{display:none}
+.stacked,.stacked tbody,.stacked tr,.stacked td,.stacked th,.stacked caption{
+display:block;max-width:none}
+.stacked thead{display:none}
 .stacked tr{border-bottom:1px solid var(--line);padding:.4rem 0}
 .stacked td,.stacked th{border:0;display:flex;gap:.8rem;padding:.1rem 0;text-align:left}
 .stacked td::before,.stacked th::before{content:attr(data-name);color:var(--soft);flex:0 0 9rem;
