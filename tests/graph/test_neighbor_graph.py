@@ -20,7 +20,7 @@ from gdpa.graph import (
     neighbor_graphs,
     search,
 )
-from gdpa.graph.bandwidth import kernel_weights, local_scales, median_scale
+from gdpa.graph.neighbor_graph import kernel_weights, local_scales, median_scale
 
 
 def naive(X, k, bandwidth, symmetrize):

@@ -16,12 +16,12 @@ from gdpa.graph import (
     NeighborIndex,
     cell_space,
     choose_algorithm,
-    duplicates,
+    features,
     nearest_neighbors,
     neighbors,
     query_neighbors,
 )
-from gdpa.graph.duplicates import thin_duplicates
+from gdpa.graph.features import thin_duplicates
 
 
 def oracle(Q, X, k, *, own=False):
@@ -158,7 +158,7 @@ def test_thinning_keeps_what_is_needed():
 
 
 def test_different_rows_with_the_same_key_are_told_apart(monkeypatch):
-    monkeypatch.setattr(duplicates, "_keys", lambda X: np.zeros(len(X)))
+    monkeypatch.setattr(features, "_keys", lambda X: np.zeros(len(X)))
     X = np.array([[0.0]] * 5 + [[1.0]] * 2 + [[2.0]] * 6)
     members, ends = thin_duplicates(X, 3).groups
     assert sorted(np.diff(ends).tolist()) == [5, 6]

@@ -26,8 +26,8 @@ from ..graph import (
     graph_from_neighbors,
     laplacian_parts,
 )
-from ..graph.bandwidth import SCALE_NEIGHBOR, kernel_weights, local_scales
 from ..graph.kernels import node_scales
+from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 
 __all__ = ["AUTO_NEIGHBORS", "ClassifierGraph", "build_graphs", "precomputed_graph"]
 
@@ -224,7 +224,7 @@ def _nested(
     if bandwidth == "self-tuning":
         scales = local_scales(part.distances)
     else:
-        from ..graph.bandwidth import median_scale
+        from ..graph.neighbor_graph import median_scale
 
         sigma = median_scale(part.distances) if bandwidth == "median" else float(bandwidth)
         scales = np.full(W.shape[0], sigma)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ..linalg.threads import effective_jobs, in_threads
-from .bandwidth import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
+from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
 from .neighbors import NeighborIndex
 from .search import feature_scale
 

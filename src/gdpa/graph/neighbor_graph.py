@@ -1,9 +1,11 @@
-"""Sparse k-nearest-neighbour graphs with the exponential kernel.
+"""Sparse k-nearest-neighbour graphs with the exponential kernel, and its bandwidth.
 
     w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
 
-:func:`neighbor_graphs` is the one builder: a search, and a graph for each number of neighbours with
-what attaches new points to it later. The others are that for one graph, or for its weights alone.
+with one sigma for all nodes (fixed, or the median of the distances) or, self-tuning (Zelnik-Manor
+and Perona, 2004), sigma_i = the distance of node i to its 7th neighbour. A fixed sigma = 1 is the
+paper's kernel exp(-|f_i - f_j|^2). :func:`neighbor_graphs` is the one builder: a search, and for
+each number of neighbours a graph with what attaches new points to it later.
 """
 
 from __future__ import annotations
@@ -19,27 +21,28 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name
 from .adjacency import csr_from_parts
-from .bandwidth import (
-    SCALE_NEIGHBOR,
-    SMALLEST_WEIGHT,
-    check_bandwidth,
-    kernel_weights,
-    local_scales,
-    median_scale,
-)
 from .features import check_n_neighbors, row_blocks
 from .memory import check_memory
 from .neighbors import NeighborIndex
-from .search import NeighborResult, index_dtype
+from .search import index_dtype
 
 __all__ = [
+    "SCALE_NEIGHBOR",
     "NeighborGraph",
-    "build_neighbor_graph",
-    "graph_from_neighbors",
-    "neighbor_graph",
+    "check_bandwidth",
+    "kernel_weights",
+    "local_scales",
+    "median_scale",
     "neighbor_graphs",
 ]
 
+FloatArray = NDArray[np.float64]
+
+BANDWIDTHS = ("self-tuning", "median")
+
+SCALE_NEIGHBOR = 7
+# The least weight that a neighbour graph of a type contains.
+SMALLEST_WEIGHT = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 1e-300}
 SYMMETRIZATIONS = ("max", "mean")
 # Parts in which the transpose of the lists is made.
 UNION_PARTS = 16
@@ -109,109 +112,6 @@ class NeighborGraph:
         return _rows_to_csr(indices, w, n)
 
 
-def neighbor_graph(
-    X: Any,
-    n_neighbors: int = 10,
-    *,
-    bandwidth: str | float = "self-tuning",
-    algorithm: str = "auto",
-    symmetrize: str = "max",
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    recall: float | None = None,
-    dtype: Any = np.float64,
-) -> sp.csr_array:
-    """Symmetric sparse graph of nearest neighbours.
-
-    Parameters
-    ----------
-    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
-        Features, finite.
-    n_neighbors : int, default=10
-        Neighbours per node, the node itself not counted; cut to n_samples - 1 with a warning.
-    bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
-        sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
-        of all neighbour distances, or a number.
-    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
-        How neighbours are searched; see :func:`gdpa.graph.choose_algorithm`.
-    symmetrize : {"max", "mean"}, default="max"
-        "max" joins i and j where either is a neighbour of the other; "mean" gives half the weight
-        to pairs where only one is.
-    n_jobs : int, optional
-        Threads; the graph does not depend on it.
-    random_state : int, default=0
-        Seed of approximate search.
-    recall : float, optional
-        Share of the neighbours that an approximate search must find; by default 0.98, within a
-        limit on the work if there are many features. See :class:`gdpa.graph.NeighborIndex`.
-    dtype : {float64, float32}, default=float64
-        Type of the weights.
-
-    Returns
-    -------
-    csr_array of shape (n_samples, n_samples)
-        Weights in (0, 1], zero diagonal. Weights that would underflow are kept at 1e-300 (1e-37
-        in float32), so that no edge is lost.
-
-    Examples
-    --------
-    >>> from gdpa.graph import neighbor_graph
-    >>> W = neighbor_graph([[0.0], [1.0], [3.0]], 1, bandwidth=1.0)
-    >>> W.toarray().round(4)
-    array([[0.    , 0.3679, 0.    ],
-           [0.3679, 0.    , 0.0183],
-           [0.    , 0.0183, 0.    ]])
-    """
-    return build_neighbor_graph(
-        X,
-        n_neighbors,
-        bandwidth=bandwidth,
-        algorithm=algorithm,
-        symmetrize=symmetrize,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        recall=recall,
-        dtype=dtype,
-    ).W
-
-
-def build_neighbor_graph(
-    X: Any,
-    n_neighbors: int = 10,
-    *,
-    bandwidth: str | float = "self-tuning",
-    algorithm: str = "auto",
-    symmetrize: str = "max",
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    recall: float | None = None,
-    dtype: Any = np.float64,
-) -> NeighborGraph:
-    """Neighbour graph together with its search index and scales.
-
-    Parameters
-    ----------
-    X, n_neighbors, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
-        As in :func:`neighbor_graph`.
-
-    Returns
-    -------
-    NeighborGraph
-        The graph; :meth:`NeighborGraph.attach` links new points to it.
-    """
-    return neighbor_graphs(
-        X,
-        [n_neighbors],
-        bandwidth=bandwidth,
-        algorithm=algorithm,
-        symmetrize=symmetrize,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        recall=recall,
-        dtype=dtype,
-    )[0]
-
-
 def neighbor_graphs(
     X: Any,
     counts: Sequence[int],
@@ -231,7 +131,7 @@ def neighbor_graphs(
     counts : sequence of int
         Numbers of neighbours.
     X, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
-        As in :func:`neighbor_graph`.
+        As in :func:`gdpa.graph.neighbor_graph`.
 
     Returns
     -------
@@ -239,7 +139,7 @@ def neighbor_graphs(
         One for each of `counts`, in their order; they share the search.
     """
     bandwidth = check_bandwidth(bandwidth)
-    _check_options(symmetrize, dtype)
+    check_options(symmetrize, dtype)
     index = NeighborIndex(
         X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
     )
@@ -260,48 +160,18 @@ def neighbor_graphs(
     near = index.neighbors(max(*ks, least))
     graphs: list[NeighborGraph] = []
     for k in ks:
-        scales = _scales(near.distances[:, : max(k, least)], bandwidth)
+        scales = bandwidth_scales(near.distances[:, : max(k, least)], bandwidth)
         lists = [near.indices, near.distances]
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
         else:
             lists = [part[:, :k].copy() for part in lists]
-        W = _assemble(lists, scales, symmetrize, dtype)
+        W = assemble(lists, scales, symmetrize, dtype)
         graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
     return graphs
 
 
-def graph_from_neighbors(
-    neighbors: NeighborResult,
-    *,
-    bandwidth: str | float = "self-tuning",
-    symmetrize: str = "max",
-    dtype: Any = np.float64,
-) -> sp.csr_array:
-    """Weights from neighbours found before.
-
-    Parameters
-    ----------
-    neighbors : NeighborResult
-        Neighbours of the points among themselves. A self-tuning scale is taken from these lists:
-        with fewer than 7 neighbours it is the distance to the last one.
-    bandwidth, symmetrize, dtype
-        As in :func:`neighbor_graph`.
-
-    Returns
-    -------
-    csr_array
-        Symmetric weights.
-    """
-    bandwidth = check_bandwidth(bandwidth)
-    _check_options(symmetrize, dtype)
-    scales = _scales(neighbors.distances, bandwidth)
-    return _assemble(
-        [neighbors.indices.copy(), neighbors.distances.copy()], scales, symmetrize, dtype
-    )
-
-
-def _check_options(symmetrize: str, dtype: Any) -> None:
+def check_options(symmetrize: str, dtype: Any) -> None:
     if symmetrize not in SYMMETRIZATIONS:
         raise ValueError(
             f"symmetrize={symmetrize!r} is not known; "
@@ -311,7 +181,7 @@ def _check_options(symmetrize: str, dtype: Any) -> None:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
 
 
-def _scales(distances: NDArray[np.float64], bandwidth: str | float) -> NDArray[np.float64]:
+def bandwidth_scales(distances: NDArray[np.float64], bandwidth: str | float) -> NDArray[np.float64]:
     if bandwidth == "self-tuning":
         return local_scales(distances)
     sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
@@ -334,7 +204,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
     )
 
 
-def _assemble(
+def assemble(
     parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: Any
 ) -> sp.csr_array:
     """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
@@ -385,3 +255,130 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     indices.resize(total, refcheck=False)
     data.resize(total, refcheck=False)
     return csr_from_parts(data, indices, indptr, A.shape)
+
+
+def check_bandwidth(bandwidth: Any) -> str | float:
+    """Validate a bandwidth.
+
+    Parameters
+    ----------
+    bandwidth : {"self-tuning", "median"} or float
+        The name of a rule, or sigma itself: finite and positive.
+
+    Returns
+    -------
+    str or float
+        The rule or sigma.
+    """
+    if isinstance(bandwidth, str):
+        if bandwidth not in BANDWIDTHS:
+            raise ValueError(
+                f"bandwidth={bandwidth!r} is not known; "
+                f"{nearest_name(bandwidth, list(BANDWIDTHS))}, or a positive number"
+            )
+        return bandwidth
+    try:
+        sigma = float(bandwidth)
+    except (TypeError, ValueError):
+        sigma = np.nan
+    if isinstance(bandwidth, bool) or not (np.isfinite(sigma) and sigma > 0):
+        raise ValueError(
+            f"bandwidth must be a positive number or one of {BANDWIDTHS}, got {bandwidth!r}"
+        )
+    return sigma
+
+
+def local_scales(distances: NDArray[Any], fallback: float | None = None) -> FloatArray:
+    """Scale of each node: its distance to the 7th neighbour.
+
+    A node with seven duplicates has no such scale (the distance is 0). It then takes its smallest
+    positive neighbour distance; where there is none, the median scale of all other nodes; where
+    all points coincide, 1.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_nodes, n_neighbors)
+        Ascending distances to the neighbours, the node itself left out. With fewer than seven the
+        last one counts.
+    fallback : float, optional
+        Scale where a row is all zeros, instead of the median of the others.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Positive scales.
+    """
+    d = np.asarray(distances)
+    if d.shape[1] == 0:
+        return np.full(d.shape[0], 1.0 if fallback is None else fallback)
+    scales = d[:, min(SCALE_NEIGHBOR, d.shape[1]) - 1].astype(np.float64)
+    zero = np.flatnonzero(scales <= 0)
+    if zero.size:
+        rows = d[zero].astype(np.float64)
+        rows[rows <= 0] = np.inf
+        scales[zero] = rows.min(axis=1)
+        zero = np.flatnonzero(~np.isfinite(scales))
+    if zero.size:
+        if fallback is None:
+            others = scales[np.isfinite(scales)]
+            fallback = float(np.median(others)) if others.size else 1.0
+        scales[zero] = fallback
+    return scales
+
+
+def median_scale(distances: NDArray[Any]) -> float:
+    """Median of the positive distances; 1 where there is none.
+
+    Parameters
+    ----------
+    distances : ndarray
+        Distances.
+
+    Returns
+    -------
+    float
+        Positive.
+    """
+    d = np.asarray(distances)
+    positive = d[d > 0]
+    return float(np.median(positive)) if positive.size else 1.0
+
+
+def kernel_weights(
+    distances: NDArray[Any],
+    row_scales: Any,
+    column_scales: Any,
+    *,
+    dtype: Any = np.float64,
+    floor: bool = True,
+) -> NDArray[Any]:
+    """Weights ``exp(-d^2 / (sigma_i sigma_j))``.
+
+    Parameters
+    ----------
+    distances : ndarray
+        Distances d.
+    row_scales, column_scales : float or ndarray, broadcast against `distances`
+        sigma_i and sigma_j, positive.
+    dtype : dtype, default=float64
+        Type of the weights.
+    floor : bool, default=True
+        Raise a weight that would underflow to 1e-300 (1e-37 in float32): as 0 it would drop the
+        edge and could leave a node isolated.
+
+    Returns
+    -------
+    ndarray
+        Weights in (0, 1] (with ``floor=False`` in [0, 1]).
+    """
+    # The square roots keep the product of two extreme scales in range, and the product is the same
+    # for (i, j) and (j, i): the weights are symmetric to the last bit.
+    scale = np.sqrt(row_scales) * np.sqrt(column_scales)
+    with np.errstate(over="ignore", under="ignore"):
+        w = np.asarray(distances, dtype=np.float64) / scale
+        np.multiply(w, w, out=w)
+        np.negative(w, out=w)
+        np.exp(w, out=w)
+        if floor:
+            np.maximum(w, SMALLEST_WEIGHT[np.dtype(dtype)], out=w)
+        return np.asarray(w, dtype=dtype)

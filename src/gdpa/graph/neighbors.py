@@ -17,15 +17,16 @@ from ..linalg.threads import effective_jobs, in_threads, one_thread
 from .brute_force import BruteForce
 from .cell_space import CellSpace
 from .cells import CellJoin
-from .duplicates import Thinned, thin_duplicates
 from .far_rows import Surroundings
 from .features import (
     Features,
+    Thinned,
     check_features,
     check_n_neighbors,
     check_recall,
     check_seed,
     row_blocks,
+    thin_duplicates,
 )
 from .inverted_file import InvertedFile
 from .memory import check_memory
@@ -151,12 +152,11 @@ class NeighborIndex:
         """
         n = self.X.shape[0]
         k = check_n_neighbors(n_neighbors, n - 1, "other points")
-        _check_answer(n, k)
         if n == 1:
             return NeighborResult(
                 np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.recall
             )
-        backend = self._prepare(k)
+        backend = self._prepare(k, n)
         self._tune(backend, k)
         indices = np.empty((n, k), dtype=index_dtype(n))
         distances = np.empty((n, k))
@@ -198,11 +198,10 @@ class NeighborIndex:
         if isinstance(Q, np.ndarray) != isinstance(self.X, np.ndarray):
             raise ValueError("X and the fitted features must both be dense or both be sparse")
         k = check_n_neighbors(n_neighbors, self.X.shape[0], "fitted points")
-        _check_answer(Q.shape[0], k)
         if self._surroundings is None:
             self._surroundings = Surroundings.of(self.X)
         Q = self._surroundings.bring_near(Q)
-        backend = self._prepare(k)
+        backend = self._prepare(k, Q.shape[0])
         self._tune(backend, k)
         indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
@@ -234,8 +233,13 @@ class NeighborIndex:
         left_out[order] = False
         return np.concatenate([order, np.flatnonzero(left_out)])
 
-    def _prepare(self, k: int) -> Backend:
+    def _prepare(self, k: int, n_queries: int) -> Backend:
         """Build the search structure for k neighbours, or keep the one there is."""
+        check_memory(
+            12.0 * n_queries * k,
+            f"{k} neighbours of {n_queries} points",
+            "ask for fewer neighbours or in parts",
+        )
         if self._backend is not None and k <= self._thinned_for:
             return self._backend
         self._thinned = thin_duplicates(self.X, k + 2)
@@ -320,14 +324,6 @@ class NeighborIndex:
                 return
             # The estimate counts cells by their centres; the search may have missed one of them.
             backend.n_probe = min(most, backend.n_probe + 1 + backend.n_probe // 12)
-
-
-def _check_answer(n_queries: int, k: int) -> None:
-    check_memory(
-        12.0 * n_queries * k,
-        f"{k} neighbours of {n_queries} points",
-        "ask for fewer neighbours or in parts",
-    )
 
 
 def nearest_neighbors(

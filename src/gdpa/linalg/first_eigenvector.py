@@ -25,8 +25,7 @@ from .operator import (
     SAFE_LOW,
     Matrix,
     as_operator,
-    positive_int,
-    positive_number,
+    check_positive,
     to_dense,
 )
 from .preconditioners import Counted, row_sums
@@ -94,10 +93,10 @@ def first_eigenvector(
     ConvergenceWarning
         If the tolerance was not met by LOBPCG nor by the fall-back.
     """
-    tol = positive_number(tol, "tol")
-    max_iter = positive_int(max_iter, "max_iter")
-    block_size = positive_int(block_size, "block_size")
-    dense_below = positive_int(dense_below, "dense_below", least=0)
+    tol = check_positive(tol, "tol")
+    max_iter = check_positive(max_iter, "max_iter", 1)
+    block_size = check_positive(block_size, "block_size", 1)
+    dense_below = check_positive(dense_below, "dense_below", 0)
     A, exponent = _ordinary(A, diagonal, effective_jobs(n_jobs))
     start = _check_start(v0, A.n)
     # Residuals below rounding cannot be reached.

@@ -24,11 +24,10 @@ __all__ = [
     "Operator",
     "UnitDiagonal",
     "as_operator",
+    "check_positive",
     "inner_product",
     "laid_out",
     "length",
-    "positive_int",
-    "positive_number",
     "to_dense",
 ]
 
@@ -106,12 +105,17 @@ class Matrix:
 
     def __init__(self, A: Any, *, checked: bool = False, policy: Policy = DEFAULT_POLICY) -> None:
         self.sparse = bool(sp.issparse(A))
-        self.matrix: Any = (
-            _narrow(sp.csr_array(A, dtype=np.float64))
-            if self.sparse
-            else np.asarray(A, dtype=np.float64)
+        matrix: Any = (
+            sp.csr_array(A, dtype=np.float64) if self.sparse else np.asarray(A, np.float64)
         )
-        self.shape = _check_square(self.matrix.shape)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"A must be square, got shape {matrix.shape}")
+        if matrix.shape[0] == 0:
+            raise ValueError("A must have at least one row, got shape (0, 0)")
+        if self.sparse and matrix.indices.dtype != np.int32:
+            matrix = _narrow(matrix)
+        self.matrix = matrix
+        self.shape: tuple[int, int] = matrix.shape
         data: Any = self.matrix.data if self.sparse else self.matrix
         self.largest = float(max(np.max(data), -np.min(data))) if data.size else 0.0
         if not np.isfinite(self.largest):
@@ -171,7 +175,9 @@ class _FromLinearOperator:
 
     def __init__(self, A: LinearOperator, diagonal: Any) -> None:
         self.operator = A
-        self.shape = _check_square(A.shape)
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(f"A must be square, got shape {A.shape}")
+        self.shape: tuple[int, int] = A.shape
         self._diagonal: FloatArray | None = None
         if diagonal is not None:
             d = np.asarray(diagonal, dtype=np.float64)
@@ -329,18 +335,15 @@ def length(x: NDArray[Any]) -> float:
     return float(np.sqrt(inner_product(x, x)))
 
 
-def positive_number(value: Any, name: str) -> float:
-    """Check that `value` is a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name}={value!r} must be a positive number")
-    return float(value)
-
-
-def positive_int(value: Any, name: str, *, least: int = 1) -> int:
-    """Check that `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+def check_positive(value: Any, name: str, least: int | None = None) -> Any:
+    """Check that `value` is a positive finite number, or a whole number of at least `least`."""
+    kind = Real if least is None else Integral
+    good = isinstance(value, kind) and not isinstance(value, bool)
+    if least is not None and not (good and value >= least):
         raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
-    return int(value)
+    if not (good and 0 <= float(value) < np.inf and (value > 0 or least == 0)):
+        raise ValueError(f"{name}={value!r} must be a positive number")
+    return float(value) if least is None else int(value)
 
 
 def to_dense(operator: Operator) -> FloatArray:
@@ -350,17 +353,9 @@ def to_dense(operator: Operator) -> FloatArray:
     return operator.dot(np.eye(operator.shape[0]))
 
 
-def _check_square(shape: tuple[int, ...]) -> tuple[int, int]:
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"A must be square, got shape {shape}")
-    if shape[0] == 0:
-        raise ValueError("A must have at least one row, got shape (0, 0)")
-    return int(shape[0]), int(shape[1])
-
-
 def _narrow(A: sp.csr_array) -> sp.csr_array:
     """32-bit indices where they fit: a product reads less."""
-    if A.indices.dtype == np.int32 or max(A.nnz, A.shape[0]) >= 2**31:
+    if max(A.nnz, A.shape[0]) >= 2**31:
         return A
     index = (A.indices.astype(np.int32), A.indptr.astype(np.int32))
     return sp.csr_array((A.data, *index), shape=A.shape)

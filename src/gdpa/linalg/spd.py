@@ -23,12 +23,12 @@ from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from .operator import (
     Matrix,
+    Operator,
     UnitDiagonal,
     as_operator,
+    check_positive,
     inner_product,
     laid_out,
-    positive_int,
-    positive_number,
 )
 from .preconditioners import Preconditioner, TwoLevel, factor_solve, make_preconditioner, two_level
 from .results import SPDResult
@@ -105,12 +105,12 @@ def solve_spd(
     ConvergenceWarning
         If the tolerance was not met.
     """
-    tol = positive_number(tol, "tol")
+    tol = check_positive(tol, "tol")
     operator = as_operator(A, diagonal, policy)
     n = operator.shape[0]
-    limit = min(10 * n, 10_000) if max_iter is None else positive_int(max_iter, "max_iter")
+    limit = min(10 * n, 10_000) if max_iter is None else check_positive(max_iter, "max_iter", 1)
     least = policy.dense_below if dense_below is None else dense_below
-    dense = n < positive_int(least, "dense_below", least=0)
+    dense = n < check_positive(least, "dense_below", 0)
     rhs = _check_block(B, "B", n)
     start = None if x0 is None else _check_block(x0, "x0", n)
     if start is not None and start.shape != rhs.shape:
@@ -118,7 +118,7 @@ def solve_spd(
     # Of small systems nobody needs to know how many threads there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     unit = UnitDiagonal(operator)
-    dot = operator.dot if unit.s is None else unit.dot
+    scaled: Operator | UnitDiagonal = operator if unit.s is None else unit
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     if dense:
@@ -132,21 +132,21 @@ def solve_spd(
             Y, R, begun = _begin(unit, start, b, exponent, size, threads)
         loose = b.shape[1] == 1 and tol >= SINGLE_TOL and (M is None or isinstance(M, TwoLevel))
         Y, R, iterations, products, why = conjugate_gradients(
-            dot,
+            scaled.dot,
             b,
             Y,
             R,
             tol * size,
             limit=limit,
             M=M,
-            single=(loose or (n >= policy.single_rows and M is None)) and unit.single,
+            single=(loose or (n >= policy.single_rows and M is None)) and scaled.single,
             n_jobs=threads,
             watch=None if callback is None else _reporter(callback, size),
         )
         products += begun
     if R is None:
         Y = np.where(np.isfinite(Y), Y, 0.0)
-        R, products = b - dot(Y, np.float64, threads), products + b.shape[1]
+        R, products = b - scaled.dot(Y, np.float64, threads), products + b.shape[1]
     norms = np.linalg.norm(R, axis=0)
     bad = ~(norms <= size)  # columns worse than zero
     if bad.any():
