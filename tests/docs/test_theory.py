@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import gdpa
 from gdpa.dual import (
@@ -26,7 +27,7 @@ from gdpa.dual import (
     optimal_point,
     optimal_value,
 )
-from gdpa.gershgorin import discs
+from gdpa.gershgorin import discs, linearize
 from gdpa.solution import DualVariables
 from gdpa.solvers.gdpa_lp import closed_form, highs
 
@@ -439,6 +440,43 @@ def test_fact6_leaving_one_label_out(instances):
         without = np.where(np.arange(p.n_nodes) == i, 0.0, a)
         direct = linear_system(it.L, labels, without, gamma, h)[i]
         assert (x[i] - s * labels[i]) / (1.0 - s) == pytest.approx(direct, abs=1e-8)
+
+
+# --- both forms of the relaxation, and the linearisation ------------------------------------------
+
+
+def test_printed_form_is_the_weaker_relaxation(instances):
+    lower = 0
+    for it in instances:
+        printed = gdpa.solve(it.problem, "sdr-printed").info["sdr_value"]
+        usual = gdpa.solve(it.problem, "sdr-interior-point").info["sdr_value"]
+        assert printed <= usual + 1e-5 * (1.0 + abs(usual))
+        lower += printed < usual - 1e-2
+    assert lower > 0.1 * COUNT
+
+
+def diagonal_family(n):
+    return [sp.csr_array(([1.0], ([k], [k])), shape=(n, n)) for k in range(n)]
+
+
+def test_linearisation_by_multipliers_reaches_the_optimum():
+    # min c't subject to diag(t) - W psd has the optimum sqrt(c)' W sqrt(c): X = sqrt(c) sqrt(c)'.
+    # Fifty graphs of three nodes are one graph of 150: the LPs fall apart into theirs.
+    together, stalled = 50, 0
+    for seed in range(COUNT // together):
+        rng = np.random.default_rng(seed)
+        upper = [np.triu(rng.uniform(0.1, 1.0, (3, 3)), 1) for _ in range(together)]
+        W = sp.block_diag([part + part.T for part in upper], format="csr")
+        c = rng.uniform(0.5, 2.0, 3 * together)
+        theta0 = W.sum(axis=1) + rng.exponential(size=c.size)
+        found = linearize(c, -W, diagonal_family(c.size), theta0=theta0, update="dual")
+        optima = (np.sqrt(c) * (W @ np.sqrt(c))).reshape(together, 3).sum(axis=1)
+        np.testing.assert_allclose((c * found.theta).reshape(together, 3).sum(axis=1), optima)
+        first = (c[:3], -W[:3, :3], diagonal_family(3))
+        single = linearize(*first, theta0=theta0[:3], update="eigenvector")
+        assert single.objective >= optima[0] - EPS
+        stalled += single.objective > 1.001 * optima[0]
+    assert stalled > 0.5 * COUNT // together
 
 
 # --- the certificate -----------------------------------------------------------------------------

@@ -26,6 +26,7 @@ METHODS: dict[str, str] = {
     "modified-dual-interior-point": "modified_dual_interior_point:ModifiedDualInteriorPoint",
     "modified-dual-admm": "modified_dual_admm:ModifiedDualADMM",
     "sdr-low-rank": "sdr_low_rank:SDRLowRank",
+    "sdr-printed": "sdr_printed:SDRPrinted",
     "min-cut": "min_cut:MinCut",
     "vote": "vote:Vote",
     "sdcut": "sdcut:SDcut",
