@@ -468,7 +468,7 @@ def test_linearisation_by_multipliers_reaches_the_optimum():
         upper = [np.triu(rng.uniform(0.1, 1.0, (3, 3)), 1) for _ in range(together)]
         W = sp.block_diag([part + part.T for part in upper], format="csr")
         c = rng.uniform(0.5, 2.0, 3 * together)
-        theta0 = W.sum(axis=1) + rng.exponential(size=c.size)
+        theta0 = np.asarray(W.sum(axis=1)).ravel() + rng.exponential(size=c.size)
         found = linearize(c, -W, diagonal_family(c.size), theta0=theta0, update="dual")
         optima = (np.sqrt(c) * (W @ np.sqrt(c))).reshape(together, 3).sum(axis=1)
         np.testing.assert_allclose((c * found.theta).reshape(together, 3).sum(axis=1), optima)
