@@ -25,6 +25,7 @@ METHODS: dict[str, str] = {
     "sdr-admm": "sdr_admm:SDRADMM",
     "modified-dual-interior-point": "modified_dual_interior_point:ModifiedDualInteriorPoint",
     "modified-dual-admm": "modified_dual_admm:ModifiedDualADMM",
+    "modified-dual-published": "modified_dual_published:ModifiedDualPublished",
     "sdr-low-rank": "sdr_low_rank:SDRLowRank",
     "sdr-printed": "sdr_printed:SDRPrinted",
     "min-cut": "min_cut:MinCut",
