@@ -49,6 +49,8 @@ def main(argv: list[str] | None = None) -> int:
         if store.finished(name, options.quick) and not options.again:
             print(f"{name}: kept from an earlier run (--again runs it again)")
             continue
+        if options.again:
+            store.rows.forget(name)
         record = run_case(
             CASES[name],
             store,

@@ -1,17 +1,15 @@
 """Runs cases: interleaved repeats, each in a fresh process, medians, JSON after every measurement.
 
 A case is a list of measurements (which function, with which arguments, how often, for how long at
-most) and the claims that follow from their medians. Nothing here knows what is measured.
+most) and the claims that follow from their medians. Nothing here knows what is measured. The runner
+and the store are those of :mod:`gdpa.experiments`: a killed run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -19,10 +17,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from gdpa.experiments.runner import ProgressEvent, WorkerKind, run_tasks
+from gdpa.experiments.store import ResultsStore, Row, Task
+from gdpa.files import write_text
+
 from .machine import describe
 
 THREADS = 2
 ROOT = Path(__file__).resolve().parents[1]
+# Peak memory belongs to a process: each measurement gets one.
+WORKER = WorkerKind("benchmarks.worker", threads=THREADS, fresh=True, folder=str(ROOT))
 
 Medians = Mapping[str, Mapping[str, Any]]
 
@@ -99,38 +103,6 @@ class Case:
     default: bool = True
 
 
-def run_once(measurement: Measurement) -> dict[str, Any]:
-    """Run one measurement in a fresh process."""
-    missing = [name for name in measurement.needs if find_spec(name) is None]
-    if missing:
-        return {"status": f"skipped: {', '.join(missing)} not installed"}
-    environment = {
-        **os.environ,
-        **{f"{library}_NUM_THREADS": str(THREADS) for library in ("OMP", "OPENBLAS", "MKL")},
-    }
-    task = json.dumps({"function": measurement.function, "arguments": measurement.arguments})
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.worker", task],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=measurement.limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return {"status": "time limit", "more_than_s": time.perf_counter() - start}
-    if process.returncode != 0:
-        last = err.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
-        return {"status": f"failed: {last[0][:300]}"}
-    return {"status": "ok", **json.loads(out.strip().splitlines()[-1])}
-
-
 def median(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Median of every number over the runs that ended; other values of the first."""
     good = [run for run in runs if run["status"] == "ok"]
@@ -148,15 +120,14 @@ def median(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class Store:
-    """Results in one JSON file, written after every measurement; finished cases are kept."""
+    """Measurements as rows of a results folder, and all of it as one JSON file for the report."""
 
     def __init__(self, folder: Path) -> None:
+        self.rows = ResultsStore(folder)
         self.path = folder / "results.json"
-        folder.mkdir(parents=True, exist_ok=True)
         self.data: dict[str, Any] = {"machine": describe(), "cases": {}}
         if self.path.exists():
-            old = json.loads(self.path.read_text())
-            self.data["cases"] = old.get("cases", {})
+            self.data["cases"] = json.loads(self.path.read_text()).get("cases", {})
 
     def finished(self, name: str, quick: bool) -> bool:
         """Whether a case was completed with the same setting."""
@@ -166,33 +137,79 @@ class Store:
     def save(self, name: str, record: dict[str, Any]) -> None:
         """Write one case."""
         self.data["cases"][name] = record
-        partial = self.path.with_suffix(".part")
-        partial.write_text(json.dumps(self.data, indent=1) + "\n")
-        partial.replace(self.path)
+        write_text(self.path, json.dumps(self.data, indent=1) + "\n")
+
+
+def _missing(measurement: Measurement) -> list[str]:
+    return [name for name in measurement.needs if find_spec(name) is None]
+
+
+def _tasks(case: Case, plan: list[Measurement], quick: bool, repeats: int) -> list[Task]:
+    """One row per measurement and turn, turn by turn; after a failure the others are skipped."""
+    return [
+        Task(
+            case.name,
+            {
+                "label": m.label,
+                "turn": turn,
+                "quick": quick,
+                "function": m.function,
+                "arguments": m.arguments,
+            },
+            serial=True,
+            chain=(case.name, m.label),
+            limit=m.limit,
+        )
+        for turn in range(repeats)
+        for m in plan
+        if turn < min(m.repeats or repeats, repeats) and not _missing(m)
+    ]
+
+
+def _outcome(row: Row) -> dict[str, Any]:
+    if row.status == "ok":
+        return {"status": "ok", **row.values}
+    if row.status == "time-limit":
+        return {"status": "time limit", "more_than_s": row.limit}
+    return {"status": f"{row.status}: {row.message}"}
 
 
 def run_case(
     case: Case, store: Store, *, quick: bool, repeats: int, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run all measurements of a case, interleaved, and store them."""
+    """Run all measurements of a case, interleaved, each in a fresh process, and store them.
+
+    What a killed run left is not measured again.
+    """
     plan = case.plan(quick)
-    runs: dict[str, list[dict[str, Any]]] = {m.label: [] for m in plan}
+    tasks = _tasks(case, plan, quick, repeats)
     start = time.perf_counter()
-    record: dict[str, Any] = {}
-    wanted = {m.label: min(m.repeats or repeats, repeats) for m in plan}
-    for turn in range(max(wanted.values())):
+    said: set[str] = set()
+
+    def record() -> dict[str, Any]:
+        runs: dict[str, list[dict[str, Any]]] = {m.label: [] for m in plan}
         for m in plan:
-            over = runs[m.label] and runs[m.label][-1]["status"] != "ok"
-            if turn >= wanted[m.label] or over:
-                continue
-            result = run_once(m)
-            runs[m.label].append(result)
-            say(f"{case.name}: {m.label}: {_brief(result)}")
-            record = _record(case, plan, runs, quick, time.perf_counter() - start)
-            store.save(case.name, record)
-    record["finished"] = True
-    store.save(case.name, record)
-    return record
+            if _missing(m):
+                absent = f"skipped: {', '.join(_missing(m))} not installed"
+                runs[m.label].append({"status": absent})
+        for task in tasks:
+            row = store.rows.get(task)
+            if row is not None and row.status != "skipped":
+                outcome = _outcome(row)
+                runs[row.params["label"]].append(outcome)
+                if row.key not in said:
+                    said.add(row.key)
+                    say(f"{case.name}: {row.params['label']}: {_brief(outcome)}")
+        return _record(case, plan, runs, quick, time.perf_counter() - start)
+
+    def progress(event: ProgressEvent) -> None:
+        if len(said) < event.done:
+            store.save(case.name, record())
+
+    run_tasks(tasks, store.rows, worker=WORKER, progress=progress)
+    found = {**record(), "finished": True}
+    store.save(case.name, found)
+    return found
 
 
 def _record(

@@ -1,19 +1,21 @@
 """One measurement in a process of its own, so that its peak memory is its own.
 
-    python -m benchmarks.worker '{"function": "benchmarks.case_million:fit", "arguments": {...}}'
-
-The last line of the output is JSON: what the function returned, and the peak memory.
+The process is one of :mod:`gdpa.experiments.worker`: it answers what the function returned, and the
+peak memory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import sys
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+from gdpa.experiments.worker import serve
 
 
 def peak_mb() -> float:
@@ -57,19 +59,45 @@ def forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def main() -> None:
-    """Run what the first argument describes and print the result."""
-    task = json.loads(sys.argv[1])
-    module, name = task["function"].split(":")
+def wait(seconds: float) -> dict[str, Any]:
+    """Sleep, to see that limits hold."""
+    time.sleep(seconds)
+    return {"seconds": seconds}
+
+
+def measure(case: str, params: Mapping[str, Any], started: Callable[[], None]) -> dict[str, Any]:
+    """Call the function that a task names.
+
+    Parameters
+    ----------
+    case : str
+        Name of the case; not needed.
+    params : mapping
+        ``function`` as ``module:name`` and ``arguments``.
+    started : callable
+        Starts the clock of the time limit.
+
+    Returns
+    -------
+    dict
+        What the function returned, peak memory and processor seconds.
+    """
+    module, name = params["function"].split(":")
+    started()
     function = getattr(importlib.import_module(module), name)
-    warnings.simplefilter("ignore")
     cpu = time.process_time()
-    result = function(**task["arguments"])
+    result = function(**params["arguments"])
     if isinstance(result, list):
         result = {"rows": result}
     result.setdefault("peak_mb", peak_mb())
     result.setdefault("process_cpu_s", time.process_time() - cpu)
-    print("\n" + json.dumps(result), flush=True)
+    return dict(result)
+
+
+def main() -> None:
+    """Answer tasks."""
+    warnings.simplefilter("ignore")
+    serve(lambda: measure)
 
 
 if __name__ == "__main__":

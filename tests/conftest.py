@@ -52,21 +52,36 @@ def raw_files() -> Path:
     return _shared("GDPA_DATA_HOME", "datasets", "raw/README.md") / "raw"
 
 
+def _paper_home() -> str | None:
+    for path in (os.environ.get("GDPA_DATA_HOME"), ROOT.parent / "shared" / "datasets"):
+        if path and Path(path).is_dir():
+            return str(path)
+    return None
+
+
 @pytest.fixture(scope="session")
 def paper_set():
     """Load one of the paper's data sets, or skip where it neither is shipped nor lies there."""
     from gdpa.datasets import load
 
     def read(name: str):
-        for path in (os.environ.get("GDPA_DATA_HOME"), ROOT.parent / "shared" / "datasets"):
-            if path and Path(path).is_dir():
-                return load(name, data_home=path, download=False)
         try:
-            return load(name, download=False)
+            return load(name, data_home=_paper_home(), download=False)
         except FileNotFoundError:
             pytest.skip(f"{name} is not shipped: gdpa datasets {name} --fetch gets it")
 
     return read
+
+
+@pytest.fixture(scope="session")
+def paper_sets_at_hand() -> set[str]:
+    """Names of the sets that :func:`paper_set` can load."""
+    from gdpa.datasets import data_home, list_datasets
+    from gdpa.datasets.cache import cached_file
+    from gdpa.datasets.shipped import SHIPPED
+
+    home = data_home(_paper_home())
+    return {n for n in list_datasets() if n in SHIPPED or n == "WDBC" or cached_file(n, home)}
 
 
 @pytest.fixture

@@ -107,6 +107,25 @@ def test_rows_of_another_version_are_refused_without_the_manifest_too(tmp_path):
         ResultsStore(tmp_path)
 
 
+def test_rows_of_another_commit_are_refused(tmp_path, monkeypatch):
+    with ResultsStore(tmp_path) as store:
+        store.append(Row("toy", {"a": 1}, "ok", {"x": 1.0}))
+    monkeypatch.setattr(store_module, "commit", lambda: "0123456789ab")
+    with pytest.raises(ResultsFolderError, match="rows of two commits must not stand in one table"):
+        ResultsStore(tmp_path)
+
+
+def test_forgotten_rows_are_computed_again_and_the_others_kept(tmp_path):
+    with ResultsStore(tmp_path) as store:
+        for name in ("a", "b"):
+            store.append(Row(name, {"n": 1}, "ok", {"x": 1.0}))
+        store.forget("a")
+        assert not store.finished(Task("a", {"n": 1}), time_limit=None)
+        store.append(Row("a", {"n": 2}, "ok", {"x": 2.0}))
+    with ResultsStore(tmp_path) as store:
+        assert [(row.experiment, row.params["n"]) for row in store.rows] == [("b", 1), ("a", 2)]
+
+
 def test_a_refused_folder_is_unlocked_again(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"format": 1, "gdpa": "0.0.1"}))
     with pytest.raises(ResultsFolderError):

@@ -17,6 +17,11 @@ from gdpa.plotting import figures
 
 PAPER1 = {label: dict(zip(TABLE1_CELLS, row, strict=True)) for label, row in TABLE1.items()}
 DATA = {
+    "example": {
+        "matrix": [(2.0, 3.0), (5.0, 4.0), (4.0, 3.0)],
+        "scaled": [(2.0, 1.9), (5.0, 4.9), (4.0, 3.9)],
+        "graphs": {"(a) line": [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]},
+    },
     "table1": {"ours": PAPER1, "paper": PAPER1},
     "table2": {
         "means": [
@@ -28,6 +33,7 @@ DATA = {
         "names": ["sonar", "madelon"],
         "sizes": [42, 400],
         "series": {"GDPA, default": [1.0, 5.0], "SDcut": [20.0, float("nan")]},
+        "authors": {"GDPA": [4.0, 9.0], "SeDuMi": [150.0, 9000.0]},
     },
     "cod-rna": {
         "series": {
@@ -42,6 +48,7 @@ DATA = {
     },
 }
 UNITS = {
+    "example": ("real axis", "imaginary axis"),
     "table1": ("σ", "(%)"),
     "table2": ("(%)", ""),
     "runtime": ("size", "(ms)"),
@@ -50,9 +57,13 @@ UNITS = {
 }
 
 
+MAKERS = {name: "_" + name.replace("-", "_") for name in DATA}
+
+
 def drawn(name: str) -> Figure:
     figure = Figure(layout="constrained")
-    assert getattr(figures, "_" + name.replace("-", "_"))(figure, DATA[name])
+    maker = figures.draw_example if name == "example" else getattr(figures, MAKERS[name])
+    assert maker(figure, DATA[name])
     return figure
 
 
@@ -65,7 +76,8 @@ def test_axes_are_named_with_units_and_there_is_a_legend(name):
     assert UNITS[name][1] in y_text
     legends = figure.legends or [a.get_legend() for a in figure.axes if a.get_legend()]
     texts = [text.get_text() for legend in legends for text in legend.get_texts()]
-    assert len(texts) == len(set(texts)) >= 2 - (name == "cod-rna")
+    assert len(texts) >= 2 - (name == "cod-rna")
+    assert len(texts) == len(set(texts)) * (2 if name == "example" else 1)  # one in each panel
 
 
 def test_times_are_on_a_logarithmic_scale():
@@ -75,7 +87,7 @@ def test_times_are_on_a_logarithmic_scale():
 
 
 def test_data_sets_stand_in_the_order_given_with_their_sizes():
-    (axis,) = drawn("runtime").axes
+    _, axis = drawn("runtime").axes
     assert [t.get_text() for t in axis.get_xticklabels()] == ["sonar (42)", "madelon (400)"]
 
 
@@ -125,7 +137,8 @@ def test_colours_stay_apart_for_colour_blind_readers(kind):
 @pytest.mark.parametrize("name", DATA)
 def test_files_are_written_without_a_display(name, tmp_path, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
-    (path,) = figures.draw(name, DATA[name], tmp_path)
+    (path,) = figures.draw(name, DATA[name], tmp_path, "commit 0123456789ab")
+    assert "commit 0123456789ab" in path.with_suffix(".svg").read_text()
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert "<svg" in path.with_suffix(".svg").read_text()
     assert len(list(tmp_path.iterdir())) == 2

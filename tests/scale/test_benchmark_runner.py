@@ -34,15 +34,35 @@ def test_every_planned_function_exists(bench):
                 json.dumps(m.arguments)
 
 
-def test_ends_of_a_measurement(bench):
-    Measurement, run = bench["runner"].Measurement, bench["runner"].run_once
-    good = run(Measurement("a", "platform:uname", {}))
-    assert good["status"].startswith("failed")  # a tuple is no dict of numbers
-    missing = run(Measurement("b", "platform:uname", needs=("no_such_package",)))
-    assert missing["status"] == "skipped: no_such_package not installed"
-    slow = run(Measurement("c", "time:sleep", {}, limit=0.01))
-    assert slow["status"] == "time limit"
-    assert slow["more_than_s"] >= 0.01
+def run(bench, folder, plan, repeats=1):
+    store = bench["runner"].Store(folder)
+    try:
+        record = bench["runner"].run_case(
+            case(bench, plan), store, quick=False, repeats=repeats, say=lambda text: None
+        )
+    finally:
+        store.rows.close()
+    return {m["label"]: m["runs"] for m in record["measurements"]}
+
+
+def test_ends_of_a_measurement(bench, tmp_path):
+    Measurement = bench["runner"].Measurement
+    found = run(bench, tmp_path, [
+        Measurement("good", "builtins:dict", {"seconds": 1.5}),
+        Measurement("bad", "platform:uname", {}),  # a tuple is no dict of numbers
+        Measurement("missing", "platform:uname", needs=("no_such_package",)),
+    ])  # fmt: skip
+    assert found["good"][0]["seconds"] == 1.5
+    assert found["good"][0]["peak_mb"] > 1
+    assert found["bad"][0]["status"].startswith("failed")
+    assert found["missing"] == [{"status": "skipped: no_such_package not installed"}]
+
+
+def test_a_measurement_over_its_limit_is_stopped_and_not_repeated(bench, tmp_path):
+    Measurement = bench["runner"].Measurement
+    plan = [Measurement("slow", "benchmarks.worker:wait", {"seconds": 60.0}, limit=0.05)]
+    found = run(bench, tmp_path, plan, repeats=3)
+    assert found["slow"] == [{"status": "time limit", "more_than_s": 0.05}]
 
 
 def test_medians_and_ratios(bench):
@@ -58,32 +78,33 @@ def test_medians_and_ratios(bench):
     assert runner.Claim("t", None, 4.0).holds is None
 
 
-def test_a_run_is_kept_and_resumed(bench, tmp_path, monkeypatch):
+def test_a_run_is_kept_and_resumed(bench, tmp_path):
     runner = bench["runner"]
-    order = []
-
-    def fake(m):
-        order.append(m.label)
-        return {"status": "ok", "seconds": float(len(order))}
-
-    monkeypatch.setattr(runner, "run_once", fake)
-    plan = [runner.Measurement(x, "a:b") for x in ("one", "two")]
+    plan = [runner.Measurement(x, "builtins:dict", {"seconds": 1.0}) for x in ("one", "two")]
+    said = []
     store = runner.Store(tmp_path)
-    runner.run_case(case(bench, plan), store, quick=False, repeats=2, say=lambda text: None)
-    assert order == ["one", "two", "one", "two"]  # interleaved
+    runner.run_case(case(bench, plan), store, quick=False, repeats=2, say=said.append)
+    assert [text.split(": ")[1] for text in said] == ["one", "two", "one", "two"]  # interleaved
+    store.rows.close()
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert len(lines) == 4
+    (tmp_path / "results.jsonl").write_text("\n".join(lines[:3]) + "\n")  # killed before the last
     again = runner.Store(tmp_path)
     assert again.finished("toy", quick=False)
     assert not again.finished("toy", quick=True)
     assert not again.finished("other", quick=False)
+    runner.run_case(case(bench, plan), again, quick=False, repeats=2, say=said.append)
+    again.rows.close()
+    kept = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert kept[:3] == lines[:3]
+    assert len(kept) == 4
 
 
 def test_the_report_says_what_was_measured(bench, tmp_path, monkeypatch):
     runner, report = bench["runner"], bench["report"]
-    monkeypatch.setattr(
-        runner, "run_once", lambda m: {"status": "ok", "seconds": 1.5, "error_percent": 11.25}
-    )
     store = runner.Store(tmp_path)
-    plan = [runner.Measurement(x, "a:b") for x in ("one", "two")]
+    numbers = {"seconds": 1.5, "error_percent": 11.25}
+    plan = [runner.Measurement(x, "builtins:dict", numbers) for x in ("one", "two")]
     claims = [runner.Claim("a ratio", 0.5, 1.0)]
     runner.run_case(
         case(bench, plan, lambda medians: claims), store, quick=False, repeats=1, say=print

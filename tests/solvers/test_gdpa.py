@@ -179,30 +179,23 @@ def test_restoration_table_of_the_paper(n, hops, sigma):
 
 @pytest.mark.parametrize("name", ["WDBC", "voting", "sonar"])
 @pytest.mark.parametrize("rescaling", ["min-max", "standardization"])
-def test_preset_published_gives_the_authors_numbers(
-    name, rescaling, shared_datasets, shared_reference
-):
-    import csv
-
-    from gdpa.datasets import load
+def test_preset_published_gives_the_authors_numbers(name, rescaling, paper_set):
+    from gdpa.experiments.authors import author_errors
     from gdpa.experiments.protocol import error_percent, paper_denominator, paper_problems
 
-    dataset = load(name, data_home=shared_datasets)
+    dataset = paper_set(name)
     errors = [
         run.errors(gdpa.solve(run.problem(), preset="published").labels)
         for run in paper_problems(dataset, rescaling)
     ]
-    with (shared_reference / f"table2-{rescaling}-error-percent.csv").open() as file:
-        reference = {row["dataset"]: float(row["GDPA"]) for row in csv.DictReader(file)}
     ours = error_percent(errors, paper_denominator(dataset, rescaling))
-    assert ours == pytest.approx(reference[name], abs=1.0)
+    assert ours == pytest.approx(author_errors(rescaling, "GDPA")[name], abs=1.0)
 
 
-def test_preset_published_is_a_vote(shared_datasets):
-    from gdpa.datasets import load
+def test_preset_published_is_a_vote(paper_set):
     from gdpa.experiments.protocol import paper_problems
 
-    for run in paper_problems(load("heart", data_home=shared_datasets), "min-max", splits=[1]):
+    for run in paper_problems(paper_set("heart"), "min-max", splits=[1]):
         problem = run.problem()
         solution = gdpa.solve(problem, preset="published")
         vote = gdpa.solve(problem, "vote")

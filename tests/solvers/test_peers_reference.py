@@ -24,7 +24,6 @@ What cannot be met, and why:
 
 from __future__ import annotations
 
-import csv
 import itertools
 import warnings
 
@@ -34,8 +33,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gdpa
-from gdpa.datasets import load
 from gdpa.errors import ConvergenceWarning, DegenerateProblemWarning
+from gdpa.experiments.authors import author_errors
 from gdpa.experiments.protocol import (
     error_percent,
     paper_denominator,
@@ -164,20 +163,16 @@ EXCEPTIONS = {
 }
 
 
-def published(folder, rescaling: str, column: str) -> dict[str, float]:
-    with open(folder / f"table2-{rescaling}-error-percent.csv", newline="") as file:
-        return {row["dataset"]: float(row[column]) for row in csv.DictReader(file)}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("rescaling", ["min-max", "standardization"])
 @pytest.mark.parametrize("column", list(RUNS))
-def test_errors_of_the_authors_columns(column, rescaling, shared_datasets, shared_reference):
+def test_errors_of_the_authors_columns(column, rescaling, paper_set, paper_sets_at_hand):
     method, options, points, names = RUNS[column]
-    reference = published(shared_reference, rescaling, column)
+    reference = author_errors(rescaling, column)
     differences = {}
+    names = tuple(name for name in names if name in paper_sets_at_hand)
     for name in names:
-        dataset = load(name, data_home=shared_datasets, download=False)
+        dataset = paper_set(name)
         counts, doubt = [], []
         for run in paper_problems(dataset, rescaling):
             with warnings.catch_warnings():

@@ -72,7 +72,7 @@ class _Bar:
 def reproduce(
     experiments: Annotated[
         list[str],
-        typer.Argument(help="table1, table2, runtime, cod-rna, lemma1, bound or all"),
+        typer.Argument(help="example, table1, table2, runtime, cod-rna, lemma1, bound or all"),
     ],
     full: Annotated[
         bool,
@@ -92,6 +92,9 @@ def reproduce(
     ] = None,
     max_size: Annotated[
         int | None, typer.Option(help="largest problem of the cod-rna experiment")
+    ] = None,
+    docs: Annotated[
+        Path | None, typer.Option(help="folder that also gets REPRODUCTION.md and its figures")
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="compute rows that failed before again")
@@ -121,6 +124,7 @@ def reproduce(
                     time_limit=time_limit,
                     retry_failed=retry_failed,
                     progress=bar,
+                    docs=docs,
                 )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(

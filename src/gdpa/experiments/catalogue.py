@@ -1,108 +1,29 @@
-"""The experiments by name: what rows each has, how a row is computed, what is shown of them."""
+"""The experiments by name, in the order of the paper."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import nearest_name
-from . import cod_rna, dual_checks, runtime, table1, table2
-from .config import Config
-from .store import Row, Task
-from .tables import Table
+from .base import Experiment, Started
+from .bound import Bound
+from .cod_rna import CodRna
+from .example import Example
+from .lemma1 import Lemma1
+from .runtime import Runtime
+from .table1 import Table1
+from .table2 import Table2
 
-__all__ = ["EXPERIMENTS", "Experiment", "check_experiments", "compute"]
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One part of the reproduction.
-
-    Parameters
-    ----------
-    name : str
-        What the command is called.
-    summary : str
-        What it shows.
-    tasks : callable
-        Config -> rows to compute.
-    compute : callable
-        Computes one row.
-    tables : callable
-        Rows, config -> tables.
-    figure_data : callable or None
-        Rows -> what :mod:`gdpa.plotting.figures` draws.
-    methods : tuple of str
-        Methods that it can run; empty where there is no choice.
-    """
-
-    name: str
-    summary: str
-    tasks: Callable[[Config], list[Task]]
-    compute: Callable[[Mapping[str, Any], Callable[[], None]], dict[str, Any]]
-    tables: Callable[[Sequence[Row], Config], list[Table]]
-    figure_data: Callable[[Sequence[Row]], dict[str, Any]] | None = None
-    methods: tuple[str, ...] = ()
-
+__all__ = ["EXPERIMENTS", "check_experiments", "compute"]
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        Experiment(
-            "table1",
-            "restoration of a binary signal: 12 cells, five methods",
-            table1.tasks,
-            table1.compute,
-            table1.tables,
-            table1.figure_data,
-            table1.METHOD_NAMES,
-        ),
-        Experiment(
-            "table2",
-            "classification error on 17 data sets, two re-scalings, the paper's splits",
-            table2.tasks,
-            table2.compute,
-            table2.tables,
-            table2.figure_data,
-            table2.METHOD_NAMES,
-        ),
-        Experiment(
-            "runtime",
-            "running time by problem size on the 17 data sets",
-            runtime.tasks,
-            runtime.compute,
-            runtime.tables,
-            runtime.figure_data,
-            runtime.METHOD_NAMES,
-        ),
-        Experiment(
-            "cod-rna",
-            "running time on cod-rna from 4 to 488,565 samples, growth exponents",
-            cod_rna.tasks,
-            cod_rna.compute,
-            cod_rna.tables,
-            cod_rna.figure_data,
-            cod_rna.METHOD_NAMES,
-        ),
-        Experiment(
-            "lemma1",
-            "difference of the smallest eigenvalues of H and H_bar",
-            dual_checks.lemma1_tasks,
-            dual_checks.compute_lemma1,
-            dual_checks.lemma1_tables,
-        ),
-        Experiment(
-            "bound",
-            "the error bound of the split dual against the true gap",
-            dual_checks.bound_tasks,
-            dual_checks.compute_bound,
-            dual_checks.bound_tables,
-            dual_checks.bound_figure_data,
-        ),
+        Example(), Table1(), Table2(), Runtime(), CodRna(), Lemma1(), Bound(),
     )
-}
+}  # fmt: skip
 
 
 def check_experiments(names: Sequence[str]) -> tuple[str, ...]:
@@ -127,9 +48,7 @@ def check_experiments(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in EXPERIMENTS if name in names)
 
 
-def compute(
-    experiment: str, params: Mapping[str, Any], started: Callable[[], None]
-) -> dict[str, Any]:
+def compute(experiment: str, params: Mapping[str, Any], started: Started) -> dict[str, Any]:
     """Compute one row.
 
     Parameters

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,18 @@ from ..errors import nearest_name
 from ..problem import GraphProblem
 from ..solution import Solution
 from .protocol import PaperRun
+from .published import TABLE2_COLUMNS
 
-__all__ = ["METHODS", "MethodSpec", "Prediction", "check_methods", "predict", "warm_up"]
+__all__ = [
+    "METHODS",
+    "MethodSpec",
+    "Prediction",
+    "check_methods",
+    "has_licence",
+    "predict",
+    "solve_with",
+    "warm_up",
+]
 
 
 @dataclass(frozen=True)
@@ -44,8 +55,10 @@ class MethodSpec:
         Column of the paper's Table 2 that it is set beside.
     sign_oracle : bool
         Whether the better of x and -x on the hidden labels is reported, as the authors did.
-    quick, full : bool
-        Whether Table 2 runs it by default.
+    group : {"GDPA", "relaxation", "other", "classifier"}
+        Which table per data set it stands in.
+    default : bool
+        Whether Table 2 runs it without being asked by name.
     runtime : bool
         Whether the figure of running times shows it.
     """
@@ -57,27 +70,43 @@ class MethodSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     paper: str | None = None
     sign_oracle: bool = False
-    quick: bool = True
-    full: bool = True
+    group: str = "other"
+    default: bool = True
     runtime: bool = False
+
+    @property
+    def column(self) -> str | None:
+        """Its column in the authors' stored results."""
+        if self.name == "harmonic":
+            return "GLR"
+        return TABLE2_COLUMNS.get(self.paper, self.paper) if self.paper else None
 
 
 _ALL = (
-    MethodSpec("gdpa-published", "GDPA as published", method="gdpa",
+    MethodSpec("gdpa-published", "GDPA as published", method="gdpa", group="GDPA",
                options={"preset": "published"}, paper="GDPA", runtime=True),
-    MethodSpec("gdpa-as-written", "GDPA as written", method="gdpa",
+    MethodSpec("gdpa-as-written", "GDPA as written", method="gdpa", group="GDPA",
                options={"preset": "paper"}, paper="GDPA", runtime=True),
-    MethodSpec("gdpa", "GDPA, default", method="gdpa", runtime=True),
-    MethodSpec("gdpa-classifier", "GDPAClassifier", kind="gdpa-classifier"),
+    MethodSpec("gdpa", "GDPA, default", method="gdpa", group="GDPA", runtime=True),
+    MethodSpec("gdpa-classifier", "GDPAClassifier", kind="gdpa-classifier", group="GDPA"),
+    MethodSpec("vote", "One-step vote", method="vote", group="GDPA", runtime=True),
     MethodSpec("sdr-interior-point", "SDR, interior point", method="sdr-interior-point",
-               paper="SeDuMi", runtime=True),
-    MethodSpec("sdr-admm", "SDR, ADMM", method="sdr-admm", paper="CDCS", runtime=True),
-    MethodSpec("sdr-low-rank", "SDR, low rank", method="sdr-low-rank", runtime=True),
+               paper="SeDuMi", group="relaxation", runtime=True),
+    MethodSpec("sdr-mosek", "SDR, MOSEK", method="sdr-interior-point",
+               options={"engine": "mosek"}, paper="MOSEK", group="relaxation"),
+    MethodSpec("sdr-admm", "SDR, ADMM", method="sdr-admm", paper="CDCS", group="relaxation",
+               runtime=True),
+    MethodSpec("sdr-low-rank", "SDR, low rank", method="sdr-low-rank", group="relaxation",
+               runtime=True),
+    MethodSpec("sdr-printed", "SDR as printed", method="sdr-printed", group="relaxation"),
     MethodSpec("modified-dual-admm", "Modified dual, ADMM", method="modified-dual-admm",
-               paper="CDCS (modified dual)", runtime=True),
+               paper="CDCS (modified dual)", group="relaxation", runtime=True),
+    MethodSpec("modified-dual-published", "Modified dual as published",
+               method="modified-dual-published", paper="CDCS (modified dual)",
+               group="relaxation"),
     MethodSpec("modified-dual-interior-point", "Modified dual, interior point",
                method="modified-dual-interior-point", paper="CDCS (modified dual)",
-               quick=False, full=False),
+               group="relaxation", default=False),
     MethodSpec("bcr-authors", "BCR, authors' variant", method="bcr",
                options={"variant": "authors"}, paper="BCR", sign_oracle=True, runtime=True),
     MethodSpec("bcr", "BCR as stated", method="bcr"),
@@ -87,17 +116,21 @@ _ALL = (
                options={"variant": "authors"}, paper="SNS", sign_oracle=True, runtime=True),
     MethodSpec("sns", "SNS as stated", method="sns"),
     MethodSpec("harmonic", "Harmonic (closed-form GLR)", method="harmonic", runtime=True),
-    MethodSpec("vote", "One-step vote", method="vote", runtime=True),
     MethodSpec("min-cut", "Exact minimum cut", method="min-cut", runtime=True),
     MethodSpec("spectral", "SPEC", method="spectral"),
-    MethodSpec("label-spreading-rbf", "LabelSpreading, rbf", kind="sklearn"),
-    MethodSpec("label-spreading-knn", "LabelSpreading, knn", kind="sklearn"),
-    MethodSpec("logistic-regression", "LogisticRegression", kind="sklearn"),
-    MethodSpec("svc", "SVC, rbf", kind="sklearn"),
-    MethodSpec("random-forest", "RandomForest", kind="sklearn"),
+    MethodSpec("label-spreading-rbf", "LabelSpreading, rbf", kind="sklearn", group="classifier"),
+    MethodSpec("label-spreading-knn", "LabelSpreading, knn", kind="sklearn", group="classifier"),
+    MethodSpec("logistic-regression", "LogisticRegression", kind="sklearn", group="classifier"),
+    MethodSpec("svc", "SVC, rbf", kind="sklearn", group="classifier"),
+    MethodSpec("random-forest", "RandomForest", kind="sklearn", group="classifier"),
 )  # fmt: skip
 
 METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in _ALL}
+
+
+def has_licence(name: str) -> bool:
+    """Whether a method can be had: all can but MOSEK, which those install who pay for it."""
+    return name != "sdr-mosek" or find_spec("mosek") is not None
 
 
 def check_methods(names: Any, accepted: Any = None) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class Section:
     note: str = ""
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, stamp: str) -> str:
     numeric = [
         any(isinstance(row[i], int | float) for row in table.rows)
         for i in range(len(table.columns))
@@ -69,7 +69,7 @@ def _table(table: Table) -> str:
         + "</tr>"
         for row in table.rows
     )
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in (*table.notes, stamp))
     return (
         f'<div class="wide"><table><caption>{escape(table.title)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>{notes}"
@@ -87,6 +87,7 @@ def html_page(
     text: Sequence[tuple[str, Sequence[str]]],
     facts: Mapping[str, str],
     mode: str,
+    stamp: str,
 ) -> str:
     """Build the page.
 
@@ -100,6 +101,8 @@ def html_page(
         The environment.
     mode : str
         "quick" or "full".
+    stamp : str
+        Commit, date and versions; stands under every table.
 
     Returns
     -------
@@ -113,6 +116,7 @@ def html_page(
         f"<body><h1>Reproduction of the paper ({escape(mode)} run)</h1>",
         "<p>Yang, Cheung, Zhai: Projection-free Graph-based Classifier Learning using Gershgorin "
         "Disc Perfect Alignment (arXiv 2106.01642). The paper's value, ours, the difference.</p>",
+        f'<p class="note">{escape(stamp)}</p>',
         "<nav>",
         *(f'<a href="#{escape(s.name)}">{escape(s.name)}</a>' for s in sections),
         '<a href="#environment">environment</a></nav>',
@@ -126,7 +130,7 @@ def html_page(
         parts += [_figure(path) for path in section.figures]
         if section.note:
             parts.append(f'<p class="note">{escape(section.note)}</p>')
-        parts += [_table(table) for table in section.tables]
+        parts += [_table(table, stamp) for table in section.tables]
     rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>" for k, v in facts.items())
     parts.append(f'<h2 id="environment">Environment</h2><table>{rows}</table></body></html>\n')
     return "\n".join(parts)

@@ -1,10 +1,8 @@
 """Folds, splits, re-scaling and graph of the paper's Table 2, bit for bit.
 
-The authors used Matlab. Its generator with seed 0 is ``RandomState(5489)``, its ``randperm(n)`` is
-the argsort of n uniform numbers, and ``crossvalind`` draws the folds class by class from one
-stream; so NumPy can repeat every fold and every split. Each fold of a data set is one problem, with
-ten splits into a labelled and an unlabelled half. The closed-form harmonic labels on these splits
-give the GLR column of the authors' results in 33 of 34 cells, which is how we know.
+Each fold of a data set is one problem, with ten splits into a labelled and an unlabelled half
+(:mod:`~gdpa.experiments.splits`). The closed-form harmonic labels on these splits give the GLR
+column of the authors' results in 33 of 34 cells, which is how we know.
 
 The graph is fully connected, ``W_ij = exp(-|f_i - f_j|^2)``, and the Laplacian normalised.
 """
@@ -20,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..datasets import Dataset, list_datasets
-from ..errors import nearest_name
 from ..graph.rescale import Rescaler, rescale_minmax, varying_columns
 from ..problem import GraphProblem
+from .splits import N_SPLITS, RESCALINGS, check_rescaling, fold_count, folds, split
 
 __all__ = [
     "COD_RNA_SIZES",
@@ -45,119 +43,9 @@ SignArray = NDArray[np.int8]
 IndexArray = NDArray[np.intp]
 
 PAPER_DATASETS = tuple(name for name in list_datasets() if name != "cod-rna")
-RESCALINGS = ("min-max", "standardization")
-N_SPLITS = 10
 COD_RNA_SIZES = (4, 14, 48, 95, 488, 970, 4891, 9766, 24432)
 
-_MATLAB_SEED_0 = 5489
 _DENSE_LIMIT = 2 * 1024**3
-
-
-def _randperm(generator: np.random.RandomState, n: int) -> IndexArray:
-    """Matlab's ``randperm(n)``, counted from 0."""
-    return np.argsort(generator.random_sample(n), kind="stable")
-
-
-def fold_count(name: str, rescaling: str) -> int:
-    """Number of folds K that the authors used.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    rescaling : {"min-max", "standardization"}
-        Re-scaling of the features.
-
-    Returns
-    -------
-    int
-        5; 1 for colon-cancer; with standardisation 4 for german and 2 for heart.
-
-    Examples
-    --------
-    >>> from gdpa.experiments import fold_count
-    >>> fold_count("german", "min-max"), fold_count("german", "standardization")
-    (5, 4)
-    """
-    _check_rescaling(rescaling)
-    if name == "colon-cancer":
-        return 1
-    if rescaling == "standardization":
-        return {"german": 4, "heart": 2}.get(name, 5)
-    return 5
-
-
-def folds(y: Any, n_folds: int = 5) -> IndexArray:
-    """Assign each sample to a fold, class by class, as the authors did.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Labels in {-1, +1}.
-    n_folds : int, default=5
-        Number of folds K.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Fold of each sample, 0 to ``n_folds - 1``. Within a class the sizes differ by at most one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gdpa.experiments import folds
-    >>> np.bincount(folds([1, -1] * 10, 5))
-    array([4, 4, 4, 4, 4])
-    """
-    signs = np.asarray(y)
-    if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
-        raise ValueError("y must be one-dimensional with values -1 and +1 only")
-    if isinstance(n_folds, bool) or int(n_folds) != n_folds or n_folds < 1:
-        raise ValueError(f"n_folds={n_folds!r} is not accepted; a whole number from 1 on is needed")
-    K = int(n_folds)
-    generator = np.random.RandomState(_MATLAB_SEED_0)
-    assignment = np.zeros(signs.size, dtype=np.intp)
-    for sign in (1, -1):
-        members = np.flatnonzero(signs == sign)
-        m = members.size
-        if m == 0:
-            continue
-        q = np.ceil(K * np.arange(1, m + 1) / m).astype(np.intp) - 1
-        fold_order = _randperm(generator, K)
-        member_order = _randperm(generator, m)
-        assignment[members[member_order]] = fold_order[q]
-    return assignment
-
-
-def split(n: int, seed: int) -> tuple[IndexArray, IndexArray]:
-    """Split n samples into a labelled and an unlabelled half.
-
-    Parameters
-    ----------
-    n : int
-        Number of samples of the fold.
-    seed : int
-        Number of the split, 1 to 10 in the paper.
-
-    Returns
-    -------
-    labeled : ndarray
-        The first ``floor(n/2 + 1/2)`` of the random order.
-    unlabeled : ndarray
-        The others, in the random order.
-
-    Examples
-    --------
-    >>> from gdpa.experiments import split
-    >>> labeled, unlabeled = split(5, seed=1)
-    >>> labeled.size, unlabeled.size
-    (3, 2)
-    """
-    if n < 2:
-        raise ValueError(f"n={n} cannot be split; at least 2 samples are needed")
-    order = _randperm(np.random.RandomState(seed), n)
-    half = (n + 1) // 2
-    return order[:half], order[half:]
 
 
 def rescale_parts(
@@ -184,7 +72,7 @@ def rescale_parts(
     ValueError
         If no column is left.
     """
-    _check_rescaling(rescaling)
+    check_rescaling(rescaling)
     if rescaling == "min-max":
         keep = varying_columns(X_labeled, X_unlabeled)
         _check_columns(keep)
@@ -199,13 +87,6 @@ def rescale_parts(
 def _check_columns(keep: NDArray[np.bool_]) -> None:
     if not keep.any():
         raise ValueError("every feature is constant in one half of the split; none is left")
-
-
-def _check_rescaling(rescaling: str) -> None:
-    if rescaling not in RESCALINGS:
-        raise ValueError(
-            f"rescaling={rescaling!r} is not known; {nearest_name(rescaling, list(RESCALINGS))}"
-        )
 
 
 def full_graph(X: Any) -> FloatArray:

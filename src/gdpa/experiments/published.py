@@ -1,25 +1,21 @@
 """The numbers printed in the paper, to be set beside ours.
 
 Table 1 (restoration error), the means of Table 2 (classification error), the mean difference of
-Lemma 1 and the speed-ups named in the text. The authors' results per data set are not part of the
-package; they are read from the folder named by ``GDPA_REFERENCE_HOME`` where it is set.
+Lemma 1, the speed-ups named in the text and the number of linear programs. What the authors stored
+of each run is in :mod:`~gdpa.experiments.authors`.
 """
 
 from __future__ import annotations
 
-import csv
-import os
-from pathlib import Path
-
 __all__ = [
     "LEMMA1_MEAN",
+    "LP_COUNT",
     "SPEEDUP_MADELON",
     "SPEEDUP_MEAN",
     "TABLE1",
     "TABLE1_CELLS",
+    "TABLE2_COLUMNS",
     "TABLE2_MEANS",
-    "reference_errors",
-    "reference_times",
 ]
 
 TABLE1_CELLS: tuple[tuple[int, int, float], ...] = tuple(
@@ -50,57 +46,7 @@ TABLE2_MEANS: dict[str, tuple[float, float]] = {
 LEMMA1_MEAN = 1.1608e-7  # mean of lmin(H) - lmin(H_bar)
 SPEEDUP_MEAN = 28.0  # GDPA over the next fastest method (SNS), mean over the sets
 SPEEDUP_MADELON = 34.0  # the same on madelon
+LP_COUNT = 10  # "fewer than" so many linear programs until convergence
 
-# Columns of the authors' files, where they are named otherwise than in the paper.
-_FILE_COLUMNS = {"CDCS": "CDCS-8", "CDCS (modified dual)": "CDCS-20"}
-
-
-def _reference(kind: str, rescaling: str, column: str) -> dict[str, float]:
-    home = os.environ.get("GDPA_REFERENCE_HOME")
-    if not home:
-        return {}
-    path = Path(home) / f"table2-{rescaling}-{kind}.csv"
-    if not path.is_file():
-        return {}
-    name = _FILE_COLUMNS.get(column, column)
-    with path.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    if not rows or name not in rows[0]:
-        return {}
-    return {row["dataset"]: float(row[name]) for row in rows}
-
-
-def reference_errors(rescaling: str, column: str) -> dict[str, float]:
-    """Read the authors' error per data set, where ``GDPA_REFERENCE_HOME`` has it.
-
-    Parameters
-    ----------
-    rescaling : {"min-max", "standardization"}
-        Re-scaling of the features.
-    column : str
-        Method as the paper names it, or "GLR".
-
-    Returns
-    -------
-    dict
-        Percent by data set; empty where there is no such file or column.
-    """
-    return _reference("error-percent", rescaling, column)
-
-
-def reference_times(rescaling: str, column: str) -> dict[str, float]:
-    """Read the authors' time per data set, where ``GDPA_REFERENCE_HOME`` has it.
-
-    Parameters
-    ----------
-    rescaling : {"min-max", "standardization"}
-        Re-scaling of the features.
-    column : str
-        Method as the paper names it, or "GLR".
-
-    Returns
-    -------
-    dict
-        Milliseconds, on the authors' machine, by data set.
-    """
-    return _reference("time-ms", rescaling, column)
+# The paper's names of the columns in the authors' files, where the two differ.
+TABLE2_COLUMNS = {"CDCS": "CDCS-8", "CDCS (modified dual)": "CDCS-20"}

@@ -54,6 +54,7 @@ def reproduce(
     time_limit: float | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
+    docs: str | os.PathLike[str] | None = None,
 ) -> Reproduction:
     """Reproduce tables and figures of the paper.
 
@@ -63,7 +64,7 @@ def reproduce(
     Parameters
     ----------
     experiments : sequence of str, default=("all",)
-        "table1", "table2", "runtime", "cod-rna", "lemma1", "bound" or "all".
+        "example", "table1", "table2", "runtime", "cod-rna", "lemma1", "bound" or "all".
     out : path-like
         Folder of results and report.
     config : Config, optional
@@ -77,6 +78,8 @@ def reproduce(
         Whether rows that failed before are computed again.
     progress : callable, optional
         Shown a :class:`~gdpa.experiments.runner.ProgressEvent` as the run goes on.
+    docs : path-like, optional
+        Folder that also gets the page as ``REPRODUCTION.md``, with its figures.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def reproduce(
             tasks, store, jobs=jobs, time_limit=limit, retry_failed=retry_failed, progress=progress
         )
         rows = {name: store.select(plan[name]) for name in names}
-        page = write_report(store.folder, rows, config)
+        page = write_report(store.folder, rows, config, docs=None if docs is None else Path(docs))
     return Reproduction(Path(out), page, tuple(row for name in names for row in rows[name]))
 
 
@@ -122,6 +125,9 @@ def _fetch_data(tasks: Sequence[Task]) -> None:
     needed = {str(task.params["dataset"]) for task in tasks if "dataset" in task.params}
     if any(task.experiment == "cod-rna" for task in tasks):
         needed.add("cod-rna")
-    for name in sorted(needed - {"WDBC"}):  # WDBC comes with scikit-learn
-        fetch(name)
-        load(name)
+    for name in sorted(needed):
+        try:
+            load(name, download=False)
+        except FileNotFoundError:
+            fetch(name)
+            load(name)

@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .store import ResultsStore, Row, Task
 
-__all__ = ["Progress", "ProgressEvent", "run_tasks"]
+__all__ = ["Progress", "ProgressEvent", "WorkerKind", "run_tasks"]
 
 _START_SECONDS = 120.0
 _THREAD_VARIABLES = (
@@ -26,6 +26,31 @@ _THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+
+
+@dataclass(frozen=True)
+class WorkerKind:
+    """How rows are computed.
+
+    Parameters
+    ----------
+    module : str
+        What the process runs; it must call :func:`gdpa.experiments.worker.serve`.
+    threads : int
+        Threads of its numerical libraries.
+    fresh : bool
+        Whether every row gets a process of its own, so that its memory is its own.
+    folder : str, optional
+        Where it runs.
+    """
+
+    module: str = "gdpa.experiments.worker"
+    threads: int = 1
+    fresh: bool = False
+    folder: str | None = None
+
+
+_EXPERIMENTS = WorkerKind()
 
 
 @dataclass(frozen=True)
@@ -60,14 +85,17 @@ Progress = Callable[[ProgressEvent], Any]
 class _Worker:
     """One worker process and the row it is at."""
 
-    def __init__(self, inbox: queue.Queue[tuple[_Worker, dict[str, Any] | None]]) -> None:
+    def __init__(
+        self, kind: WorkerKind, inbox: queue.Queue[tuple[_Worker, dict[str, Any] | None]]
+    ) -> None:
         environment = dict(os.environ)
-        environment.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+        environment.update(dict.fromkeys(_THREAD_VARIABLES, str(kind.threads)))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "gdpa.experiments.worker"],
+            [sys.executable, "-m", kind.module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            cwd=kind.folder,
             env=environment,
             text=True,
             encoding="utf-8",
@@ -139,6 +167,7 @@ def run_tasks(
     time_limit: float | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
+    worker: WorkerKind = _EXPERIMENTS,
 ) -> None:
     """Compute the rows that are missing.
 
@@ -157,6 +186,8 @@ def run_tasks(
         Whether rows that failed before are computed again.
     progress : callable, optional
         Called with a :class:`ProgressEvent` after each row and at least every second.
+    worker : WorkerKind, optional
+        What computes a row; by default a process that knows the experiments.
     """
     if isinstance(jobs, bool) or int(jobs) != jobs or jobs < 1:
         raise ValueError(f"jobs={jobs!r} is not accepted; a whole number of at least 1 is")
@@ -166,9 +197,9 @@ def run_tasks(
     missing = [
         task
         for task in unique
-        if not store.finished(task, time_limit=time_limit, retry_failed=retry_failed)
+        if not store.finished(task, time_limit=task.limit or time_limit, retry_failed=retry_failed)
     ]
-    run = _Run(store, time_limit, progress, len(unique), missing)
+    run = _Run(store, worker, time_limit, progress, len(unique), missing)
     # A series that broke off in an earlier run is broken off in this one.
     ahead = {task.key for task in missing}
     for task in unique:
@@ -189,12 +220,13 @@ class _Run:
     def __init__(
         self,
         store: ResultsStore,
+        kind: WorkerKind,
         time_limit: float | None,
         progress: Progress | None,
         total: int,
         missing: list[Task],
     ) -> None:
-        self.store, self.time_limit, self.progress = store, time_limit, progress
+        self.store, self.kind, self.time_limit, self.progress = store, kind, time_limit, progress
         self.total, self.left = total, len(missing)
         self.start, self.computed, self.last_report = time.monotonic(), 0, 0.0
         self.inbox: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
@@ -211,7 +243,7 @@ class _Run:
         waiting = list(reversed(tasks))
         while waiting or any(w.task is not None for w in self.workers):
             while len(self.workers) < min(jobs, len(waiting)):
-                self.workers.append(_Worker(self.inbox))
+                self.workers.append(_Worker(self.kind, self.inbox))
             for worker in self.workers[:jobs]:
                 if worker.ready and worker.task is None:
                     self._give(worker, waiting)
@@ -228,9 +260,7 @@ class _Run:
             if broken is None:
                 worker.send(task)
                 return
-            self._finish(task, Row(
-                task.experiment, task.params, "skipped", message=broken, limit=self.time_limit
-            ), 0.0)  # fmt: skip
+            self._finish(task, self._row(task, "skipped", message=broken), 0.0)
 
     def _broken_chain(self, task: Task) -> str | None:
         if not task.chain:
@@ -256,20 +286,24 @@ class _Run:
         elif message["event"] == "ready":
             worker.ready, worker.deadline = True, None
         elif message["event"] == "started":
-            if self.time_limit is not None:
-                worker.deadline = time.monotonic() + self.time_limit
+            limit = self._limit(worker.task)
+            if limit is not None:
+                worker.deadline = time.monotonic() + limit
         elif worker.task is not None:
             task, worker.task, worker.deadline = worker.task, None, None
-            row = Row(
-                task.experiment,
-                task.params,
-                message["status"],
-                message["values"],
-                message["message"],
-                self.time_limit,
-            )
+            row = self._row(task, message["status"], message["values"], message["message"])
+            if self.kind.fresh:
+                self._drop(worker)
             self._finish(task, row, time.monotonic() - worker.sent)
         self._enforce()
+
+    def _limit(self, task: Task | None) -> float | None:
+        return self.time_limit if task is None or task.limit is None else task.limit
+
+    def _row(
+        self, task: Task, status: str, values: Mapping[str, Any] | None = None, message: str = ""
+    ) -> Row:
+        return Row(task.experiment, task.params, status, values or {}, message, self._limit(task))
 
     def _enforce(self) -> None:
         now = time.monotonic()
@@ -282,10 +316,8 @@ class _Run:
                 raise RuntimeError(
                     f"a worker process did not start within {_START_SECONDS:.0f} seconds"
                 )
-            text = f"exceeded the time limit of {self.time_limit:g} s"
-            row = Row(
-                task.experiment, task.params, "time-limit", message=text, limit=self.time_limit
-            )
+            text = f"exceeded the time limit of {self._limit(task):g} s"
+            row = self._row(task, "time-limit", message=text)
             self._finish(task, row, now - worker.sent)
 
     def _died(self, worker: _Worker) -> None:
@@ -294,11 +326,11 @@ class _Run:
         if task is None:
             raise RuntimeError(
                 "a worker process ended before it was ready; "
-                f"try: {os.path.basename(sys.executable)} -m gdpa.experiments.worker"
+                f"try: {os.path.basename(sys.executable)} -m {self.kind.module}"
             )
         code = worker.process.returncode
         text = f"the process ended with code {code} (out of memory, or a crash)"
-        row = Row(task.experiment, task.params, "failed", message=text, limit=self.time_limit)
+        row = self._row(task, "failed", message=text)
         self._finish(task, row, time.monotonic() - worker.sent)
 
     def _drop(self, worker: _Worker) -> None:

@@ -19,12 +19,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..files import LockedError, lock, write_text
+from ..files import LockedError, lock, write_text, written_whole
 from ..version import __version__
+from .environment import commit
 
 __all__ = ["ResultsFolderError", "ResultsStore", "Row", "Task"]
 
-FORMAT = 1
+FORMAT = 2
 _NEEDED_BYTES = 32 * 1024**2
 
 
@@ -47,12 +48,15 @@ class Task:
     chain : tuple of str, default=()
         Rows of one chain are run in order of size; after one that hit the time limit or failed,
         the larger ones are skipped.
+    limit : float, optional
+        A time limit of its own, instead of the run's.
     """
 
     experiment: str
     params: Mapping[str, Any]
     serial: bool = False
     chain: tuple[str, ...] = ()
+    limit: float | None = None
 
     @property
     def key(self) -> str:
@@ -109,6 +113,7 @@ class Row:
                 "message": self.message,
                 "limit": self.limit,
                 "version": __version__,
+                "commit": commit(),
             },
             sort_keys=True,
             allow_nan=False,
@@ -126,7 +131,7 @@ def _row(line: bytes, number: int, path: Path) -> Row:
             message=data["message"],
             limit=data["limit"],
         )
-        version = data["version"]
+        version, source = data["version"], data["commit"]
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsFolderError(
             f"line {number} of {path} is not a result row; move the file away to start afresh"
@@ -135,6 +140,11 @@ def _row(line: bytes, number: int, path: Path) -> Row:
         raise ResultsFolderError(
             f"{path} has results of gdpa {version}, this is {__version__}; rows of two versions "
             "must not stand in one table: give another folder or move it away"
+        )
+    if source != commit():
+        raise ResultsFolderError(
+            f"{path} has results of commit {source}, this is {commit()}; rows of two commits must "
+            "not stand in one table: give another folder or move it away"
         )
     return row
 
@@ -274,6 +284,15 @@ class ResultsStore:
         """Return the rows of the given tasks, in their order; missing ones are left out."""
         found = (self._rows.get(task.key) for task in tasks)
         return [row for row in found if row is not None]
+
+    def forget(self, experiment: str) -> None:
+        """Drop the rows of an experiment, so that they are computed again."""
+        self._rows = {key: row for key, row in self._rows.items() if row.experiment != experiment}
+        with written_whole(self.path) as staged:
+            staged.write_text("".join(row.to_json() + "\n" for row in self.rows), encoding="utf-8")
+        if self._file is not None:
+            os.close(self._file)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
     def append(self, row: Row) -> None:
         """Write a row; on return it is on disk.

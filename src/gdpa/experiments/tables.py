@@ -83,7 +83,7 @@ def to_csv(table: Table) -> str:
     return stream.getvalue()
 
 
-def to_markdown(tables: Sequence[Table], *, level: int = 2) -> str:
+def to_markdown(tables: Sequence[Table], *, level: int = 2, stamp: str = "") -> str:
     """Write tables as Markdown.
 
     Parameters
@@ -92,6 +92,8 @@ def to_markdown(tables: Sequence[Table], *, level: int = 2) -> str:
         The tables.
     level : int, default=2
         Level of their headings.
+    stamp : str, default=""
+        Where the numbers come from; stands under every table.
 
     Returns
     -------
@@ -110,6 +112,8 @@ def to_markdown(tables: Sequence[Table], *, level: int = 2) -> str:
         lines += ["| " + " | ".join(_cell(table.text(c)) for c in row) + " |" for row in table.rows]
         if table.notes:
             lines += ["", *(f"- {note}" for note in table.notes)]
+        if stamp:
+            lines += ["", f"*{stamp}*"]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

@@ -2,7 +2,8 @@
 
 A separate process can be killed, so that a time limit holds whatever compiled code a method is in,
 and a crash costs one row. It uses one thread, so that results do not depend on how many work beside
-it.
+it. :func:`serve` is the loop for any function of a task; run as a module it computes rows of the
+experiments.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-__all__ = ["main"]
+__all__ = ["Compute", "main", "serve"]
+
+# (name, parameters, to be called when the clock starts) -> values
+Compute = Callable[[str, Mapping[str, Any], Callable[[], None]], dict[str, Any]]
 
 
 def _leave_with_parent(parent: int) -> None:
@@ -29,14 +34,19 @@ def _send(stream: IO[str], **message: Any) -> None:
     stream.flush()
 
 
-def main() -> None:
-    """Answer tasks until the input ends."""
+def serve(load: Callable[[], Compute]) -> None:
+    """Answer tasks until the input ends.
+
+    Parameters
+    ----------
+    load : callable
+        Imports what computes and returns it; called once, when the process listens.
+    """
     # Compiled libraries may print; only answers may reach the pipe.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
-    from .catalogue import compute
-
+    compute = load()
     _send(answers, event="ready")
     for line in sys.stdin:
         task = json.loads(line)
@@ -48,6 +58,17 @@ def main() -> None:
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             _send(answers, event="done", status="failed", values={}, message=text[:500])
+
+
+def _experiments() -> Compute:
+    from .catalogue import compute  # the catalogue imports NumPy and more: after the pipe is set up
+
+    return compute
+
+
+def main() -> None:
+    """Compute rows of the experiments."""
+    serve(_experiments)
 
 
 if __name__ == "__main__":

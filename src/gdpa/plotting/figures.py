@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import require
+from .paper_examples import draw_example
 
 __all__ = ["OKABE_ITO", "draw"]
 
@@ -40,6 +41,12 @@ _LOOKS: dict[str, tuple[int, int, str]] = {
     "GDPA": (1, 0, "-"),
     "SNS": (5, 5, "-"),
     "exact cut": (7, 3, "-"),
+    "SeDuMi": (2, 2, "-"),
+    "MOSEK": (2, 5, "--"),
+    "CDCS-8": (2, 3, "--"),
+    "CDCS-20": (3, 2, "-"),
+    "BCR": (4, 1, "-"),
+    "GLR": (6, 6, "-"),
 }
 _STYLE = {
     "figure.dpi": 150,
@@ -69,7 +76,7 @@ def _look(label: str) -> dict[str, Any]:
     return {"color": OKABE_ITO[colour], "marker": _MARKERS[marker], "linestyle": line}
 
 
-def draw(name: str, data: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
+def draw(name: str, data: Mapping[str, Any], folder: Path, origin: str = "") -> tuple[Path, ...]:
     """Draw the figures of one experiment.
 
     Parameters
@@ -77,9 +84,11 @@ def draw(name: str, data: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
     name : str
         Name of the experiment.
     data : mapping
-        Its ``figure_data``.
+        What the experiment's ``figure`` gives.
     folder : pathlib.Path
         Where the files go; PNG and SVG of each figure.
+    origin : str, default=""
+        Commit, date and versions; written into the files.
 
     Returns
     -------
@@ -97,6 +106,7 @@ def draw(name: str, data: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
     from matplotlib.figure import Figure
 
     makers: dict[str, Callable[[Any, Mapping[str, Any]], bool]] = {
+        "example": draw_example,
         "table1": _table1,
         "table2": _table2,
         "runtime": _runtime,
@@ -109,8 +119,8 @@ def draw(name: str, data: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
         if not makers[name](figure, data):
             return ()
         path = folder / f"{name}.png"
-        figure.savefig(path)
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig(path, metadata={"Comment": origin})
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Description": origin})
     return (path,)
 
 
@@ -188,17 +198,20 @@ def _runtime(figure: Any, data: Mapping[str, Any]) -> bool:
     names, sizes = data["names"], data["sizes"]
     if not names:
         return False
-    figure.set_size_inches(6.8, 4.8)
-    axis = figure.subplots()
-    for label, values in data["series"].items():
-        axis.plot(range(len(names)), values, label=label, **_look(label))
-    axis.set_yscale("log")
-    axis.set_ylabel("processor time (ms)")
-    axis.set_xlabel("data set (problem size)")
+    figure.set_size_inches(6.8, 7.6)
+    axes = figure.subplots(2, 1, sharex=True, sharey=True)
     ticks = [f"{name} ({size})" for name, size in zip(names, sizes, strict=True)]
-    axis.set_xticks(range(len(names)), ticks, rotation=60, ha="right", rotation_mode="anchor")
-    axis.grid(axis="x", visible=False)
-    _legend_below(figure, [axis], 4)
+    panels = (("series", "ours, processor time"), ("authors", "the authors' stored times"))
+    for axis, (key, title) in zip(axes, panels, strict=True):
+        for label, values in data[key].items():
+            axis.plot(range(len(names)), values, label=label, **_look(label))
+        axis.set_title(title)
+        axis.set_yscale("log")
+        axis.set_ylabel("time (ms)")
+        axis.grid(axis="x", visible=False)
+        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    axes[1].set_xlabel("data set (problem size)")
+    axes[1].set_xticks(range(len(names)), ticks, rotation=60, ha="right", rotation_mode="anchor")
     return True
 
 
