@@ -18,8 +18,9 @@ import pytest
 from gdpa.datasets import DataFileError, DownloadError, fetch
 from gdpa.experiments import Config, ResultsFolderError, reproduce
 from gdpa.experiments import reproduction as reproduction_module
+from gdpa.experiments.authors import author_runs
 from gdpa.experiments.catalogue import EXPERIMENTS, check_experiments
-from gdpa.experiments.methods import METHODS
+from gdpa.experiments.methods import METHODS, has_licence
 from gdpa.experiments.protocol import PAPER_DATASETS, RESCALINGS
 from gdpa.experiments.published import TABLE1, TABLE1_CELLS, TABLE2_MEANS
 from gdpa.experiments.runner import run_tasks
@@ -85,7 +86,7 @@ def test_kill_and_rerun_computes_nothing_twice_and_ends_in_the_same_table(tmp_pa
     )
     reproduce(["table2"], out=tmp_path / "whole", config=config, jobs=2)
     assert comparable(tmp_path / "killed") == comparable(tmp_path / "whole")
-    for name in ("table2-means.csv", "table2-min-max.csv", "table2-standardization.csv"):
+    for name in ("table2-means.csv", "table2-min-max-gdpa.csv", "table2-standardization-gdpa.csv"):
         tables = [(tmp_path / f / "tables" / name).read_text() for f in ("killed", "whole")]
         assert tables[0] == tables[1]
 
@@ -96,7 +97,7 @@ def test_a_finished_run_computes_nothing(tmp_path, data_home):
     events = []
     reproduce(["bound"], out=tmp_path, config=SMALL, progress=events.append)
     assert results(tmp_path) == before
-    assert [(e.done, e.total, e.computed) for e in events] == [(2, 2, 0)]
+    assert [(e.done, e.total, e.computed) for e in events] == [(3, 3, 0)]
 
 
 def test_progress_reaches_the_end_and_names_what_runs(tmp_path, data_home):
@@ -109,7 +110,7 @@ def test_progress_reaches_the_end_and_names_what_runs(tmp_path, data_home):
 
 
 def test_a_method_over_the_time_limit_leaves_a_row_and_the_rest_goes_on(tmp_path, data_home):
-    config = Config(methods=("vote", "modified-dual-admm"), datasets=("madelon",))
+    config = Config(methods=("vote", "modified-dual-admm"), datasets=("german",))
     tasks = [t for t in EXPERIMENTS["table2"].tasks(config) if t.params["fold"] == 0]
     with ResultsStore(tmp_path) as store:
         run_tasks(tasks, store, time_limit=0.05)
@@ -332,14 +333,32 @@ def test_report_is_whole_and_refers_to_nothing_outside(tmp_path, data_home):
     assert parser.scripts == 0
     assert all(a.startswith(("#", "data:image/png;base64,")) for a in parser.addresses)
     assert "http" not in re.sub(r'src="data:[^"]*"', "", page)
-    for name in ("table2-means", "table2-min-max", "runtime", "bound"):
+    for name in ("table2-means", "table2-min-max-gdpa", "runtime-gdpa", "bound"):
         assert (tmp_path / "tables" / f"{name}.csv").stat().st_size > 0
     for name in ("runtime", "bound"):
         assert (tmp_path / "figures" / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert "<svg" in (tmp_path / "figures" / f"{name}.svg").read_text()
     facts = json.loads((tmp_path / "environment.json").read_text())
-    assert {"gdpa", "numpy", "processor"} <= set(facts)
-    assert "What holds" in (tmp_path / "report.md").read_text()
+    assert {"gdpa", "numpy", "processor", "commit", "date"} <= set(facts)
+    text = (tmp_path / "report.md").read_text()
+    assert "## What does not" in text
+    tables = text.count("\n### ")
+    assert tables > 5
+    stamp = f"*commit {facts['commit']}, {facts['date']}, gdpa {facts['gdpa']}, numpy"
+    assert text.count(stamp) == tables  # under every table
+    assert page.count(stamp[1:]) == tables + 1
+    assert facts["commit"] in (tmp_path / "tables" / "PROVENANCE.txt").read_text()
+    for svg in (tmp_path / "figures").glob("*.svg"):
+        assert f"commit {facts['commit']}" in svg.read_text()
+
+
+def test_page_for_the_documents_has_its_figures_beside_it(tmp_path, data_home):
+    docs = tmp_path / "docs"
+    config = Config(methods=("vote", "gdpa"), datasets=("liver-disorders",))
+    reproduce(["runtime"], out=tmp_path / "out", config=config, docs=docs)
+    text = (docs / "REPRODUCTION.md").read_text()
+    assert re.findall(r"!\[\w+\]\((\S+)\)", text) == ["reproduction/runtime.svg"]
+    assert "<svg" in (docs / "reproduction" / "runtime.svg").read_text()
 
 
 def test_text_of_a_failure_cannot_become_markup(tmp_path):
@@ -348,7 +367,9 @@ def test_text_of_a_failure_cannot_become_markup(tmp_path):
 
     evil = "<script>alert(1)</script> | & \n\"'"
     table = Table("t", evil, (evil,), ((evil,),), (evil,))
-    page = html_page([Section("s", evil, (table,), (), evil)], [(evil, [evil])], {evil: evil}, "x")
+    page = html_page(
+        [Section("s", evil, (table,), (), evil)], [(evil, [evil])], {evil: evil}, "x", evil
+    )
     assert "<script" not in page
     lines = to_markdown([Table("t", "title", ("a", "b"), ((evil, 1),))]).splitlines()
     assert lines[4].count("|") - lines[4].count("\\|") == 3  # two cells, on one line
@@ -360,23 +381,35 @@ def test_a_mean_over_fewer_sets_is_not_set_beside_the_papers(tmp_path, data_home
         rows = list(csv.DictReader(stream))
     assert len(rows) == 3
     for row in rows:
-        assert row["paper, min-max (%)"] == ""
-        assert float(row["ours, min-max (%)"]) > 0
+        assert row["paper, min-max"] == ""
+        assert float(row["ours, min-max"]) > 0
+        stored = [r for k, r in author_runs().items() if k[:2] == ("liver-disorders", "min-max")]
+        if row["method"].startswith("GDPA"):  # one split, beside the same split of the authors
+            first = [r for k, r in author_runs().items()
+                     if k[:2] == ("liver-disorders", "min-max") and k[3] == 1]  # fmt: skip
+            expected = np.mean([100.0 * r.errors["GDPA"] / r.divisor for r in first])
+            assert len(stored) == 10 * len(first)
+            assert float(row["authors, same runs, min-max"]) == pytest.approx(expected)
 
 
-def test_the_example_of_the_first_figure_has_the_papers_numbers():
-    from gdpa.experiments.example import example_table
-
-    rows = example_table().rows
-    assert len(rows) == 10
-    for name, paper, _, difference in rows:
+def test_the_examples_have_the_papers_numbers():
+    example = EXPERIMENTS["example"]
+    rows = [
+        Row(task.experiment, task.params, "ok", example.compute(task.params, lambda: None))
+        for task in example.tasks(Config())
+    ]
+    first, second = example.tables(rows, Config())
+    assert len(first.rows) == 10
+    for name, paper, _, difference in first.rows:
         digits = 2 if "entry" in name else 4  # as printed
         assert abs(difference) <= 0.5 * 10.0**-digits + 1e-12, (name, paper)
+    assert [row[2] for row in second.rows[:3]] == ["4, and 5", "both", "yes"]
+    assert example.findings(rows).holds
 
 
 def test_methods_with_fewer_runs_are_compared_on_common_runs_only():
     def rows(method, split, errors):
-        values = {"errors": errors, "denominator": 50}
+        values = {"errors": errors, "denominator": 50, "iterations": 1, "largest_score": 0.0}
         return [
             Row("table2", {"dataset": d, "rescaling": r, "fold": 0, "split": split,
                            "method": method}, "ok", values)
@@ -390,6 +423,8 @@ def test_methods_with_fewer_runs_are_compared_on_common_runs_only():
         "One-step vote": (20.0, 20.0),
         "SVC, rbf": (10.0, 10.0),
     }
-    assert [row[3] for row in tables["table2-means"].rows] == [50.0, 10.0]
+    means = {row[0]: row[4] for row in tables["table2-means"].rows}
+    licence = {} if has_licence("sdr-mosek") else {"SDR, MOSEK": "needs a licence"}
+    assert means == {"One-step vote": 50.0, "SVC, rbf": 10.0} | licence
     same = EXPERIMENTS["table2"].tables(rows("vote", 1, 10) + rows("svc", 1, 5), Config())
     assert "table2-common" not in {t.name for t in same}
