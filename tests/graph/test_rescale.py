@@ -122,3 +122,20 @@ def test_bad_kind_and_width_are_refused():
         Rescaler.fit([[1.0]], "minmax")
     with pytest.raises(ValueError, match="3 features, 2 are expected"):
         Rescaler.fit([[1.0, 2.0], [2.0, 3.0]]).transform(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("kind", ["min-max", "standard"])
+@pytest.mark.parametrize("size", [1e100, 1e154, 1e200, 1.7e308])
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e150])
+def test_rows_of_any_size_keep_their_direction(kind, size, scale):
+    X = np.array([[0.0, 1.0, 2.0], [1.0, 3.0, -2.0], [0.5, 0.0, 0.0]]) * scale
+    rescaler = Rescaler.fit(X, kind)
+    Z = rescaler.transform(np.array([[size, -size, 0.0], [-size, size, 0.0], X[1]]))
+    assert np.isfinite(Z).all()
+    assert np.isfinite(np.square(Z).sum())
+    np.testing.assert_array_equal(Z[2], rescaler.transform(X[[1]])[0])
+    if size > 1e50 * scale:
+        assert Z[0, 0] > 0 > Z[0, 1]
+        np.testing.assert_allclose(Z[1], -Z[0], rtol=1e-9, atol=1e-9 * np.abs(Z[0]).max())
+        ratio = -rescaler.scale[1] / rescaler.scale[0]
+        assert Z[0, 0] / Z[0, 1] == pytest.approx(ratio, rel=1e-9)

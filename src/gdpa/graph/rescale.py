@@ -22,6 +22,8 @@ from .features import check_features
 
 __all__ = ["RESCALINGS", "Rescaler", "rescale_minmax", "rescale_standard", "varying_columns"]
 
+_LARGEST = 1e140  # its square, and the sum of many squares, is a number
+
 RESCALINGS = ("min-max", "standard", "none")
 
 
@@ -116,19 +118,34 @@ class Rescaler:
             return A
         A = _dense(A, self.kind)
         Z = A[:, self.columns].astype(np.float64)
-        Z -= self.shift
-        Z /= self.scale
+        with np.errstate(over="ignore"):
+            Z -= self.shift
+            Z /= self.scale
+        beyond = np.flatnonzero(~(np.abs(Z).max(axis=1, initial=0.0) < _LARGEST))
+        if beyond.size:
+            Z[beyond] = self._direction(A[np.ix_(beyond, self.columns)].astype(np.float64))
         if self.unit_norm:
             norms = np.linalg.norm(Z, axis=1, keepdims=True)
             np.divide(Z, norms, out=Z, where=norms > 0)
         return Z
 
+    def _direction(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows whose re-scaled values no number holds: as long as can be, in their direction."""
+        # Quarters of any two numbers have a difference, and exponents of any numbers a quotient.
+        quarter = 0.25 * rows - 0.25 * self.shift
+        mantissa, exponent = np.frexp(quarter)
+        below, down = np.frexp(self.scale)
+        exponent = np.where(quarter == 0, -5000, exponent - down)
+        exponent = exponent - exponent.max(axis=1, keepdims=True)
+        return np.asarray(np.ldexp(mantissa / below, np.maximum(exponent, -2000)) * _LARGEST / 4)
+
 
 def _dense(A: Any, kind: str) -> NDArray[Any]:
     if not isinstance(A, np.ndarray):
         raise ValueError(
-            f"kind={kind!r} shifts columns, which would turn sparse X into a dense matrix; use "
-            "kind='none' and scale columns beforehand (for example to unit maximum), or X.toarray()"
+            f"re-scaling by {kind!r} shifts columns, which would turn sparse X into a dense matrix; "
+            "leave the features as they are (rescale=None, kind='none') and scale columns "
+            "beforehand (for example to unit maximum), or give X.toarray()"
         )
     return A
 
