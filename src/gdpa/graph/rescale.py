@@ -143,7 +143,7 @@ class Rescaler:
 def _dense(A: Any, kind: str) -> NDArray[Any]:
     if not isinstance(A, np.ndarray):
         raise ValueError(
-            f"re-scaling by {kind!r} shifts columns, which would turn sparse X into a dense matrix; "
+            f"re-scaling by {kind!r} shifts columns, which would turn sparse X into a dense one; "
             "leave the features as they are (rescale=None, kind='none') and scale columns "
             "beforehand (for example to unit maximum), or give X.toarray()"
         )
