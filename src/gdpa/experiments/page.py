@@ -1,34 +1,22 @@
-"""One self-contained HTML page: no network, images inlined, everything escaped."""
+"""The page about a reproduction: the report's document, with tables and figures in it."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
+from ..report.document import document, picture_file
+from ..report.markup import definition_list, list_item, paragraph
+from ..report.markup import table as markup_table
 from .tables import Table
 
 __all__ = ["Section", "html_page"]
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, h3 { line-height: 1.2; }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid #8888; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding: 0.4rem 0; }
-th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #8883; text-align: left; }
-th { vertical-align: bottom; }
-td.number, th.number { text-align: right; }
-td:first-child { white-space: nowrap; }
-figure { margin: 1rem 0; background: white; }
-figure img { max-width: 100%; height: auto; }
-.note { font-size: 0.85rem; }
-nav a { margin-right: 1rem; }
-"""
+_PAPER = (
+    "Yang, Cheung, Zhai: Projection-free Graph-based Classifier Learning using Gershgorin Disc "
+    "Perfect Alignment (arXiv 2106.01642). The paper's value, ours, the difference."
+)
 
 
 @dataclass(frozen=True)
@@ -56,30 +44,13 @@ class Section:
 
 def _table(table: Table, stamp: str) -> str:
     numeric = [
-        any(isinstance(row[i], int | float) for row in table.rows)
+        i
         for i in range(len(table.columns))
+        if any(isinstance(row[i], int | float) for row in table.rows)
     ]
-    mark = [' class="number"' if right else "" for right in numeric]
-    head = "".join(
-        f'<th scope="col"{m}>{escape(c)}</th>' for c, m in zip(table.columns, mark, strict=True)
-    )
-    body = "\n".join(
-        "<tr>"
-        + "".join(f"<td{m}>{escape(table.text(c))}</td>" for c, m in zip(row, mark, strict=True))
-        + "</tr>"
-        for row in table.rows
-    )
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in (*table.notes, stamp))
-    return (
-        f'<div class="wide"><table><caption>{escape(table.title)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>{notes}"
-    )
-
-
-def _figure(path: Path) -> str:
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
-    name = escape(path.stem)
-    return f'<figure><img alt="{name}" src="data:image/png;base64,{data}"></figure>'
+    cells = [[table.text(cell) for cell in row] for row in table.rows]
+    notes = "".join(paragraph(note, "note") for note in (*table.notes, stamp))
+    return markup_table(table.columns, cells, caption=table.title, numeric=numeric) + notes
 
 
 def html_page(
@@ -109,28 +80,16 @@ def html_page(
     str
         HTML that refers to nothing outside itself.
     """
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Reproduction of the paper ({escape(mode)})</title><style>{_STYLE}</style></head>",
-        f"<body><h1>Reproduction of the paper ({escape(mode)} run)</h1>",
-        "<p>Yang, Cheung, Zhai: Projection-free Graph-based Classifier Learning using Gershgorin "
-        "Disc Perfect Alignment (arXiv 2106.01642). The paper's value, ours, the difference.</p>",
-        f'<p class="note">{escape(stamp)}</p>',
-        "<nav>",
-        *(f'<a href="#{escape(s.name)}">{escape(s.name)}</a>' for s in sections),
-        '<a href="#environment">environment</a></nav>',
+    shown = [
+        (f"finding-{k}", heading, "<ul>" + "".join(map(list_item, paragraphs)) + "</ul>")
+        for k, (heading, paragraphs) in enumerate(text)
     ]
-    for heading, paragraphs in text:
-        items = "".join(f"<li>{escape(p)}</li>" for p in paragraphs)
-        parts.append(f"<h2>{escape(heading)}</h2><ul>{items}</ul>")
     for section in sections:
-        name = escape(section.name)
-        parts.append(f'<h2 id="{name}">{name}: {escape(section.summary)}</h2>')
-        parts += [_figure(path) for path in section.figures]
+        parts = [picture_file(path, path.stem) for path in section.figures]
         if section.note:
-            parts.append(f'<p class="note">{escape(section.note)}</p>')
+            parts.append(paragraph(section.note, "note"))
         parts += [_table(table, stamp) for table in section.tables]
-    rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>" for k, v in facts.items())
-    parts.append(f'<h2 id="environment">Environment</h2><table>{rows}</table></body></html>\n')
-    return "\n".join(parts)
+        shown.append((section.name, f"{section.name}: {section.summary}", "".join(parts)))
+    shown.append(("environment", "Environment", definition_list(facts.items())))
+    header = paragraph(_PAPER) + paragraph(stamp, "note")
+    return document(f"Reproduction of the paper ({mode} run)", shown, header=header, wide=True)

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["definition_list", "escape", "number", "paragraph", "percent", "table"]
+__all__ = ["definition_list", "escape", "list_item", "number", "paragraph", "percent", "table"]
 
 # Characters that reverse what a reader sees.
 _BIDI = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F))
@@ -56,6 +56,11 @@ def paragraph(text: str, style: str = "") -> str:
     """Paragraph of text that is escaped here."""
     mark = f' class="{style}"' if style else ""
     return f"<p{mark}>{escape(text, 2000)}</p>"
+
+
+def list_item(text: str) -> str:
+    """Item of a list, of text that is escaped here."""
+    return f"<li>{escape(text, 2000)}</li>"
 
 
 def table(

@@ -9,20 +9,13 @@ from numpy.typing import NDArray
 
 from .charts import LEVELS, MOST_SHOWN, graph_chart, histogram, legend
 from .data import ReportData
+from .document import Section, document
 from .evaluation import confusion
 from .markup import definition_list, escape, number, paragraph, percent, table
-from .style import STYLE
 
 __all__ = ["Section", "render"]
 
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
-
 QUESTION_HEADER = ("row", "prediction", "its probability", "runner-up", "its probability")
-
-Section = tuple[str, str, str]  # identifier, heading, HTML that is already safe
 
 
 def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
@@ -51,23 +44,11 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
         ("certificate", "Certificate", _certificate(data)),
         ("reproduce", "How to make this again", _reproduce(data)),
     ]
-    links = "".join(f'<a href="#{i}">{escape(h)}</a>' for i, h, _ in sections)
-    body = "".join(
-        f'<section id="{i}" aria-labelledby="{i}-h"><h2 id="{i}-h">{escape(h)}</h2>{html}</section>'
-        for i, h, html in sections
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        '<meta name="referrer" content="no-referrer">'
-        '<link rel="icon" href="data:,">'
-        f"<title>{escape(data.title)}</title><style>{STYLE}</style></head><body>"
-        f"<header><h1>{escape(data.title)}</h1>{_headline(data)}</header>"
-        f'<nav aria-label="Sections">{links}</nav><main>{body}</main>'
-        f"<footer>{paragraph('Written by gdpa ' + data.versions['gdpa'] + '.')}</footer>"
-        "</body></html>\n"
+    return document(
+        data.title,
+        sections,
+        header=_headline(data),
+        footer=paragraph(f"Written by gdpa {data.versions['gdpa']}."),
     )
 
 

@@ -43,7 +43,9 @@ thead th{color:var(--soft);font-weight:600;vertical-align:bottom}tbody th{font-w
 .good3{background:rgba(var(--good),.32)}.good4{background:rgba(var(--good),.42)}
 .bad1{background:rgba(var(--bad),.22)}.bad2{background:rgba(var(--bad),.32)}
 .bad3{background:rgba(var(--bad),.42)}.bad4{background:rgba(var(--bad),.52)}
-figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.92rem}
+body.wide{max-width:76rem}.wide table{font-size:.85rem}
+figure{margin:1rem 0}.plot{background:#fff}.plot img{max-width:100%;height:auto;display:block}
+figcaption{color:var(--soft);font-size:.92rem}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1rem}
 .pair figure{margin:.4rem 0}
 .chart{width:100%;height:auto;max-width:36rem;display:block}
