@@ -1,0 +1,132 @@
+"""Rows of the symmetric graph that belong to a part, and which nodes of other parts they touch.
+
+    w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
+
+The columns of a shard are the part's own nodes, then its halo: the nodes of other parts that its
+rows touch, in order of their numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..graph.adjacency import csr_from_parts, degrees
+from ..graph.neighbor_graph import kernel_weights
+from .manifest import Output
+from .store import Folder
+
+__all__ = ["Shard", "build_rows", "load_shard", "write_shard"]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Rows of the graph.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_own, n_own + n_halo)
+        Weights.
+    degree : ndarray of shape (n_own,)
+        Row sums.
+    halo : ndarray of int64 of shape (n_halo,)
+        Nodes of other parts, ascending.
+    """
+
+    W: sp.csr_array
+    degree: NDArray[np.float64]
+    halo: NDArray[np.int64]
+
+
+def build_rows(
+    output: Output, *, part: int, starts: list[int], ends: list[list[int]]
+) -> dict[str, Any]:
+    """Put the rows of a part together: its own lists, and what others' lists say about it."""
+    folder = output.folder
+    low, high = starts[part], starts[part + 1]
+    node = folder.read_array(f"search/{part:05d}.node.npy")
+    distance = folder.read_array(f"search/{part:05d}.distance.npy")
+    n, k = node.shape
+    others = [p for p, own in enumerate(ends) if p != part and own[part + 1] > own[part]]
+    from_, to, apart = (
+        _joined([folder.read_array(f"search/{p:05d}.{what}.npy", *ends[p][part : part + 2])
+                 for p in others], kind)
+        for what, kind in (("from", np.int64), ("to", np.int64), ("apart", np.float64))
+    )  # fmt: skip
+    away = (node < low) | (node >= high)
+    halo = np.union1d(node[away], from_)
+    scale = _scales(folder, part, starts, halo)
+
+    def column(nodes: NDArray[np.int64]) -> NDArray[np.int32]:
+        inside = (nodes >= low) & (nodes < high)
+        return np.where(inside, nodes - low, n + np.searchsorted(halo, nodes)).astype(np.int32)
+
+    columns = column(node)
+    rows = np.repeat(np.arange(n, dtype=np.int32), k)
+    w = kernel_weights(distance, scale[:n, None], scale[columns])
+    shape = (n, n + halo.size)
+    lists = sp.csr_array((w.ravel(), (rows, columns.ravel())), shape=shape)
+    mine = ~away.ravel()
+    theirs, at = column(from_), (to - low).astype(np.int32)
+    back = kernel_weights(apart, scale[at], scale[theirs])
+    transposed = sp.csr_array(
+        (
+            np.concatenate([w.ravel()[mine], back]),
+            (
+                np.concatenate([columns.ravel()[mine], at]),
+                np.concatenate([rows[mine], theirs]),
+            ),
+        ),
+        shape=shape,
+    )
+    W = lists.maximum(transposed)
+    W.sort_indices()
+    return write_shard(output, part, W, halo, starts)
+
+
+def write_shard(
+    output: Output, part: int, W: sp.csr_array, halo: NDArray[np.int64], starts: list[int]
+) -> dict[str, Any]:
+    """Write a shard; its record says how much of its halo each other part holds."""
+    output.array(f"rows/{part:05d}.data.npy", W.data)
+    output.array(f"rows/{part:05d}.indices.npy", W.indices.astype(np.int32))
+    output.array(f"rows/{part:05d}.indptr.npy", W.indptr.astype(np.int64))
+    output.array(f"rows/{part:05d}.degree.npy", degrees(W))
+    output.array(f"rows/{part:05d}.halo.npy", halo)
+    return {
+        "halo": np.searchsorted(halo, starts).tolist(),
+        "nonzeros": int(W.nnz),
+        "cut": int(np.count_nonzero(W.indices >= W.shape[0])),
+    }
+
+
+def load_shard(folder: Folder, part: int) -> Shard:
+    """Read a shard."""
+    data, indices, indptr, degree, halo = (
+        folder.read_array(f"rows/{part:05d}.{what}.npy")
+        for what in ("data", "indices", "indptr", "degree", "halo")
+    )
+    if data.size < 2**31:
+        indptr = indptr.astype(np.int32)
+    W = csr_from_parts(data, indices, indptr, (degree.size, degree.size + halo.size))
+    return Shard(W, degree, halo)
+
+
+def _joined(arrays: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype=kind)
+
+
+def _scales(
+    folder: Folder, part: int, starts: list[int], halo: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Scales of the part's own nodes, then of its halo."""
+    found = [folder.read_array(f"search/{part:05d}.scale.npy")]
+    ends = np.searchsorted(halo, starts)
+    for p in np.flatnonzero(np.diff(ends)):
+        theirs = folder.read_array(f"search/{p:05d}.scale.npy")
+        found.append(theirs[halo[ends[p] : ends[p + 1]] - starts[p]])
+    return np.concatenate(found)

@@ -1,0 +1,254 @@
+"""Neighbours of the points of a part, in its own cells and in those around it.
+
+How many cells to visit is chosen as in the search of one machine: the true neighbours of a sample
+of points are found by an exhaustive pass over all parts, and cells are added until the sample
+reaches the recall asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph.brute_force import BruteForce
+from ..graph.cell_space import CellSpace
+from ..graph.cells import CellJoin
+from ..graph.features import row_blocks, thin_duplicates
+from ..graph.neighbor_graph import SCALE_NEIGHBOR, local_scales
+from ..graph.neighbors import RECALL_SAMPLE, SCAN_LIMIT, TARGET_RECALL
+from ..graph.search import KD_TREE_FEATURES, enough_probes, pair_distances, visits_needed
+from .manifest import Output
+from .sample import load_plan
+from .shuffle import load_cells, part_file
+from .store import Folder
+
+__all__ = ["choose_probes", "draw_queries", "find_true", "nearest_points", "search_part"]
+
+# Queries that are compared at a time.
+QUERIES = 8_192
+
+
+def draw_queries(output: Output, *, starts: list[int], seed: int) -> dict[str, Any]:
+    """Points, of all parts, on which the search is tuned."""
+    n = starts[-1]
+    rng = np.random.default_rng(seed)
+    node = np.sort(rng.choice(n, min(n, RECALL_SAMPLE), replace=False))
+    part = np.searchsorted(starts, node, side="right") - 1
+    X = [
+        output.folder.read_array(part_file(p, "X"), i - starts[p], i - starts[p] + 1)
+        for p, i in zip(part.tolist(), node.tolist(), strict=True)
+    ]
+    output.array("search/queries.npy", np.concatenate(X))
+    output.array("search/query-nodes.npy", node)
+    return {"queries": int(node.size)}
+
+
+def find_true(output: Output, *, part: int, starts: list[int], n_neighbors: int) -> dict[str, Any]:
+    """Nearest points of the queries in one part, by exhaustive search."""
+    folder = output.folder
+    plan = load_plan(folder.url)
+    Q = folder.read_array("search/queries.npy")
+    X = folder.read_array(part_file(part, "X"))
+    # As many duplicates as a list can hold; more would only push others out of it.
+    kept = thin_duplicates(X, n_neighbors + 2).kept
+    points = X if kept is None else X[kept]
+    k = min(points.shape[0], n_neighbors + 1)
+    if k:
+        found = BruteForce(points, plan.space.scale).candidates(Q, k, 1)
+        local = found if kept is None else kept[found]
+        distance = pair_distances(Q, X, local, plan.space.scale)
+    else:
+        local, distance = np.empty((Q.shape[0], 0), np.intp), np.empty((Q.shape[0], 0))
+    ends = folder.read_array(part_file(part, "ends"))
+    cell = np.searchsorted(ends, local, side="right") - 1 + plan.bounds[part]
+    output.array(f"search/{part:05d}.true-node.npy", local + starts[part])
+    output.array(f"search/{part:05d}.true-cell.npy", cell.astype(np.int32))
+    output.array(f"search/{part:05d}.true-distance.npy", distance)
+    return {}
+
+
+def choose_probes(
+    output: Output, *, starts: list[int], n_neighbors: int, recall: float | None
+) -> dict[str, Any]:
+    """Cells that each point visits, such that the sample reaches the recall asked for."""
+    folder = output.folder
+    plan = load_plan(folder.url)
+    space, parts = plan.space, range(plan.n_parts)
+    Q, own = folder.read_array("search/queries.npy"), folder.read_array("search/query-nodes.npy")
+    node, cell, distance = (
+        np.hstack([folder.read_array(f"search/{p:05d}.true-{what}.npy") for p in parts])
+        for what in ("node", "cell", "distance")
+    )
+    distance[node == own[:, None]] = np.inf
+    k = min(n_neighbors, distance.shape[1] - 1)
+    order = np.lexsort((node, distance), axis=1)[:, :k]
+    truth = np.take_along_axis(distance, order, 1)
+    true_cells = np.take_along_axis(cell, order, 1)
+    sizes = np.concatenate([np.diff(folder.read_array(part_file(p, "ends"))) for p in parts])
+    target = TARGET_RECALL if recall is None else recall
+    limit = SCAN_LIMIT if recall is None and Q.shape[1] > KD_TREE_FEATURES else np.inf
+    needed, scanned = visits_needed(
+        space.placed(Q), space.centers.centers, sizes, np.arange(sizes.size), true_cells
+    )
+    probes, most = enough_probes(needed, scanned, target, limit)
+    home = space.home(Q)
+    by_cell = np.argsort(home, kind="stable")
+    while True:
+        _, near = nearest_points(
+            folder, space, plan.bounds, np.asarray(starts), Q[by_cell], home[by_cell], k, probes,
+            own[by_cell],
+        )  # fmt: skip
+        reached = float((near <= truth[by_cell, -1:]).mean()) if k else 1.0
+        if reached >= target or probes >= most:
+            break
+        probes = min(most, probes + 1 + probes // 12)
+    scales = local_scales(truth)
+    positive = truth[truth > 0]
+    return {
+        "probes": int(probes),
+        "recall": reached,
+        "scale": float(np.median(scales)) if positive.size else 1.0,
+    }
+
+
+def nearest_points(
+    folder: Folder,
+    space: CellSpace,
+    bounds: NDArray[np.intp],
+    starts: NDArray[np.int64],
+    Q: NDArray[Any],
+    home: NDArray[np.int32],
+    k: int,
+    probes: int,
+    own: NDArray[np.int64] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Nearest points of queries among all points, in the cells that they visit.
+
+    Parameters
+    ----------
+    folder : Folder
+        The work folder.
+    space : CellSpace
+        The cells.
+    bounds, starts : ndarray of shape (n_parts + 1,)
+        First cell and first node of each part.
+    Q : ndarray of shape (n_queries, n_features)
+        Queries, sorted by cell.
+    home : ndarray of int of shape (n_queries,)
+        Their cells.
+    k : int
+        How many neighbours, at most the number of (other) points.
+    probes : int
+        Cells to visit; more where those hold fewer than k points.
+    own : ndarray of shape (n_queries,) or None
+        Nodes of the queries if they are among the points: no point is its own neighbour.
+
+    Returns
+    -------
+    node : ndarray of int64 of shape (n_queries, k)
+        Neighbours, nearest first, ties by number.
+    distance : ndarray of shape (n_queries, k)
+        Their distances.
+    """
+    nodes = np.empty((home.size, k), dtype=np.int64)
+    distances = np.empty((home.size, k))
+    wanted = k + (own is not None)
+    waiting = np.arange(home.size)
+    first = True
+    while waiting.size:
+        residual = space.residual(Q[waiting], home[waiting]).astype(np.float32)
+        visited = np.concatenate(
+            [
+                space.visited(residual[rows], home[waiting][rows], probes)
+                for rows in row_blocks(waiting.size, 1, QUERIES)
+            ]
+        )
+        X, cell, node = load_cells(folder, np.unique(visited), bounds, starts)
+        thinned = thin_duplicates(X, wanted + 1)
+        kept = thinned.kept if thinned.kept is not None else np.arange(node.size)
+        join = CellJoin(X[kept], space, cell[kept])
+        missed = []
+        for rows in row_blocks(waiting.size, 1, QUERIES):
+            mine = waiting[rows]
+            best = join.best(residual[rows], home[mine], visited[rows], wanted)
+            full = best.count == wanted
+            missed.append(mine[~full])
+            mine = mine[full]
+            near = kept[join.order[best.index[full]]]
+            distance = pair_distances(Q[mine], X, near, space.scale)
+            found = node[near]
+            if own is not None:
+                distance[found == own[mine, None]] = np.inf
+            order = np.lexsort((found, distance), axis=1)[:, :k]
+            nodes[mine] = np.take_along_axis(found, order, 1)
+            distances[mine] = np.take_along_axis(distance, order, 1)
+        if first and own is not None and thinned.groups is not None:
+            _fill_rings(thinned, node, own, nodes, distances)
+            missed = [m[~np.isin(own[m], node[thinned.groups[0]])] for m in missed]
+        first = False
+        # Few points in the cells around: these queries look further.
+        waiting = np.concatenate(missed)
+        if waiting.size and probes == space.centers.n_cells:
+            raise AssertionError("every cell was visited and points are missing")
+        probes = min(space.centers.n_cells, 4 * probes)
+    return nodes, distances
+
+
+def _fill_rings(
+    thinned: Any,
+    node: NDArray[np.int64],
+    own: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    distances: NDArray[np.float64],
+) -> None:
+    """Lists of members of large groups of duplicates, for those among the queries."""
+    members = thinned.groups[0]
+    index = np.empty((node.size, nodes.shape[1]), dtype=np.int64)
+    zero = np.empty((node.size, nodes.shape[1]))
+    thinned.fill(index, zero)
+    place = np.searchsorted(node, own)
+    place[place == node.size] = 0
+    asked = np.zeros(node.size, dtype=bool)
+    asked[members] = True
+    mine = np.flatnonzero((node[place] == own) & asked[place])
+    nodes[mine] = node[index[place[mine]]]
+    distances[mine] = 0.0
+
+
+def search_part(
+    output: Output,
+    *,
+    part: int,
+    starts: list[int],
+    n_neighbors: int,
+    probes: int,
+    fallback_scale: float,
+) -> dict[str, Any]:
+    """Neighbours and scales of the points of a part, and its edges to other parts."""
+    folder = output.folder
+    plan = load_plan(folder.url)
+    ends = folder.read_array(part_file(part, "ends"))
+    low = int(plan.bounds[part])
+    X = folder.read_array(part_file(part, "X"))
+    home = np.repeat(np.arange(low, low + ends.size - 1, dtype=np.int32), np.diff(ends))
+    own = np.arange(starts[part], starts[part + 1])
+    asked = min(starts[-1] - 1, max(n_neighbors, SCALE_NEIGHBOR))
+    node, distance = nearest_points(
+        folder, plan.space, plan.bounds, np.asarray(starts), X, home, asked, probes, own
+    )
+    scale = local_scales(distance, fallback_scale)
+    k = min(n_neighbors, asked)
+    node, distance = node[:, :k], distance[:, :k]
+    output.array(f"search/{part:05d}.node.npy", node)
+    output.array(f"search/{part:05d}.distance.npy", distance)
+    output.array(f"search/{part:05d}.scale.npy", scale)
+    away = np.flatnonzero((node.ravel() < starts[part]) | (node.ravel() >= starts[part + 1]))
+    target = node.ravel()[away]
+    by_target = np.argsort(target, kind="stable")
+    away, target = away[by_target], target[by_target]
+    output.array(f"search/{part:05d}.to.npy", target)
+    output.array(f"search/{part:05d}.from.npy", away // max(k, 1) + starts[part])
+    output.array(f"search/{part:05d}.apart.npy", distance.ravel()[away])
+    return {"ends": np.searchsorted(target, starts).tolist()}

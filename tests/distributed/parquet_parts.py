@@ -1,0 +1,46 @@
+"""Small tables in Parquet parts, for the tests of this folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def clusters(n=1800, d=4, share=0.06, seed=0, n_classes=2):
+    """Features, classes, and which of them are known."""
+    rng = np.random.default_rng(seed)
+    centers = 2.5 * rng.normal(size=(3 * n_classes, d))
+    which = rng.integers(0, 3 * n_classes, n)
+    X = centers[which] + rng.normal(size=(n, d))
+    known = np.zeros(n, dtype=bool)
+    known[rng.permutation(n)[: max(8, round(share * n))]] = True
+    return X, which % n_classes, known
+
+
+def write_parts(folder, columns, sizes, **options):
+    """Write columns (arrays or Arrow arrays) as parts of the given numbers of rows."""
+    folder.mkdir(exist_ok=True)
+    table = pa.table(columns)
+    start = 0
+    for number, size in enumerate(sizes):
+        pq.write_table(table.slice(start, size), folder / f"part-{number}.parquet", **options)
+        start += size
+    assert start == table.num_rows
+    return f"{folder}/*.parquet"
+
+
+def table_columns(X, truth, known, names=("a", "b", "c", "d", "e")):
+    labels = np.array(names)[truth]
+    columns = {f"f{j}": X[:, j] for j in range(X.shape[1])}
+    return {**columns, "y": pa.array(labels, mask=~known), "id": np.arange(X.shape[0]) * 7}
+
+
+def predictions(out):
+    return pa.concat_tables([pq.read_table(f) for f in sorted(out.glob("*.parquet"))])
+
+
+def content(out):
+    return {f.name: f.read_bytes() for f in sorted(out.glob("*.parquet"))}

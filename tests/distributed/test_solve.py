@@ -1,0 +1,202 @@
+"""The solve on parts is the solve on one machine; only halos move; filling reaches what it can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from parquet_parts import clusters
+
+from gdpa.distributed import solve as solving
+from gdpa.distributed.chebyshev import coefficients, steps_needed
+from gdpa.distributed.manifest import Manifest, Output
+from gdpa.distributed.rows import write_shard
+from gdpa.distributed.runner import Runner
+from gdpa.distributed.solve import solve
+from gdpa.distributed.steps import Column, Spec, checkpoint_file, forget
+from gdpa.distributed.store import open_folder
+from gdpa.graph import laplacian, neighbor_graph
+
+
+def cut(folder, W, codes, n_parts):
+    """Write a graph and its labels as the stages before the solve would."""
+    n = W.shape[0]
+    starts = np.linspace(0, n, n_parts + 1).astype(int).tolist()
+    output = Output(folder)
+    counts = np.zeros((n_parts, n_parts), dtype=np.int64)
+    labeled = np.flatnonzero(codes >= 0)
+    for p in range(n_parts):
+        low, high = starts[p : p + 2]
+        rows = W[low:high].tocoo()
+        column = rows.coords[1]
+        inside = (column >= low) & (column < high)
+        halo = np.unique(column[~inside]).astype(np.int64)
+        place = np.where(inside, column - low, high - low + np.searchsorted(halo, column))
+        shape = (high - low, high - low + halo.size)
+        shard = sp.csr_array((rows.data, (rows.coords[0], place)), shape=shape)
+        shard.sort_indices()
+        counts[:, p] = np.diff(write_shard(output, p, shard, halo, starts)["halo"])
+        mine = np.flatnonzero((labeled >= low) & (labeled < high))
+        output.array(f"parts/{p:05d}.labeled.npy", labeled[mine] - low)
+        output.array(f"parts/{p:05d}.label.npy", mine)
+    output.array("rows/counts.npy", counts)
+    output.array("plan/codes.npy", codes[labeled].astype(np.int32))
+    output.array("plan/folds.npy", np.arange(labeled.size, dtype=np.int32) % 3)
+    return starts, counts
+
+
+def run(tmp_path, W, codes, n_parts, spec, tol):
+    forget()
+    folder = open_folder(str(tmp_path / f"work-{n_parts}"))
+    manifest = Manifest(folder)
+    manifest.open({})
+    starts, counts = cut(folder, W, codes, n_parts)
+    solved = solve(Runner(folder, manifest), spec, starts, tol)
+    return scores(folder, spec.name, solved.step, n_parts), solved, counts
+
+
+def scores(folder, name, step, n_parts):
+    parts = range(n_parts)
+    return np.vstack([folder.read_array(checkpoint_file(name, step, p, "x")) for p in parts])
+
+
+@pytest.fixture(scope="module")
+def graph():
+    X, truth, known = clusters(900, 3, 0.05, seed=3)
+    order = np.argsort(X[:, 0])
+    return neighbor_graph(X[order], 8), np.where(known, truth, -1)[order]
+
+
+def direct(W, codes, columns, weight):
+    """The system by a dense factorisation."""
+    L = laplacian(W, "normalized").toarray()
+    n, labeled = codes.size, np.flatnonzero(codes >= 0)
+    out = np.empty((n, len(columns)))
+    for j, column in enumerate(columns):
+        mine = labeled[np.arange(labeled.size) % 3 != column.fold]
+        y = np.where(codes[mine] == 0, 1.0, -1.0)
+        if column.target >= 0:
+            y = (codes[mine] == column.target).astype(float)
+        K = L + column.self_loop * np.eye(n)
+        if np.isinf(weight):
+            free = np.setdiff1d(np.arange(n), mine)
+            out[mine, j] = y
+            out[free, j] = np.linalg.solve(K[np.ix_(free, free)], -K[np.ix_(free, mine)] @ y)
+        else:
+            b = np.zeros(n)
+            b[mine] = weight * y
+            K[mine, mine] += weight
+            out[:, j] = np.linalg.solve(K, b)
+    return out
+
+
+@pytest.mark.parametrize("weight", [np.inf, 0.7])
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
+def test_scores_are_those_of_one_machine(tmp_path, graph, n_parts, weight):
+    W, codes = graph
+    columns = (Column(0.01, 0), Column(0.01, 1), Column(0.1, -1, 0), Column(1.0, 1, 2))
+    expected = direct(W, codes, columns, weight)
+    x, solved, _ = run(tmp_path, W, codes, n_parts, Spec("s", columns, weight), 1e-8)
+    assert solved.converged
+    assert np.abs(x - expected).max() < 1e-6
+
+
+def test_default_tolerance_is_enough_for_six_digits(tmp_path, graph):
+    W, codes = graph
+    columns = (Column(0.01, 0), Column(0.01, 1))
+    x, solved, _ = run(tmp_path, W, codes, 3, Spec("s", columns), 1e-7)
+    assert solved.residual <= 1e-7
+    assert np.abs(x - direct(W, codes, columns, np.inf)).max() < 1e-6
+
+
+def test_a_step_takes_its_halo_and_nothing_else(tmp_path, graph, monkeypatch):
+    W, codes = graph
+    read = []
+    kind = type(open_folder(str(tmp_path)))
+    original = kind.read
+
+    def counting(self, name, start=0, stop=None):
+        got = original(self, name, start, stop)
+        if name.startswith("halo/"):
+            read.append(len(got))
+        return got
+
+    monkeypatch.setattr(kind, "read", counting)
+    spec = Spec("s", (Column(0.1, 0), Column(0.1, 1), Column(1.0, 0)))
+    _, solved, counts = run(tmp_path, W, codes, 7, spec, 1e-3)
+    assert counts.sum() > 0
+    assert sum(read) == solved.halo_bytes == solved.step * counts.sum() * 3 * 8
+
+
+def test_parts_without_a_halo_take_all_steps_in_one_call(tmp_path):
+    block = neighbor_graph(clusters(60, 2)[0], 5)
+    W = sp.csr_array(sp.block_diag([block, block, block], format="csr"))
+    codes = np.full(180, -1)
+    codes[[3, 20, 63, 80, 123]] = [0, 1, 0, 1, 1]
+    spec = Spec("s", (Column(0.1, 0), Column(0.1, 1)))
+    calls = solving._calls("", spec, (0, 60, 120, 180), np.zeros((3, 3), dtype=np.int64), 0, 8, 2)
+    assert [call.arguments["last"] - call.arguments["first"] for call in calls] == [8, 8, 8]
+    x, solved, counts = run(tmp_path, W, codes, 3, spec, 1e-9)
+    assert not counts.any()
+    assert solved.converged
+    assert np.abs(x - direct(W, codes, spec.columns, np.inf)).max() < 1e-8
+
+
+def test_lost_state_is_repeated_from_the_checkpoint(tmp_path, graph, monkeypatch):
+    """Parts that a worker has forgotten between any two steps come out the same to the last bit."""
+    W, codes = graph
+    spec = Spec("s", (Column(0.03, 0), Column(0.03, 1)))
+    expected, _, _ = run(tmp_path, W, codes, 3, spec, 1e-5)
+    calls = []
+    original = solving.take_steps
+
+    def forgetful(**arguments):
+        calls.append(arguments)
+        if len(calls) % 4 == 0:
+            forget()
+        return original(**arguments)
+
+    monkeypatch.setattr(solving, "take_steps", forgetful)
+    again, solved, _ = run(tmp_path / "b", W, codes, 3, spec, 1e-5)
+    assert len(calls) == 3 * solved.step
+    assert np.array_equal(again, expected)
+
+
+def test_steps_and_coefficients():
+    """The residual polynomial is the Chebyshev polynomial of the interval, and small in it."""
+    for gamma in (0.01, 0.3):
+        n = steps_needed(gamma, 1e-4)
+        radius = 1 / (1 + gamma)
+        t = np.linspace(1 - radius, 1 + radius, 501)
+        x, d = np.zeros_like(t), np.zeros_like(t)
+        for step in range(n):
+            momentum, length = coefficients(np.array([gamma]), step)
+            d = momentum * d + length * (1 - t * x)
+            x = x + d
+        assert np.abs(1 - t * x).max() <= 1e-4
+        exact = np.cos(n * np.arccos(np.clip((1 - t) / radius, -1, 1)))
+        exact /= np.cosh(n * np.arccosh(1 / radius))
+        assert np.allclose(1 - t * x, exact, atol=1e-9)
+    assert 65 <= steps_needed(0.01, 1e-4) <= 75
+
+
+def test_filling_gives_every_linked_node_shares(tmp_path):
+    """A path with labels at one end, and an island that nothing reaches."""
+    n = 40
+    path = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]).tocsr()
+    island = sp.csr_array(np.ones((3, 3)) - np.eye(3))
+    W = sp.csr_array(sp.block_diag([path, island], format="csr"))
+    codes = np.full(n + 3, -1)
+    codes[0], codes[1] = 1, 0
+    spec = Spec("s", (Column(3.0, 0), Column(3.0, 1)))
+    x, solved, _ = run(tmp_path, W, codes, 3, spec, 1e-6)
+    assert (x.sum(axis=1) < 1e-4).sum() > 20
+    folder = open_folder(str(tmp_path / "work-3"))
+    manifest = Manifest(folder)
+    manifest.open({})
+    fill = Spec("fill", spec.columns, fill=(("s", solved.step),), threshold=1e-4)
+    starts = np.linspace(0, n + 3, 4).astype(int).tolist()
+    done = solve(Runner(folder, manifest), fill, starts, 0.5)
+    filled = scores(folder, "fill", done.step, 3)
+    assert np.allclose(filled[:n].sum(axis=1), 1.0)
+    assert not filled[n:].any()
