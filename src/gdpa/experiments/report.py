@@ -164,7 +164,7 @@ def build_markdown(
     everything = len(sections) == len(EXPERIMENTS)
     command = f"gdpa reproduce {'all' if everything else names}{' --full' if config.full else ''}"
     preface = _PREFACE.format(
-        command=command, heavy=", ".join(METHODS[m].label for m in HEAVY), limit=HEAVY_LIMIT,
+        command=command, heavy="; ".join(METHODS[m].label for m in HEAVY), limit=HEAVY_LIMIT,
         commit=facts["commit"], date=facts["date"],
     )  # fmt: skip
     parts = [f"# Reproduction of the paper ({config.mode} run)\n", preface]

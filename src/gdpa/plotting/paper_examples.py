@@ -59,15 +59,17 @@ def _discs(axis: Any, discs: list[tuple[float, float]], limits: tuple[float, flo
         axis.plot(centre - radius, 0.0, "|", color=colour, markersize=12)
     left = min(c - r for c, r in discs)
     axis.axvline(left, color="#777777", linewidth=0.8, linestyle=":")
+    half = limits[1] / 2
     axis.annotate(
-        f"{left:.4g}", (left, limits[1] / 2), fontsize=7, ha="right", rotation=90, va="center"
-    )
+        f"{left:.4g}", (left, -half), fontsize=7, ha="left", va="bottom",
+        xytext=(3, 0), textcoords="offset points",
+    )  # fmt: skip
     axis.set_xlim(*limits)
-    axis.set_ylim(-limits[1] / 2 - 0.5, limits[1] / 2 + 0.5)
+    axis.set_ylim(-half - 0.5, half + 2.5)
     axis.set_aspect("equal")
     axis.set_xlabel("real axis")
     axis.set_ylabel("imaginary axis")
-    axis.legend(frameon=False, loc="upper right")
+    axis.legend(frameon=False, loc="upper center", ncols=3, columnspacing=1.0, handletextpad=0.2)
 
 
 def _graph(axis: Any, matrix: list[list[float]]) -> None:
@@ -84,7 +86,10 @@ def _graph(axis: Any, matrix: list[list[float]]) -> None:
                     linestyle="-" if positive else "--", zorder=1,
                 )  # fmt: skip
                 middle = ((x0 + x1) / 2, (y0 + y1) / 2)
-                axis.annotate(f"{weight:+.0f}", middle, fontsize=7, ha="center", va="bottom")
+                axis.annotate(
+                    f"{weight:+.0f}", middle, fontsize=7, ha="center", va="center",
+                    bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"},
+                )  # fmt: skip
         loop = sum(row)
         x, y = places[i]
         axis.plot(x, y, "o", color="white", markeredgecolor="#333333", markersize=14, zorder=2)
