@@ -72,7 +72,9 @@ class _Bar:
 def reproduce(
     experiments: Annotated[
         list[str],
-        typer.Argument(help="example, table1, table2, runtime, cod-rna, lemma1, bound or all"),
+        typer.Argument(
+            help="example, table1, table2, runtime, cod-rna, lemma1, bound, warm-start or all"
+        ),
     ],
     full: Annotated[
         bool,

@@ -15,13 +15,14 @@ from .lemma1 import Lemma1
 from .runtime import Runtime
 from .table1 import Table1
 from .table2 import Table2
+from .warm_start import WarmStart
 
 __all__ = ["EXPERIMENTS", "check_experiments", "compute"]
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        Example(), Table1(), Table2(), Runtime(), CodRna(), Lemma1(), Bound(),
+        Example(), Table1(), Table2(), Runtime(), CodRna(), Lemma1(), Bound(), WarmStart(),
     )
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import MissingExtraError
 from ..files import write_text
 from .catalogue import EXPERIMENTS
+from .claims import claims_table
 from .config import Config
 from .environment import environment, stamp
 from .findings import findings
@@ -72,6 +73,10 @@ def write_report(
     facts = environment()
     origin = stamp(facts)
     sections: list[Section] = []
+    claims = claims_table(rows)
+    if claims is not None:
+        write_text(tables_folder / "claims.csv", to_csv(claims))
+        sections.append(Section("claims", "what the paper's text says, in numbers", (claims,)))
     for name, found in rows.items():
         experiment = EXPERIMENTS[name]
         tables = [*experiment.tables(found, config), *_lost(name, found)]
@@ -160,8 +165,8 @@ def build_markdown(
     str
         The text.
     """
-    names = " ".join(section.name for section in sections)
-    everything = len(sections) == len(EXPERIMENTS)
+    ran = [section.name for section in sections if section.name in EXPERIMENTS]
+    names, everything = " ".join(ran), len(ran) == len(EXPERIMENTS)
     command = f"gdpa reproduce {'all' if everything else names}{' --full' if config.full else ''}"
     preface = _PREFACE.format(
         command=command, heavy="; ".join(METHODS[m].label for m in HEAVY), limit=HEAVY_LIMIT,

@@ -23,7 +23,7 @@ from .table2 import fresh_problem, one_run
 from .tables import Cell, Table, difference
 from .timing import REPEATS, timed
 
-__all__ = ["Runtime"]
+__all__ = ["Runtime", "mean_ratio", "ratio_on"]
 
 RESCALING = "min-max"
 
@@ -186,6 +186,16 @@ def _ratios(times: _Times, slow: str, fast: str) -> dict[str, float]:
 def _ratio(times: _Times, slow: str, fast: str) -> float | None:
     found = _ratios(times, slow, fast)
     return float(np.mean(list(found.values()))) if len(found) == len(PAPER_DATASETS) else None
+
+
+def mean_ratio(rows: Sequence[Row], slow: str, fast: str) -> float | None:
+    """Mean over the 17 sets of one method's time over another's; None where a set is missing."""
+    return _ratio(_times(rows), slow, fast)
+
+
+def ratio_on(rows: Sequence[Row], slow: str, fast: str, name: str) -> float | None:
+    """One method's time over another's on one data set."""
+    return _ratios(_times(rows), slow, fast).get(name)
 
 
 def _authors_ratio(column: str) -> float:

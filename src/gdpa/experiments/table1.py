@@ -20,7 +20,7 @@ from .published import TABLE1, TABLE1_CELLS
 from .store import Row, Task
 from .tables import Cell, Table, difference
 
-__all__ = ["Table1"]
+__all__ = ["Table1", "mean_errors"]
 
 # name for --methods -> (name in the table, method, options)
 _METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -155,6 +155,11 @@ def _errors(rows: Sequence[Row], *, other: bool) -> dict[tuple[str, _CellKey], l
             key = (_METHODS[p["method"]][0], (p["n"], p["hops"], p["sigma"]))
             found.setdefault(key, []).append(100.0 * row.values["errors"] / p["n"])
     return found
+
+
+def mean_errors(rows: Sequence[Row]) -> dict[tuple[str, _CellKey], float]:
+    """Mean error in percent, by method and cell."""
+    return {key: float(np.mean(values)) for key, values in _errors(rows, other=False).items()}
 
 
 def _standard_error(values: Sequence[float]) -> float:
