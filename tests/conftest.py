@@ -35,18 +35,6 @@ def _shared(variable: str, folder: str, witness: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_datasets() -> Path:
-    """Folder with the paper's data sets as CSV."""
-    return _shared("GDPA_DATA_HOME", "datasets", "WDBC.csv")
-
-
-@pytest.fixture(scope="session")
-def shared_reference() -> Path:
-    """Folder with the authors' results per data set."""
-    return _shared("GDPA_REFERENCE_HOME", "reference", "table2-min-max-error-percent.csv")
-
-
-@pytest.fixture(scope="session")
 def raw_files() -> Path:
     """Folder with the public files of the data sets, as their homes serve them."""
     return _shared("GDPA_DATA_HOME", "datasets", "raw/README.md") / "raw"
