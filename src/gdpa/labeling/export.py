@@ -1,20 +1,18 @@
-"""What a session leaves behind: the table with labels and predictions, the classifier."""
+"""What a session leaves behind, as a table: labels, predictions, probabilities."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .session import LabelingSession
+from .ledger import Value
+from .model import Answers
 
-__all__ = ["save_session", "table_text"]
+__all__ = ["table_text"]
 
 # First characters for which a spreadsheet takes a cell for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -31,14 +29,25 @@ def _safe(value: Any) -> Any:
 
 
 def table_text(
-    session: LabelingSession, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()
+    n_rows: int,
+    labels: Mapping[int, Value],
+    skipped: Collection[int],
+    answers: Answers | None,
+    header: Sequence[str] = (),
+    columns: Sequence[Sequence[Any]] = (),
 ) -> str:
     """Rows with their label, prediction and probability as CSV.
 
     Parameters
     ----------
-    session : LabelingSession
-        The session; the predictions are brought up to date.
+    n_rows : int
+        Rows of the data.
+    labels : mapping
+        Row to label.
+    skipped : collection of int
+        Rows that were skipped.
+    answers : Answers or None
+        What the classifier says; None before the first label.
     header, columns : sequences
         Names and cells of columns to put in front; the number of the row, from 1, by default.
 
@@ -47,17 +56,15 @@ def table_text(
     str
         The text. Cells that a spreadsheet would run get an apostrophe in front.
     """
-    n = session.n_rows
-    labels, skipped = session.labels, session.skipped
+    n = n_rows
     if not header:
         header, columns = ["row"], [range(1, n + 1)]
-    if labels:
-        answers = session.refresh()
-        predicted: Sequence[Any] = answers.classes[answers.codes].tolist()
+    predicted: Sequence[Any] = [""] * n
+    sure: Sequence[str] = [""] * n
+    if answers is not None:
+        predicted = answers.classes[answers.codes].tolist()
         top = answers.probabilities[np.arange(n), answers.codes]
-        sure: Sequence[str] = [f"{p:.4f}" for p in top]
-    else:
-        predicted = sure = [""] * n
+        sure = [f"{p:.4f}" for p in top]
     given = [labels.get(row, "") for row in range(n)]
     marks = ["yes" if row in skipped else "" for row in range(n)]
     buffer = io.StringIO()
@@ -68,13 +75,3 @@ def table_text(
     for cells in zip(*columns, given, predicted, sure, marks, strict=True):
         writer.writerow([_safe(cell) for cell in cells])
     return buffer.getvalue()
-
-
-def save_session(session: LabelingSession, path: str | os.PathLike[str]) -> Path:
-    """Write the table (".csv") or the classifier (anything else)."""
-    target = Path(path)
-    if target.suffix.lower() == ".csv":
-        text = table_text(session)
-        target.write_text(text, encoding="utf-8")
-        return target
-    return session.classifier().save(target)

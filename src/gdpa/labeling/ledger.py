@@ -51,6 +51,7 @@ class Ledger:
     answers: dict[int, Answer] = field(default_factory=dict)
     _history: list[tuple[str, int, Answer | None]] = field(default_factory=list)
     _latest: dict[int, int] = field(default_factory=dict)
+    _appeared: dict[Value, None] = field(default_factory=dict)
 
     @property
     def labels(self) -> dict[int, Value]:
@@ -61,6 +62,14 @@ class Ledger:
     def skipped(self) -> set[int]:
         """Rows that were said to be undecidable."""
         return {row for row, a in self.answers.items() if a.value is None}
+
+    @property
+    def classes(self) -> list[Value]:
+        """Classes in the order of their first appearance, those at the start first and sorted."""
+        present = set(self.labels.values())
+        given = {a.value for a in self.answers.values() if a.purpose == "given"} - {None}
+        order = dict.fromkeys([*sorted(given), *self._appeared])  # type: ignore[type-var]
+        return [c for c in order if c in present]
 
     @property
     def asked(self) -> int:
@@ -97,6 +106,8 @@ class Ledger:
             if before is not None:  # a correction does not change why the row was asked
                 purpose = before.purpose
             value = event["value"] if do == "label" else None
+            if value is not None:
+                self._appeared.setdefault(value)
             self.answers[row] = Answer(value, purpose, by)
         return row
 

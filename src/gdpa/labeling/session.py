@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..classifier import GDPAClassifier
 from .estimate import Estimate, wilson
+from .export import table_text
 from .features import given_labels, plain_value, to_features
 from .journal import Journal
 from .ledger import Answer, Ledger, Value
@@ -130,6 +132,16 @@ class LabelingSession:
         """The classes so far, sorted."""
         with self._lock:
             return sorted(set(self._ledger.labels.values()))
+
+    def class_order(self) -> list[Value]:
+        """Return the classes in the order in which they appeared; given ones first, sorted."""
+        with self._lock:
+            return list(self._ledger.classes)
+
+    @property
+    def latest_estimate(self) -> Estimate | None:
+        """The estimate as it was computed last, which may be some labels behind."""
+        return self._estimate[1]
 
     @property
     def version(self) -> int:
@@ -400,9 +412,27 @@ class LabelingSession:
         Path
             The file.
         """
-        from .export import save_session
+        target = Path(path)
+        if target.suffix.lower() == ".csv":
+            target.write_text(self.table(), encoding="utf-8")
+            return target
+        return self.classifier().save(target)
 
-        return save_session(self, path)
+    def table(self, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()) -> str:
+        """Return all rows with their label, prediction and probability as CSV.
+
+        Parameters
+        ----------
+        header, columns : sequences
+            Names and cells of columns to put in front; the number of the row by default.
+
+        Returns
+        -------
+        str
+            The text.
+        """
+        answers = self.refresh() if self.labels else None
+        return table_text(self.n_rows, self.labels, self.skipped, answers, header, columns)
 
     def close(self) -> None:
         """Let go of the log."""

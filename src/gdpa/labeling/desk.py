@@ -1,0 +1,302 @@
+"""The desk between a session and the page: rows as they are shown, the map, work in the background.
+
+Answers are written at once; the classifier, the accuracy, the order of the columns and the map
+follow in a thread of their own, so that no key waits for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import neighbor_graph
+from ..report.layout import Picture, picture
+from .columns import telling_columns
+from .features import Scaled
+from .items import Items
+from .ledger import Value
+from .session import LabelingSession
+
+__all__ = ["Desk"]
+
+logger = logging.getLogger("gdpa.labeling")
+
+MAP_ROWS = 1200
+LIST_ROWS = 500
+# An annotator who has not been heard of for so many seconds has left.
+PRESENT = 30.0
+
+
+class Desk:
+    """A session as a page needs it; every method may be called from any thread.
+
+    Parameters
+    ----------
+    session : LabelingSession
+        The session.
+    items : Items
+        How rows are shown.
+    title : str
+        What is labelled.
+    target : str
+        What is asked for, such as the name of the column.
+    classes : sequence, optional
+        Classes that have a button from the start.
+    groups : ndarray of int of shape (n_features,), optional
+        Column of `items` that each feature came from, -1 for none: the order of the columns.
+    """
+
+    def __init__(
+        self,
+        session: LabelingSession,
+        items: Items,
+        *,
+        title: str,
+        target: str,
+        classes: Sequence[Value] = (),
+        groups: NDArray[np.intp] | None = None,
+    ) -> None:
+        self.session = session
+        self.items = items
+        self.title = title
+        self.target = target
+        self._preset = list(dict.fromkeys(classes))
+        self._known = list(dict.fromkeys([*self._preset, *session.class_order()]))
+        self._groups = groups
+        self._points = Scaled(session.X)
+        self._order: list[int] | None = None
+        self._picture: Picture | None = None
+        self._rows = np.arange(0)
+        self._seen: dict[str, float] = {}
+        self._wake = threading.Event()
+        self._end = threading.Event()
+        self._worker: threading.Thread | None = None
+        self._trouble = ""
+
+    # -- in the background ---------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the work in the background."""
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, name="gdpa-labeling", daemon=True)
+            self._worker.start()
+
+    def stop(self) -> None:
+        """End it, after what it is doing."""
+        self._end.set()
+        self._wake.set()
+        if self._worker is not None:
+            self._worker.join()
+            self._worker = None
+
+    def _work(self) -> None:
+        done = -1
+        while not self._end.is_set():
+            try:
+                if done != self.session.version:
+                    done = self.session.version
+                    if self.session.labels:
+                        self.session.refresh()
+                        self._order_columns()
+                        if self.session.version == done:
+                            self.session.estimate()
+                if self._picture is None:
+                    self._draw()
+                self._trouble = ""
+            except Exception as error:  # the page says so, and answers are written all the same
+                logger.exception("in the background")
+                self._trouble = f"{type(error).__name__}: {error}"
+            if done == self.session.version:
+                self._wake.wait(timeout=1.0)
+                self._wake.clear()
+
+    def _draw(self) -> None:
+        n = self.session.n_rows
+        rows = np.arange(n)
+        if n > MAP_ROWS:
+            rng = np.random.default_rng([self.session.random_state, 5])
+            rows = np.sort(rng.choice(n, MAP_ROWS, replace=False))
+        points = self._points[rows]
+        if rows.size < 3:
+            places = np.column_stack([np.linspace(0.3, 0.7, rows.size), np.full(rows.size, 0.5)])
+            drawn = Picture(rows, places, np.zeros((0, 2), dtype=np.intp))
+        else:
+            W = neighbor_graph(points, n_neighbors=min(6, rows.size - 1))
+            none = np.arange(0)
+            drawn = picture(W, points, keep=none, most=MAP_ROWS, seed=self.session.random_state)
+        self._rows, self._picture = rows, drawn
+
+    def _order_columns(self) -> None:
+        labels = self.session.labels
+        if self._groups is None or len(set(labels.values())) < 2:
+            return
+        rows = np.array(list(labels), dtype=np.intp)
+        values = np.array(list(labels.values()))
+        self._order = telling_columns(
+            self._points[rows], values, self._groups, seed=self.session.random_state
+        )
+
+    # -- what the page asks for ----------------------------------------------------------------
+
+    @property
+    def classes(self) -> list[Value]:
+        """Classes in the order in which they appeared: their keys never move."""
+        present = set(self.session.labels.values())
+        self._known += sorted(present - set(self._known))  # type: ignore[type-var]
+        return [c for c in self._known if c in present or c in self._preset]
+
+    def value(self, given: Any) -> Any:
+        """Return a class as the session knows it: "3" is 3 where the classes are numbers."""
+        known = self.classes
+        if not isinstance(given, str) or any(isinstance(c, str) for c in known):
+            return given
+        for c in known:
+            if str(c) == given.strip():
+                return c
+        if known and not isinstance(known[0], bool):
+            try:
+                number = float(given)
+            except ValueError:
+                return given
+            return int(number) if number.is_integer() else number
+        return given.strip()
+
+    def item(self, row: int) -> dict[str, Any]:
+        """Return a row as it is shown, with its answer."""
+        answer = self.session.answers.get(row)
+        shown = self.items.describe(row, self._order)
+        shown["label"] = None if answer is None else answer.value
+        shown["skipped"] = answer is not None and answer.value is None
+        return shown
+
+    def next(self, annotator: str, n: int) -> list[dict[str, Any]]:
+        """Return the next rows to ask this annotator."""
+        rows = self.session.next(n, annotator=annotator)
+        return [self.item(int(row)) for row in rows]
+
+    def answer(self, do: str, annotator: str, row: int | None, value: Any = None) -> int | None:
+        """Label, skip, remove or undo; the answer is on disk when this returns."""
+        session = self.session
+        if do == "label":
+            session.label(row, self.value(value), annotator=annotator)
+        elif do == "skip":
+            session.skip(row, annotator=annotator)
+        elif do == "remove":
+            session.remove(row, annotator=annotator)
+        else:
+            row = session.undo(annotator=annotator)
+        self._wake.set()
+        return row
+
+    def state(self, annotator: str = "") -> dict[str, Any]:
+        """Return counts, classes, accuracy and how far the background has come."""
+        now = time.monotonic()
+        if annotator:
+            self._seen[annotator] = now
+            self._seen = {a: t for a, t in self._seen.items() if t > now - PRESENT}
+        session = self.session
+        labels, latest = session.labels, session.latest
+        counts: dict[Any, int] = {}
+        for value in labels.values():
+            counts[value] = counts.get(value, 0) + 1
+        predicted: dict[Any, int] = {}
+        if latest is not None:
+            sizes = np.bincount(latest.codes, minlength=latest.classes.size)
+            predicted = dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True))
+        found = session.latest_estimate
+        return {
+            "title": self.title,
+            "target": self.target,
+            "rows": session.n_rows,
+            "labelled": len(labels),
+            "skipped": len(session.skipped),
+            "version": session.version,
+            "following": latest is None or latest.version != session.version,
+            "model": -1 if latest is None else latest.version,
+            "classes": [
+                {"value": c, "count": counts.get(c, 0), "predicted": predicted.get(c, 0)}
+                for c in self.classes
+            ],
+            "estimate": None
+            if found is None
+            else {
+                "accuracy": found.accuracy,
+                "low": found.low,
+                "high": found.high,
+                "checks": found.checks,
+                "right": found.right,
+                "changed": found.changed,
+                "settled": found.settled,
+            },
+            "checks": sum(
+                a.purpose == "check" and a.value is not None for a in session.answers.values()
+            ),
+            "others": max(0, len(self._seen) - 1),
+            "trouble": self._trouble,
+        }
+
+    def guess(self, row: int) -> list[dict[str, Any]]:
+        """Return the three most probable classes of a row, without looking at its own label."""
+        latest = self.session.latest
+        if latest is None or not 0 <= row < self.session.n_rows:
+            return []
+        p = latest.probabilities[row]
+        order = np.argsort(-p, kind="stable")[:3]
+        values = latest.classes[order].tolist()
+        return [
+            {"value": v, "probability": float(p[i])} for v, i in zip(values, order, strict=True)
+        ]
+
+    def labels(self) -> list[dict[str, Any]]:
+        """Return the latest answers, the last one first."""
+        answers = list(self.session.answers.items())[::-1][:LIST_ROWS]
+        return [
+            {
+                "row": row,
+                "name": self.items.name(row),
+                "about": self.items.summary(row),
+                "value": answer.value,
+                "purpose": answer.purpose,
+            }
+            for row, answer in answers
+        ]
+
+    def map(self) -> dict[str, Any]:
+        """Return the places of the rows on the map, or that it is not drawn yet."""
+        drawn = self._picture
+        if drawn is None:
+            return {"ready": False}
+        return {
+            "ready": True,
+            "all": self._rows.size == self.session.n_rows,
+            "rows": self._rows[drawn.nodes].tolist(),
+            "x": np.round(drawn.positions[:, 0], 4).tolist(),
+            "y": np.round(drawn.positions[:, 1], 4).tolist(),
+            "edges": drawn.edges.ravel().tolist(),
+        }
+
+    def colours(self) -> dict[str, Any]:
+        """Return class and certainty of the rows on the map, and which have a label."""
+        latest, drawn = self.session.latest, self._picture
+        answers = self.session.answers
+        if drawn is None:
+            return {"classes": [], "sure": [], "known": []}
+        rows = self._rows[drawn.nodes]
+        known = [1 if r in answers and answers[r].value is not None else 0 for r in rows.tolist()]
+        if latest is None:
+            return {"classes": [-1] * rows.size, "sure": [0] * rows.size, "known": known}
+        place = {c: i for i, c in enumerate(self.classes)}
+        number = np.array([place.get(c, -1) for c in latest.classes.tolist()])
+        codes = latest.codes[rows]
+        top = latest.probabilities[rows, codes]
+        return {
+            "classes": number[codes].tolist(),
+            "sure": np.round(100 * top).astype(int).tolist(),
+            "known": known,
+        }

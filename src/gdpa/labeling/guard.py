@@ -1,0 +1,133 @@
+"""Who may talk to the page's server: this machine's browser, with the token, and nobody else.
+
+Other web sites can make a browser send requests to 127.0.0.1, also under a name of their own that
+resolves to it (DNS rebinding). They do not know the token in the path, their requests carry another
+Host or Origin, and what they would get back is fenced by its headers.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+__all__ = ["Guard"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+MOST_BODY = 64 * 1024
+METHODS = ("GET", "HEAD", "POST")
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Refuses requests before the application sees them, and fences the answers.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What is guarded. It sees paths without the token.
+    token : str
+        The secret first part of every path.
+    hosts : tuple of str
+        Accepted Host headers, with their port.
+    """
+
+    def __init__(self, app: Any, *, token: str, hosts: tuple[str, ...]) -> None:
+        self.app = app
+        self.token = token
+        self.hosts = hosts
+        self.origins = tuple(f"http://{host}" for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = {name.decode("latin-1"): v.decode("latin-1") for name, v in scope["headers"]}
+        path = str(scope["path"])
+        _, _, rest = path.partition("/")
+        token, slash, inner = rest.partition("/")
+        refusal = self._refusal(scope["method"], headers)
+        if refusal is None and not (
+            slash and hmac.compare_digest(token.encode(), self.token.encode())
+        ):
+            refusal = (404, "not found")
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        scope = {**scope, "path": "/" + inner, "raw_path": b"/" + inner.encode(), "root_path": ""}
+        await self.app(scope, _limited(receive), _fenced(send))
+
+    def _refusal(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
+        if headers.get("host", "").lower() not in self.hosts:
+            return 421, "another Host is not answered"
+        if method not in METHODS:
+            return 405, "only GET, HEAD and POST"
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in self.origins:
+            return 403, "another Origin is not answered"
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return 403, "another site is not answered"
+        if method == "POST":
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                return 415, "only application/json"
+            length = headers.get("content-length", "")
+            if length and (not length.isdigit() or int(length) > MOST_BODY):
+                return 413, f"at most {MOST_BODY} bytes"
+        return None
+
+
+class BodyTooLarge(Exception):
+    """A body without a length that has grown too long."""
+
+
+def _limited(receive: Receive) -> Receive:
+    size = 0
+
+    async def inner() -> MutableMapping[str, Any]:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MOST_BODY:
+            raise BodyTooLarge
+        return message
+
+    return inner
+
+
+def _fenced(send: Send) -> Send:
+    async def inner(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            present = {name for name, _ in message["headers"]}
+            extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            extra = [pair for pair in extra if pair[0] not in present]
+            message = {**message, "headers": [*message["headers"], *extra]}
+        await send(message)
+
+    return inner
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    body = text.encode()
+    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
+    fenced = _fenced(send)
+    await fenced({"type": "http.response.start", "status": status, "headers": headers})
+    await fenced({"type": "http.response.body", "body": body})

@@ -1,0 +1,103 @@
+"""How a row is shown: its cells, the most telling first, a text, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Items", "Pictures"]
+
+# Characters that are sent of a cell and of the text that is read; more is said, not shown.
+CELL = 400
+TEXT = 50_000
+MOST_CELLS = 60
+
+
+class Pictures(Protocol):
+    """What gives a row's picture."""
+
+    def get(self, row: int) -> tuple[bytes, str]:
+        """Content and media type."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """The rows of a table as a person wants to see them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns to show.
+    columns : sequence of ndarray
+        Their cells.
+    text : ndarray, optional
+        Text to read, shown large.
+    pictures : Pictures, optional
+        Pictures to look at.
+    ids : sequence of str, optional
+        Names of the rows; their numbers from 1 by default.
+    """
+
+    names: Sequence[str] = ()
+    columns: Sequence[NDArray[Any]] = ()
+    text: NDArray[Any] | None = None
+    pictures: Pictures | None = None
+    ids: Sequence[str] | None = None
+
+    def name(self, row: int) -> str:
+        """Name of a row."""
+        return f"row {row + 1}" if self.ids is None else _short(self.ids[row], 80)
+
+    def describe(self, row: int, order: Sequence[int] | None = None) -> dict[str, Any]:
+        """Return what is shown of a row, as plain data.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        order : sequence of int, optional
+            Order of the columns, the most telling first.
+
+        Returns
+        -------
+        dict
+            ``row``, ``name``, ``cells`` (name and value), ``text``, ``picture`` (whether there is
+            one) and ``more`` (columns that are not shown).
+        """
+        places = list(range(len(self.names))) if order is None else list(order)
+        shown = [
+            {"name": _short(self.names[j], 80), "value": _short(_cell(self.columns[j][row]), CELL)}
+            for j in places[:MOST_CELLS]
+        ]
+        return {
+            "row": row,
+            "name": self.name(row),
+            "cells": shown,
+            "more": max(0, len(places) - MOST_CELLS),
+            "text": None if self.text is None else _short(_cell(self.text[row]), TEXT),
+            "picture": self.pictures is not None,
+        }
+
+    def summary(self, row: int) -> str:
+        """Return a few words about a row, for lists."""
+        if self.text is not None:
+            return _short(_cell(self.text[row]), 60)
+        if self.pictures is not None or not self.columns:
+            return ""
+        return _short(", ".join(_cell(c[row]) for c in self.columns[:3]), 60)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else f"{value:g}"
+    return str(value)
+
+
+def _short(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} … ({len(text):,} characters)"

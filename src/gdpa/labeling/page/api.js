@@ -1,0 +1,51 @@
+// Requests to the server that sent this page. Everything is relative to the page's own address,
+// which holds the token. An answer that did not arrive is sent again: the server writes the same
+// label to the same row, so that repeating it does no harm.
+
+const WAITS = [200, 500, 1000, 2000, 4000];
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+export class Refused extends Error {}
+
+// Who answers: one name per tab, kept when the tab is reloaded.
+export const annotator = (() => {
+  const kept = sessionStorage.getItem("annotator");
+  if (kept) return kept;
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  const name = Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+  sessionStorage.setItem("annotator", name);
+  return name;
+})();
+
+let onTrouble = () => {};
+export function whenTrouble(callback) {
+  onTrouble = callback;
+}
+
+async function send(path, options) {
+  for (let attempt = 0; ; attempt += 1) {
+    let answer = null;
+    try {
+      answer = await fetch(path, options);
+    } catch {
+      answer = null; // not reached: the server may be starting again
+    }
+    if (answer !== null && answer.status !== 503) {
+      onTrouble("");
+      const data = await answer.json();
+      if (!answer.ok) throw new Refused(data.error || `error ${answer.status}`);
+      return data;
+    }
+    onTrouble("The server does not answer. Is it still running? Trying again …");
+    await pause(WAITS[Math.min(attempt, WAITS.length - 1)]);
+  }
+}
+
+export const get = (path) => send(path, { cache: "no-store" });
+
+export const post = (path, data) =>
+  send(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ...data, by: annotator }),
+  });

@@ -1,0 +1,277 @@
+// The labelling page: shows a row, takes an answer, shows the next one when the answer is on disk.
+
+import { Refused, annotator, get, post, whenTrouble } from "./api.js";
+import { classForKey, drawButtons, drawCounts } from "./classes.js";
+import { drawItem } from "./item.js";
+import { drawAccuracy, drawLabels } from "./lists.js";
+import { RowMap } from "./map.js";
+
+const AHEAD = 2; // this row and the next, so that it shows at once
+const POLL = 1500;
+const $ = (id) => document.getElementById(id);
+
+let state = null;
+let item = null; // the row that is shown
+let waiting = []; // rows that come next
+let trail = []; // rows that were answered here, for “back”
+let place = 0; // where in the trail we are; trail.length: at the present question
+let busy = false;
+let listed = -1;
+let coloured = "";
+
+const map = new RowMap($("map"), { onOpen: (row) => act(() => open(row)), onSay: say });
+
+function say(text) {
+  $("announcer").textContent = text;
+}
+
+function trouble(text) {
+  $("trouble").textContent = text;
+  $("trouble").hidden = !text;
+}
+
+// One thing at a time: a key that is pressed before the next row shows must not answer for it.
+async function act(work) {
+  if (busy) return;
+  busy = true;
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    trouble(error.message);
+    say(error.message);
+  } finally {
+    busy = false;
+  }
+}
+
+function show(next) {
+  item = next;
+  $("guess-text").textContent = "";
+  $("guess").setAttribute("aria-pressed", "false");
+  $("item").classList.remove("leaving");
+  if (item === null) {
+    $("ask").textContent = "Every row has an answer";
+    $("row-name").textContent = "";
+    $("item").replaceChildren();
+  } else {
+    $("ask").textContent = `Which ${state.target} is this?`;
+    $("row-name").textContent = item.name;
+    drawItem($("item"), item);
+    map.setCurrent(item.row);
+  }
+  drawAnswer();
+}
+
+function drawAnswer() {
+  const none = item === null;
+  const chosen = none || item.skipped ? null : item.label;
+  drawButtons($("classes"), state.classes, chosen, (value) => act(() => answer("label", value)));
+  for (const button of $("classes").children) button.disabled = none;
+  $("skip").disabled = $("guess").disabled = none;
+  $("back").disabled = place === 0;
+  $("forward").disabled = place >= trail.length && (none || waiting[0]?.row === item.row);
+}
+
+async function fill() {
+  waiting = await post("api/next", { n: AHEAD });
+}
+
+async function present() {
+  place = trail.length;
+  if (!waiting.length) await fill();
+  show(waiting.length ? waiting[0] : null);
+}
+
+async function open(row) {
+  const at = trail.indexOf(row);
+  place = at < 0 ? trail.length : at;
+  show(await get(`api/item/${row}`));
+  say(`${item.name}. ${item.label === null ? "No label." : `Labelled ${item.label}.`}`);
+  $("question").scrollIntoView({ block: "nearest" });
+}
+
+async function answer(what, value) {
+  if (item === null) return;
+  const { row, name } = item;
+  $("item").classList.add("leaving");
+  try {
+    await post(`api/${what}`, what === "label" ? { row, value } : { row });
+  } finally {
+    $("item").classList.remove("leaving");
+  }
+  trouble("");
+  trail = [...trail.filter((r) => r !== row), row];
+  waiting = waiting.filter((next) => next.row !== row);
+  const said = what === "skip" ? "skipped" : `labelled ${value}`;
+  if (waiting.length) {
+    place = trail.length;
+    show(waiting[0]);
+    update().catch(() => {}); // the next rows come while this one is looked at
+  } else {
+    await present();
+    await update();
+  }
+  say(`${name} ${said}. ${item === null ? "No row is left." : `Next: ${item.name}.`}`);
+}
+
+async function undo() {
+  const { row } = await post("api/undo", {});
+  if (row === null) {
+    say("Nothing to undo.");
+    return;
+  }
+  trail = trail.filter((r) => r !== row);
+  await fill();
+  await update();
+  await open(row);
+  place = trail.length;
+  drawAnswer();
+  say(`Undone: ${item.name}.`);
+}
+
+async function back() {
+  if (place === 0) return;
+  const target = place - 1;
+  await open(trail[target]);
+  place = target;
+  drawAnswer();
+}
+
+async function forward() {
+  if (place < trail.length - 1) {
+    const target = place + 1;
+    await open(trail[target]);
+    place = target;
+    drawAnswer();
+  } else await present();
+}
+
+async function remove(row) {
+  await post("api/remove", { row });
+  trail = trail.filter((r) => r !== row);
+  await update();
+  if (item !== null && item.row === row) await open(row);
+  say("Label removed.");
+}
+
+async function guess() {
+  if (item === null) return;
+  const found = await get(`api/guess/${item.row}`);
+  const words = found.map((g) => `${g.value} ${Math.round(100 * g.probability)} %`);
+  $("guess").setAttribute("aria-pressed", "true");
+  $("guess-text").textContent = words.length
+    ? `The model’s guess: ${words.join(", ")}`
+    : "The model has no guess yet: it needs labels of two classes.";
+}
+
+// What others did, what the background has found out.
+async function update() {
+  const before = state;
+  state = await get(`api/state?by=${annotator}`);
+  document.title = `${state.title} · labelling`;
+  $("title").textContent = state.title;
+  const done = state.labelled + state.skipped;
+  $("progress").max = state.rows;
+  $("progress").value = done;
+  const words = [`${state.labelled.toLocaleString("en")} of ${state.rows.toLocaleString("en")} labelled`];
+  if (state.skipped) words.push(`${state.skipped.toLocaleString("en")} skipped`);
+  if (state.others) words.push(`${state.others} other${state.others > 1 ? "s" : ""} labelling`);
+  $("progress-text").textContent = words.join(" · ");
+  if (state.trouble) trouble(state.trouble);
+  drawAccuracy(state);
+  if (before === null || state.version !== before.version || state.model !== before.model) {
+    drawCounts($("counts"), state.classes);
+    drawAnswer();
+  }
+  if (listed !== state.version) {
+    listed = state.version;
+    const labels = await get("api/labels");
+    const again = (row) => act(() => open(row));
+    drawLabels($("labels"), $("labels-none"), labels, again, (row) => act(() => remove(row)));
+    const answered = new Set(labels.map((entry) => entry.row));
+    waiting = waiting.filter((next) => !answered.has(next.row));
+  }
+  if (waiting.length < AHEAD && state.labelled + state.skipped < state.rows) await fill();
+  await updateMap();
+}
+
+async function updateMap() {
+  if (!map.points) {
+    const points = await get("api/map");
+    if (!points.ready) return;
+    map.setPoints(points);
+    $("map-text").textContent =
+      (points.all ? "" : `${points.rows.length.toLocaleString("en")} rows at random. `) +
+      "Colour: predicted class, pale where it is unsure; a ring: labelled. Click a row to label it.";
+  }
+  const now = `${state.model} ${state.version}`;
+  if (coloured === now) return;
+  coloured = now;
+  map.setColours(await get("api/colours"), state.classes);
+}
+
+function newClass(event) {
+  event.preventDefault();
+  const name = $("new-name").value.trim();
+  if (!name || item === null) return;
+  act(async () => {
+    await answer("label", name);
+    $("new-name").value = "";
+    $("ask").focus({ preventScroll: true });
+  });
+}
+
+function key(event) {
+  const typing = event.target.matches("input, textarea, select");
+  if (event.key === "Escape" && typing) {
+    event.target.blur();
+    return;
+  }
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !typing) {
+    event.preventDefault();
+    act(undo);
+    return;
+  }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  const tools = {
+    Backspace: undo,
+    ArrowLeft: back,
+    ArrowRight: forward,
+    "?": guess,
+    0: () => answer("skip"),
+  };
+  if (event.key in tools) act(tools[event.key]);
+  else if (event.key === "+") $("new-name").focus();
+  else {
+    const value = state === null || event.key.length > 1 ? null : classForKey(state.classes, event.key);
+    if (value === null) return;
+    act(() => answer("label", value));
+  }
+  event.preventDefault();
+}
+
+async function poll() {
+  try {
+    if (!document.hidden && !busy) await update();
+  } finally {
+    setTimeout(() => poll().catch(() => {}), POLL);
+  }
+}
+
+whenTrouble(trouble);
+$("new-class").addEventListener("submit", newClass);
+$("skip").addEventListener("click", () => act(() => answer("skip")));
+$("undo").addEventListener("click", () => act(undo));
+$("back").addEventListener("click", () => act(back));
+$("forward").addEventListener("click", () => act(forward));
+$("guess").addEventListener("click", () => act(guess));
+$("zoom-in").addEventListener("click", () => map.zoom(1.5));
+$("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
+$("zoom-all").addEventListener("click", () => map.all());
+document.addEventListener("keydown", key);
+
+act(async () => {
+  await update();
+  await present();
+}).then(() => setTimeout(() => poll().catch(() => {}), POLL));
