@@ -63,13 +63,13 @@ def test_questions_are_a_function_of_the_answers(blobs, tmp_path):
     assert list(other.labels) != list(one.labels)
 
 
-def test_one_question_in_ten_is_a_random_check(blobs):
+def test_one_question_in_five_is_a_random_check(blobs):
     X, y = blobs
     session = answered(LabelingSession(X), y, 50)
     purposes = [a.purpose for a in session.answers.values()]
-    assert purposes.count("check") == 5
+    assert purposes.count("check") == 10
     found = session.estimate()
-    assert found.checks == 5
+    assert found.checks == 10
     assert 0 <= found.low <= found.accuracy <= found.high <= 1
 
 

@@ -17,6 +17,7 @@ COMMANDS = (
     "fit",
     "predict",
     "query",
+    "label",
     "solve",
     "certify",
     "methods",

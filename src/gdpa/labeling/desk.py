@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..graph import neighbor_graph
 from ..report.layout import Picture, picture
 from .columns import telling_columns
-from .features import Scaled
 from .items import Items
 from .ledger import Value
 from .session import LabelingSession
@@ -69,7 +68,7 @@ class Desk:
         self._preset = list(dict.fromkeys(classes))
         self._known = list(dict.fromkeys([*self._preset, *session.class_order()]))
         self._groups = groups
-        self._points = Scaled(session.X)
+        self._points = session.points
         self._order: list[int] | None = None
         self._picture: Picture | None = None
         self._rows = np.arange(0)
@@ -148,7 +147,7 @@ class Desk:
     def classes(self) -> list[Value]:
         """Classes in the order in which they appeared: their keys never move."""
         present = set(self.session.labels.values())
-        self._known += sorted(present - set(self._known))  # type: ignore[type-var]
+        self._known += sorted(present - set(self._known))
         return [c for c in self._known if c in present or c in self._preset]
 
     def value(self, given: Any) -> Any:

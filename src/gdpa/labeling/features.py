@@ -9,35 +9,38 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graph.features import check_features
-from ..tables import TableEncoder, is_frame, table_of
+from ..tables import TableEncoder, is_frame
 
 __all__ = ["Scaled", "given_labels", "plain_value", "to_features"]
 
 Value = str | int | float | bool
 
 
-def to_features(X: Any) -> Any:
+def to_features(X: Any) -> tuple[Any, TableEncoder | None]:
     """Features as a float array or CSR array.
 
     Parameters
     ----------
-    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-        Numbers; columns of text are encoded as ``gdpa fit`` does.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        Numbers; frames are encoded as ``gdpa fit`` does.
 
     Returns
     -------
-    ndarray or csr_array
+    features : ndarray or csr_array
         The features.
+    encoder : TableEncoder or None
+        How a frame was encoded.
 
     Raises
     ------
     ValueError
-        If X has no rows, another number of dimensions, or cells that are not finite.
+        If X has no rows, no columns, or cells that are not finite.
     """
+    if is_frame(X):
+        encoder = TableEncoder()
+        return encoder.fit(X).transform(X), encoder
     if sp.issparse(X):
         A = sp.csr_array(X)
-    elif is_frame(X):
-        return TableEncoder().fit_transform(table_of(X))
     else:
         A = np.asarray(X)
         if A.ndim > 2:  # images: one row each
@@ -48,10 +51,8 @@ def to_features(X: Any) -> Any:
         try:
             A = A.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"X must hold numbers ({error}); give text in a DataFrame, or encode it"
-            ) from error
-    return check_features(A)
+            raise ValueError(f"X must hold numbers ({error}); give text in a data frame") from error
+    return check_features(A), None
 
 
 class Scaled:
@@ -61,11 +62,16 @@ class Scaled:
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
         Features. Sparse ones are divided by the largest size of each column and stay sparse.
+    as_is : bool, default=False
+        Whether the features have comparable scales already.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, *, as_is: bool = False) -> None:
         self.X = X
         self.shape = X.shape
+        self._as_is = as_is
+        if as_is:
+            return
         if sp.issparse(X):
             size = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
             self._low = None
@@ -77,6 +83,8 @@ class Scaled:
 
     def __getitem__(self, rows: NDArray[np.intp]) -> Any:
         part = self.X[rows]
+        if self._as_is:
+            return part
         if self._low is None:
             return sp.csr_array(part @ sp.diags_array(self._factor))
         return (part - self._low) * self._factor

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from ..tables import Column
 
 __all__ = ["Items", "Pictures"]
 
@@ -32,9 +31,9 @@ class Items:
     ----------
     names : sequence of str
         Names of the columns to show.
-    columns : sequence of ndarray
+    columns : sequence of Column
         Their cells.
-    text : ndarray, optional
+    text : Column, optional
         Text to read, shown large.
     pictures : Pictures, optional
         Pictures to look at.
@@ -43,8 +42,8 @@ class Items:
     """
 
     names: Sequence[str] = ()
-    columns: Sequence[NDArray[Any]] = ()
-    text: NDArray[Any] | None = None
+    columns: Sequence[Column] = ()
+    text: Column | None = None
     pictures: Pictures | None = None
     ids: Sequence[str] | None = None
 
@@ -70,7 +69,7 @@ class Items:
         """
         places = list(range(len(self.names))) if order is None else list(order)
         shown = [
-            {"name": _short(self.names[j], 80), "value": _short(_cell(self.columns[j][row]), CELL)}
+            {"name": _short(self.names[j], 80), "value": _short(self.columns[j].cell(row), CELL)}
             for j in places[:MOST_CELLS]
         ]
         return {
@@ -78,23 +77,17 @@ class Items:
             "name": self.name(row),
             "cells": shown,
             "more": max(0, len(places) - MOST_CELLS),
-            "text": None if self.text is None else _short(_cell(self.text[row]), TEXT),
+            "text": None if self.text is None else _short(self.text.cell(row), TEXT),
             "picture": self.pictures is not None,
         }
 
     def summary(self, row: int) -> str:
         """Return a few words about a row, for lists."""
         if self.text is not None:
-            return _short(_cell(self.text[row]), 60)
+            return _short(self.text.cell(row), 60)
         if self.pictures is not None or not self.columns:
             return ""
-        return _short(", ".join(_cell(c[row]) for c in self.columns[:3]), 60)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{value:g}"
-    return str(value)
+        return _short(", ".join(c.cell(row) for c in self.columns[:3]), 60)
 
 
 def _short(text: str, most: int) -> str:

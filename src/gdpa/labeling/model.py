@@ -54,17 +54,21 @@ class FullModel:
         Features.
     estimator : GDPAClassifier, optional
         What is fitted (a clone of it).
+    rescale : {"minmax", "standard"} or None
+        Scale of the columns, where no estimator is given.
     random_state : int, default=0
         Seed, where no estimator is given.
     """
 
-    def __init__(self, X: Any, estimator: Any = None, random_state: int = 0) -> None:
+    def __init__(
+        self, X: Any, estimator: Any = None, *, rescale: str | None, random_state: int = 0
+    ) -> None:
         self.X = X
         self.estimator = estimator
         if estimator is None:
             self.estimator = GDPAClassifier(
                 # Sparse columns are left as they are: shifted, they would be dense.
-                rescale=None if sp.issparse(X) else "minmax",
+                rescale=None if sp.issparse(X) else rescale,
                 unlabeled=None,
                 random_state=random_state,
                 n_jobs=-1,

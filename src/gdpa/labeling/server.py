@@ -257,6 +257,8 @@ class LabelServer:
         self.desk.start()
         try:
             self._server.run(sockets=[self._socket])
+        except (KeyboardInterrupt, SystemExit):  # how people end it: uvicorn passes signals on
+            pass
         finally:
             self.desk.stop()
             self._socket.close()

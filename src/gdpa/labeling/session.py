@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..classifier import GDPAClassifier
 from .estimate import Estimate, wilson
 from .export import table_text
-from .features import given_labels, plain_value, to_features
+from .features import Scaled, given_labels, plain_value, to_features
 from .journal import Journal
 from .ledger import Answer, Ledger, Value
 from .model import Answers, FullModel
@@ -40,7 +40,7 @@ class LabelingSession:
 
     Parameters
     ----------
-    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
         The data.
     y : array-like of shape (n_rows,), optional
         Labels that are known already; None, NaN, -1 and empty text are unknown.
@@ -49,9 +49,10 @@ class LabelingSession:
     log : path-like, optional
         File to which every answer is appended, on disk before the call returns. If the file is
         there already the session continues where it ended.
+    rescale : {"minmax", "standard"} or None, default="minmax"
+        Scale of the columns of an array; data frames are encoded as ``gdpa fit`` does.
     estimator : GDPAClassifier, optional
-        What classifies the rows; :class:`~gdpa.GDPAClassifier` with columns scaled to 0 to 1 by
-        default.
+        What classifies the rows; :class:`~gdpa.GDPAClassifier` by default.
     lease : float, default=600
         Seconds for which a row that one annotator was asked is not asked of another.
 
@@ -76,6 +77,7 @@ class LabelingSession:
         *,
         random_state: int = 0,
         log: str | os.PathLike[str] | None = None,
+        rescale: str | None = "minmax",
         estimator: Any = None,
         lease: float = 600.0,
     ) -> None:
@@ -83,7 +85,10 @@ class LabelingSession:
             raise ValueError(f"random_state={random_state!r} must be a whole number")
         if random_state < 0:
             raise ValueError(f"random_state={random_state!r} must not be negative")
-        self.X = to_features(X)
+        if rescale not in ("minmax", "standard", None):
+            raise ValueError(f"rescale={rescale!r}; accepted: minmax, standard, None")
+        self.X, self.encoder = to_features(X)
+        self.rescale = None if self.encoder is not None else rescale
         self.n_rows: int = self.X.shape[0]
         self.random_state = int(random_state)
         self.lease = float(lease)
@@ -98,14 +103,17 @@ class LabelingSession:
         self._answers: Answers | None = None
         self._estimate: tuple[int, Estimate | None] = (-1, None)
         self._past: deque[Answers] = deque(maxlen=8)
-        self._model = FullModel(self.X, estimator, self.random_state)
+        self._model = FullModel(
+            self.X, estimator, rescale=self.rescale, random_state=self.random_state
+        )
         self._journal: Journal | None = None
         if log is not None:
             about = {"rows": self.n_rows, "data": _fingerprint(self.X), "seed": self.random_state}
             self._journal = Journal(log, about)
             self._ledger.replay(self._journal.events, self.n_rows)
             self._check_kinds()
-        self._questions = Questions(self.X, self.random_state)
+        self.points = Scaled(self.X, as_is=self.rescale is None)
+        self._questions = Questions(self.points, self.random_state)
 
     # -- what is known -------------------------------------------------------------------------
 
@@ -416,7 +424,8 @@ class LabelingSession:
         if target.suffix.lower() == ".csv":
             target.write_text(self.table(), encoding="utf-8")
             return target
-        return self.classifier().save(target)
+        encoded = None if self.encoder is None else {"table": {"encoder": self.encoder.to_plain()}}
+        return self.classifier().save(target, extra=encoded)
 
     def table(self, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()) -> str:
         """Return all rows with their label, prediction and probability as CSV.

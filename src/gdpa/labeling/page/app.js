@@ -15,7 +15,7 @@ let item = null; // the row that is shown
 let waiting = []; // rows that come next
 let trail = []; // rows that were answered here, for “back”
 let place = 0; // where in the trail we are; trail.length: at the present question
-let busy = false;
+let queue = Promise.resolve(); // one thing at a time, in the order of the keys
 let listed = -1;
 let coloured = "";
 
@@ -30,19 +30,22 @@ function trouble(text) {
   $("trouble").hidden = !text;
 }
 
-// One thing at a time: a key that is pressed before the next row shows must not answer for it.
-async function act(work) {
-  if (busy) return;
-  busy = true;
-  try {
-    await work();
-  } catch (error) {
+function act(work) {
+  queue = queue.then(work).catch((error) => {
     if (!(error instanceof Refused)) throw error;
     trouble(error.message);
     say(error.message);
-  } finally {
-    busy = false;
-  }
+  });
+  return queue;
+}
+
+// An answer is for the row that was on the screen when it was given: a key that is pressed twice
+// does not answer for the next row.
+function reply(what, value) {
+  const row = item === null ? null : item.row;
+  return act(async () => {
+    if (item !== null && item.row === row) await answer(what, value);
+  });
 }
 
 function show(next) {
@@ -66,7 +69,7 @@ function show(next) {
 function drawAnswer() {
   const none = item === null;
   const chosen = none || item.skipped ? null : item.label;
-  drawButtons($("classes"), state.classes, chosen, (value) => act(() => answer("label", value)));
+  drawButtons($("classes"), state.classes, chosen, (value) => reply("label", value));
   for (const button of $("classes").children) button.disabled = none;
   $("skip").disabled = $("guess").disabled = none;
   $("back").disabled = place === 0;
@@ -74,7 +77,9 @@ function drawAnswer() {
 }
 
 async function fill() {
-  waiting = await post("api/next", { n: AHEAD });
+  const rows = await post("api/next", { n: AHEAD });
+  // What was answered while this was on its way is no question any more.
+  waiting = rows.filter((next) => !trail.includes(next.row));
 }
 
 async function present() {
@@ -107,7 +112,7 @@ async function answer(what, value) {
   if (waiting.length) {
     place = trail.length;
     show(waiting[0]);
-    update().catch(() => {}); // the next rows come while this one is looked at
+    follow(); // the next rows come while this one is looked at
   } else {
     await present();
     await update();
@@ -117,6 +122,7 @@ async function answer(what, value) {
 
 async function undo() {
   const { row } = await post("api/undo", {});
+  trouble("");
   if (row === null) {
     say("Nothing to undo.");
     return;
@@ -196,6 +202,15 @@ async function update() {
   await updateMap();
 }
 
+// Beside the queue: no key waits for it.
+let following = null;
+function follow() {
+  following ??= update().finally(() => {
+    following = null;
+  });
+  return following.catch(() => {});
+}
+
 async function updateMap() {
   if (!map.points) {
     const points = await get("api/map");
@@ -215,11 +230,9 @@ function newClass(event) {
   event.preventDefault();
   const name = $("new-name").value.trim();
   if (!name || item === null) return;
-  act(async () => {
-    await answer("label", name);
-    $("new-name").value = "";
-    $("ask").focus({ preventScroll: true });
-  });
+  $("new-name").value = "";
+  $("ask").focus({ preventScroll: true });
+  reply("label", name);
 }
 
 function key(event) {
@@ -234,26 +247,21 @@ function key(event) {
     return;
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const tools = {
-    Backspace: undo,
-    ArrowLeft: back,
-    ArrowRight: forward,
-    "?": guess,
-    0: () => answer("skip"),
-  };
+  const tools = { Backspace: undo, ArrowLeft: back, ArrowRight: forward, "?": guess };
   if (event.key in tools) act(tools[event.key]);
+  else if (event.key === "0") reply("skip");
   else if (event.key === "+") $("new-name").focus();
   else {
     const value = state === null || event.key.length > 1 ? null : classForKey(state.classes, event.key);
     if (value === null) return;
-    act(() => answer("label", value));
+    reply("label", value);
   }
   event.preventDefault();
 }
 
 async function poll() {
   try {
-    if (!document.hidden && !busy) await update();
+    if (!document.hidden) await follow();
   } finally {
     setTimeout(() => poll().catch(() => {}), POLL);
   }
@@ -261,7 +269,7 @@ async function poll() {
 
 whenTrouble(trouble);
 $("new-class").addEventListener("submit", newClass);
-$("skip").addEventListener("click", () => act(() => answer("skip")));
+$("skip").addEventListener("click", () => reply("skip"));
 $("undo").addEventListener("click", () => act(undo));
 $("back").addEventListener("click", () => act(back));
 $("forward").addEventListener("click", () => act(forward));

@@ -45,7 +45,7 @@ export function drawAccuracy(state) {
   if (found === null) {
     figure.textContent = "–";
     text.textContent =
-      "One question in ten is drawn at random. After four of them the accuracy on the rows " +
+      "One question in five is drawn at random. After four of them the accuracy on the rows " +
       `without a label can be told (${state.checks} so far).`;
     return;
   }

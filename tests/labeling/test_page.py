@@ -1,0 +1,269 @@
+"""A real browser goes through a whole session."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import time
+
+import pytest
+
+from gdpa import GDPAClassifier
+
+
+def name_of(page):
+    return page.text_content("#row-name")
+
+
+def row_of(page):
+    return int(name_of(page).split()[1]) - 1
+
+
+def moved_on(page, name):
+    page.wait_for_function(
+        "name => document.getElementById('row-name').textContent !== name", arg=name
+    )
+
+
+def give(page, value):
+    """Answer by keyboard, with the number key of the class or by typing a new one."""
+    name = name_of(page)
+    keys = page.evaluate(
+        "v => [...document.querySelectorAll('#classes button')]"
+        ".filter(b => b.dataset.value === v).map(b => b.querySelector('kbd').textContent)",
+        value,
+    )
+    if keys:
+        page.keyboard.press(keys[0])
+    else:
+        page.keyboard.press("+")
+        page.keyboard.type(value)
+        page.keyboard.press("Enter")
+    moved_on(page, name)
+
+
+def answered(page, n):
+    page.wait_for_function(
+        "n => document.getElementById('progress-text').textContent.startsWith(`${n} of`)",
+        arg=str(n),
+    )
+
+
+def violations(page):
+    axe = pytest.importorskip("axe_core_python.sync_playwright")
+    found = axe.Axe().run(page)["violations"]
+    return [(v["id"], [node["html"][:200] for node in v["nodes"]]) for v in found]
+
+
+def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
+    flowers, label_command, new_page, tmp_path
+):
+    folder, kinds, truth = flowers
+    out = tmp_path / "done.csv"
+    args = ["flowers.csv", "--target", "kind", "--id", "name", "--out", str(out)]
+    server = label_command(*args, cwd=folder)
+    page = new_page(server.url)
+    assert page.text_content("#ask") == "Which kind is this?"
+    for _ in range(12):
+        give(page, kinds[truth[row_of(page)]])
+    answered(page, 12)
+
+    # Undo brings the last row back, without its label.
+    give(page, kinds[truth[row_of(page)]])
+    answered(page, 13)
+    before = name_of(page)
+    page.keyboard.press("Backspace")
+    moved_on(page, before)
+    answered(page, 12)
+    assert page.locator("#classes button[aria-pressed=true]").count() == 0
+    undone = name_of(page)
+
+    # A reload shows the same question, with nothing lost.
+    page.reload()
+    page.wait_for_function("() => document.getElementById('row-name').textContent !== ''")
+    assert name_of(page) == undone
+    answered(page, 12)
+
+    # A new class, seen to be wrong, corrected by going back.
+    give(page, "orchid")
+    page.wait_for_selector("#classes button[data-value=orchid]")
+    now = name_of(page)
+    page.keyboard.press("ArrowLeft")
+    moved_on(page, now)
+    assert name_of(page) == undone
+    assert page.get_attribute("#classes button[data-value=orchid]", "aria-pressed") == "true"
+    give(page, kinds[truth[row_of(page)]])
+    page.wait_for_selector("#classes button[data-value=orchid]", state="detached")
+    answered(page, 13)
+
+    # Cannot tell: counted apart, and not asked again.
+    skipped = name_of(page)
+    page.keyboard.press("0")
+    moved_on(page, skipped)
+    page.wait_for_function(
+        "() => document.getElementById('progress-text').textContent.includes('1 skipped')"
+    )
+
+    # The server is killed; the page says so, the resumed one goes on with all labels.
+    server.kill()
+    page.keyboard.press("1")
+    page.wait_for_selector("#trouble:not([hidden])")
+    page.close()
+    server.start()
+    page = new_page(server.url)
+    answered(page, 13)
+    while int(page.text_content("#progress-text").split()[0]) < 30:
+        assert name_of(page) != skipped
+        count = int(page.text_content("#progress-text").split()[0])
+        give(page, kinds[truth[row_of(page)]])
+        answered(page, count + 1)
+
+    # The guess shows on demand only, the accuracy by itself.
+    assert page.text_content("#guess-text") == ""
+    state = server.followed()
+    page.keyboard.press("?")
+    page.wait_for_function("() => document.getElementById('guess-text').textContent.includes('%')")
+    page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
+    assert state["estimate"]["checks"] >= 4
+    assert page.wrong == []
+
+    # Everything can be kept, and Ctrl-C writes the table.
+    for what, start in (("Table", b"name,"), ("Model", b"PK"), ("Report", b"<!doctype html>")):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=what).click()
+        content = download.value.path().read_bytes()
+        assert content.lower().startswith(start.lower())
+        if what == "Model":
+            (tmp_path / "model.npz").write_bytes(content)
+    server.end(signal.SIGINT)
+    assert server.process.returncode == 0
+    rows = list(csv.DictReader(out.open()))
+    assert sum(row["label"] != "" for row in rows) == 30
+    assert all(r["label"] in ("", kinds[k]) for r, k in zip(rows, truth, strict=True))
+    right = [r["prediction"] == kinds[k] for r, k in zip(rows, truth, strict=True)]
+    assert sum(right) > 0.95 * len(right)
+    assert GDPAClassifier.load(tmp_path / "model.npz").classes_.tolist() == sorted(kinds)
+
+
+def test_the_page_is_accessible_on_a_phone_and_in_the_dark(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    server = label_command(
+        "flowers.csv", "--target", "kind", "--log", str(folder / "axe.log"), cwd=folder
+    )
+    page = new_page(server.url)
+    assert violations(page) == []
+    for _ in range(24):
+        give(page, kinds[truth[row_of(page)]])
+    answered(page, 24)
+    page.keyboard.press("?")
+    server.followed()
+    page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
+    page.wait_for_function("() => document.getElementById('map-text').textContent.includes('Colour')")
+    for scheme in ("light", "dark"):
+        for width, height in ((1280, 860), (390, 844), (320, 640)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": height})
+            assert violations(page) == []
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{wide} pixels at a width of {width}"
+    # On a phone: a finger on a class labels the row.
+    name = name_of(page)
+    page.locator("#classes button").first.click()
+    moved_on(page, name)
+    answered(page, 25)
+    assert page.wrong == []
+
+
+def test_keyboard_alone_reaches_the_map_and_the_list(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    server = label_command(
+        "flowers.csv", "--target", "kind", "--log", str(folder / "keys.log"), cwd=folder
+    )
+    page = new_page(server.url)
+    for _ in range(4):
+        give(page, kinds[truth[row_of(page)]])
+    answered(page, 4)
+    page.wait_for_function("() => document.getElementById('map-text').textContent.includes('Colour')")
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        if page.evaluate("document.activeElement.id") == "map":
+            break
+    assert {"new-name", "undo", "skip", "guess", "zoom-in", "map"} <= seen
+    # Arrow keys walk over the map, Enter opens the row, a class key labels it.
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.getElementById('announcer').textContent.startsWith('row')")
+    said = page.text_content("#announcer").split(",")[0]
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "name => document.getElementById('row-name').textContent === name", arg=said
+    )
+    page.keyboard.press("1")
+    answered(page, 5)
+    # The list: the last label first; Enter opens it, the cross beside it takes it away.
+    page.locator("#labels button.open").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "name => document.getElementById('row-name').textContent === name", arg=said
+    )
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    answered(page, 4)
+    # Zoom keeps the map on the screen, a click on it opens a row.
+    page.locator("#zoom-in").press("Enter")
+    page.locator("#zoom-all").press("Enter")
+    page.locator("#map").scroll_into_view_if_needed()
+    place = page.evaluate(
+        "() => { const m = document.getElementById('map').getBoundingClientRect();"
+        " return [m.left, m.top, m.width, m.height]; }"
+    )
+    points = server.api("map")
+    before = name_of(page)
+    target = next(i for i, r in enumerate(points["rows"]) if f"row {r + 1}" != before)
+    x = place[0] + place[2] / 2 + (points["x"][target] - 0.5) * (place[2] - 24)
+    y = place[1] + place[3] / 2 + (points["y"][target] - 0.5) * (place[3] - 24)
+    page.mouse.click(x, y)
+    moved_on(page, before)
+    assert page.wrong == []
+
+
+def test_two_tabs_see_each_other_and_are_asked_different_rows(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    server = label_command(
+        "flowers.csv", "--target", "kind", "--log", str(folder / "two.log"), cwd=folder
+    )
+    one, two = new_page(server.url), new_page(server.url)
+    for _ in range(6):
+        assert name_of(one) != name_of(two)
+        give(one, kinds[truth[row_of(one)]])
+        give(two, kinds[truth[row_of(two)]])
+    for page in (one, two):
+        answered(page, 12)
+        page.wait_for_function(
+            "() => document.getElementById('progress-text').textContent.includes('1 other')"
+        )
+        assert page.locator("#labels li").count() == 12
+        assert page.wrong == []
+
+
+def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    log = folder / "slow.log"
+    server = label_command("flowers.csv", "--target", "kind", "--log", str(log), cwd=folder)
+    page = new_page(server.url)
+    for _ in range(5):
+        give(page, kinds[truth[row_of(page)]])
+        # One line for the head, one for every answer that has moved the page on.
+        lines = log.read_text().splitlines()
+        assert len(lines) == 1 + 1 + _
+    page.route("**/api/label", lambda route: (time.sleep(0.5), route.continue_()))
+    name = name_of(page)
+    page.keyboard.press("1")
+    page.keyboard.press("1")  # twice by mistake: it must not answer for the next row
+    page.wait_for_timeout(100)
+    assert name_of(page) == name
+    moved_on(page, name)
+    page.wait_for_timeout(800)
+    assert len(log.read_text().splitlines()) == 7
