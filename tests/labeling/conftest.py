@@ -15,7 +15,9 @@ from http.client import HTTPConnection
 import numpy as np
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 
 
 @pytest.fixture(scope="session")
@@ -144,7 +146,8 @@ def new_page(browser):
         page.wrong = []
         home = "/".join(url.split("/")[:3]) + "/"
         page.on(
-            "console", lambda m: page.wrong.append(m.text) if m.type in ("error", "warning") else None
+            "console",
+            lambda m: page.wrong.append(m.text) if m.type in ("error", "warning") else None,
         )
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
         page.on(

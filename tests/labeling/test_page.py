@@ -158,7 +158,9 @@ def test_the_page_is_accessible_on_a_phone_and_in_the_dark(flowers, label_comman
     page.keyboard.press("?")
     server.followed()
     page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
-    page.wait_for_function("() => document.getElementById('map-text').textContent.includes('Colour')")
+    page.wait_for_function(
+        "() => document.getElementById('map-text').textContent.includes('Colour')"
+    )
     for scheme in ("light", "dark"):
         for width, height in ((1280, 860), (390, 844), (320, 640)):
             page.emulate_media(color_scheme=scheme)
@@ -183,7 +185,9 @@ def test_keyboard_alone_reaches_the_map_and_the_list(flowers, label_command, new
     for _ in range(4):
         give(page, kinds[truth[row_of(page)]])
     answered(page, 4)
-    page.wait_for_function("() => document.getElementById('map-text').textContent.includes('Colour')")
+    page.wait_for_function(
+        "() => document.getElementById('map-text').textContent.includes('Colour')"
+    )
     seen = set()
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -194,7 +198,9 @@ def test_keyboard_alone_reaches_the_map_and_the_list(flowers, label_command, new
     # Arrow keys walk over the map, Enter opens the row, a class key labels it.
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    page.wait_for_function("() => document.getElementById('announcer').textContent.startsWith('row')")
+    page.wait_for_function(
+        "() => /^row \\d+,/.test(document.getElementById('announcer').textContent)"
+    )
     said = page.text_content("#announcer").split(",")[0]
     page.keyboard.press("Enter")
     page.wait_for_function(
@@ -244,7 +250,7 @@ def test_two_tabs_see_each_other_and_are_asked_different_rows(flowers, label_com
         page.wait_for_function(
             "() => document.getElementById('progress-text').textContent.includes('1 other')"
         )
-        assert page.locator("#labels li").count() == 12
+        page.wait_for_function("() => document.querySelectorAll('#labels li').length === 12")
         assert page.wrong == []
 
 
@@ -253,11 +259,10 @@ def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command,
     log = folder / "slow.log"
     server = label_command("flowers.csv", "--target", "kind", "--log", str(log), cwd=folder)
     page = new_page(server.url)
-    for _ in range(5):
+    for count in range(5):
         give(page, kinds[truth[row_of(page)]])
         # One line for the head, one for every answer that has moved the page on.
-        lines = log.read_text().splitlines()
-        assert len(lines) == 1 + 1 + _
+        assert len(log.read_text().splitlines()) == 1 + count + 1
     page.route("**/api/label", lambda route: (time.sleep(0.5), route.continue_()))
     name = name_of(page)
     page.keyboard.press("1")
