@@ -103,6 +103,14 @@ class Running:
         raise AssertionError("the background has not caught up in 20 s")
 
 
+@pytest.fixture(scope="session")
+def label_process():
+    """The class above, for servers that several tests share."""
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    return Running
+
+
 @pytest.fixture
 def label_command(tmp_path):
     """Start ``gdpa label``; ended at the end of the test."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import signal
-import time
 
 import pytest
 
@@ -263,12 +262,17 @@ def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command,
         give(page, kinds[truth[row_of(page)]])
         # One line for the head, one for every answer that has moved the page on.
         assert len(log.read_text().splitlines()) == 1 + count + 1
-    page.route("**/api/label", lambda route: (time.sleep(0.5), route.continue_()))
+    held = []
+    page.route("**/api/label", held.append)  # on its way, and not answered yet
     name = name_of(page)
     page.keyboard.press("1")
     page.keyboard.press("1")  # twice by mistake: it must not answer for the next row
-    page.wait_for_timeout(100)
+    page.wait_for_timeout(300)
     assert name_of(page) == name
+    assert len(log.read_text().splitlines()) == 6
+    page.unroute("**/api/label")
+    held[0].continue_()
     moved_on(page, name)
-    page.wait_for_timeout(800)
+    page.wait_for_timeout(300)
+    assert len(held) == 1
     assert len(log.read_text().splitlines()) == 7

@@ -231,6 +231,7 @@ class LabelServer:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind(("127.0.0.1", port))
+            self._socket.listen(128)  # a browser that is quicker than the server waits
         except OSError as error:
             self._socket.close()
             raise ValueError(f"port {port} cannot be used: {error.strerror}") from error

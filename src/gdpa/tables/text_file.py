@@ -33,6 +33,8 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# Of one cell: whole books are read, a file that is one cell by mistake is refused.
+MOST_CHARACTERS = 2**26
 
 
 def read_text_file(
@@ -135,6 +137,8 @@ class _Form:
         stream = io.TextIOWrapper(self.source.open(), encoding=self.encoding, newline="")
         for _ in range(self.skip):
             stream.readline()
+        # The limit is the module's, for all readers: it is raised, never lowered.
+        csv.field_size_limit(max(csv.field_size_limit(), MOST_CHARACTERS))
         return csv.reader(stream, delimiter=self.delimiter, quotechar=self.quote), stream
 
     def read(self, as_text: frozenset[str]) -> tuple[tuple[str, ...], list[Column], frozenset[str]]:
