@@ -263,7 +263,7 @@ def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command,
         # One line for the head, one for every answer that has moved the page on.
         assert len(log.read_text().splitlines()) == 1 + count + 1
     held = []
-    page.route("**/api/label", held.append)  # on its way, and not answered yet
+    page.route("**/api/label", lambda route: held.append(route))  # on its way, and not answered yet
     name = name_of(page)
     page.keyboard.press("1")
     page.keyboard.press("1")  # twice by mistake: it must not answer for the next row

@@ -1,9 +1,9 @@
 r"""How sure are we: accuracy on the rows without a label, from rows that were asked at random.
 
-A small share of the questions is drawn evenly from all rows that are open at that moment. Their
-answers are compared with what the model says *without* them, so each is an honest trial of the
-present model, not of the one at the time of the question; the interval is Wilson's for a share. The
-model that is used has seen these labels as well, so it is rather better than the estimate says.
+A share of the questions is drawn evenly from all rows that are open at that moment. Neither the
+model that they judge nor the choice of the other questions knows their answers, so each is an
+honest trial of the present model; the interval is Wilson's for a share. The model that is used has
+seen these labels as well, so it is rather better than the estimate says.
 """
 
 from __future__ import annotations
@@ -72,4 +72,5 @@ def wilson(right: int, n: int, level: float = LEVEL) -> tuple[float, float]:
     share = right / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # The share itself is inside, also where rounding says otherwise.
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))

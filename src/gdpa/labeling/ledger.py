@@ -76,9 +76,10 @@ class Ledger:
         """Answers so far, those that were taken back not counted."""
         return len(self._history)
 
-    def checks(self) -> list[int]:
-        """Labelled rows that were asked at random, in the order given."""
-        return [r for r, a in self.answers.items() if a.purpose == "check" and a.value is not None]
+    @property
+    def checks(self) -> set[int]:
+        """Answered rows that were asked at random."""
+        return {row for row, answer in self.answers.items() if answer.purpose == "check"}
 
     def apply(self, event: dict[str, Any]) -> int | None:
         """Apply one event.

@@ -1,7 +1,13 @@
-"""Which rows to ask: random checks of the accuracy, and between them what is most worth knowing."""
+"""Which rows to ask: random checks of the accuracy, and between them what is most worth knowing.
+
+What is asked does not depend on the answers to the checks. If it did, their neighbourhoods would be
+left out of the questions, and the model without the checks, which they are to judge, would be worst
+just there: simulated sessions on digits said 86 % where 96 were right.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,7 +51,7 @@ class Questions:
         self._weights: dict[int, NDArray[np.float64]] = {}
         self._doubt: tuple[int, Any] = (-1, None)
 
-    def ask(self, n: int, ledger: Ledger, busy: list[int]) -> list[tuple[int, str]]:
+    def ask(self, n: int, ledger: Ledger, busy: Mapping[int, str]) -> list[tuple[int, str]]:
         """Choose rows.
 
         Parameters
@@ -54,8 +60,8 @@ class Questions:
             How many.
         ledger : Ledger
             The answers so far.
-        busy : list of int
-            Rows that somebody is looking at.
+        busy : mapping
+            Rows that somebody is looking at, and why they were asked.
 
         Returns
         -------
@@ -64,7 +70,7 @@ class Questions:
         """
         is_open = np.ones(self._n, dtype=bool)
         is_open[list(ledger.answers)] = False
-        is_open[busy] = False
+        is_open[list(busy)] = False
         found: list[tuple[int, str]] = []
         number = ledger.asked + len(busy)
         while len(found) < n and is_open.any():
@@ -74,8 +80,7 @@ class Questions:
                 purpose = "check"
             else:
                 batch = min(n - len(found), CHECK_EVERY - 1 - number % CHECK_EVERY)
-                also = busy + [row for row, _ in found]
-                rows = self._informative(batch, number, ledger, also, is_open)
+                rows = self._informative(batch, number, ledger, {**busy, **dict(found)}, is_open)
                 purpose = "choice"
             is_open[rows] = False
             found += [(row, purpose) for row in rows]
@@ -83,23 +88,25 @@ class Questions:
         return found
 
     def _informative(
-        self, n: int, number: int, ledger: Ledger, busy: list[int], is_open: NDArray[np.bool_]
+        self,
+        n: int,
+        number: int,
+        ledger: Ledger,
+        busy: Mapping[int, str],
+        is_open: NDArray[np.bool_],
     ) -> list[int]:
         sketch = self._sample(is_open)
         rng = np.random.default_rng([self._seed, number, 2])
-        labels = ledger.labels
+        unseen = ledger.checks
+        labels = {row: v for row, v in ledger.labels.items() if row not in unseen}
         doubt = self._doubts(sketch, labels)
         field, known, _ = self._field(sketch, list(labels))
         # Rows that were skipped or are being looked at: their neighbours need not be asked as well.
-        place = np.searchsorted(sketch.rows, sorted({*ledger.skipped, *busy}))
-        others = [
-            int(p)
-            for p, row in zip(place, sorted({*ledger.skipped, *busy}), strict=True)
-            if p < sketch.rows.size and sketch.rows[p] == row
-        ]
+        aside = {*(ledger.skipped - unseen), *(r for r, why in busy.items() if why != "check")}
+        others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
         for position in others:
-            field = field.and_also(position)
-        taken = np.concatenate([known, np.array(others, dtype=np.intp)])
+            field = field.and_also(int(position))
+        taken = np.concatenate([known, others])
         free = np.flatnonzero(is_open[sketch.rows])
         chosen = choose_informative(field, sketch.components, taken, free, doubt, n, rng)
         return [int(row) for row in sketch.rows[chosen]]

@@ -205,7 +205,9 @@ class LabelingSession:
             rows = [row for row, held in self._leases.items() if held[0] == annotator][: int(n)]
             missing = int(n) - len(rows)
             if missing:
-                found = self._questions.ask(missing, self._ledger, list(self._leases))
+                found = self._questions.ask(
+                    missing, self._ledger, {r: held[1] for r, held in self._leases.items()}
+                )
                 for row, purpose in found:
                     self._leases[row] = (annotator, purpose, now + self.lease)
                     rows.append(row)
@@ -363,7 +365,8 @@ class LabelingSession:
             the others have none.
         """
         with self._lock:
-            labels, version, checks = self._ledger.labels, self._version, self._ledger.checks()
+            labels, version = self._ledger.labels, self._version
+            checks = [row for row in labels if row in self._ledger.checks]
             if self._estimate[0] == version:
                 return self._estimate[1]
         rest = {row: value for row, value in labels.items() if row not in set(checks)}
