@@ -23,7 +23,7 @@ TOL = 1e-4
 def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
     """Graph, product and solve for n points, one after the other, each with its own memory."""
     from gdpa.graph import build_neighbor_graph, laplacian_parts
-    from gdpa.solvers.recovery import linear_recovery
+    from gdpa.system import LabeledSystem
 
     X, _, codes = clusters(n, 8, share)
     labeled = np.flatnonzero(codes >= 0)
@@ -52,7 +52,8 @@ def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
         times["product"].append((time.perf_counter() - start) / inner)
         for name, loop in (("solve", 0.01), ("harmonic", 0.0)):
             start = time.perf_counter()
-            found = linear_recovery(adjacency, diagonal, labeled, signs, self_loop=loop, tol=TOL)
+            system = LabeledSystem(adjacency, diagonal, labeled, signs, self_loop=loop)
+            found = system.solve(tol=TOL)
             times[name].append(time.perf_counter() - start)
             iterations[name] = found.iterations
             assert found.converged

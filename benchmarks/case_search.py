@@ -92,7 +92,7 @@ def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) 
                 model = GDPAClassifier(n_neighbors=10, algorithm="approximate").fit(X, codes)
                 wrong = model.transduction_[hidden] != truth[hidden]
                 name = f"{limit:,}" if limit < 10**9 else "no limit"
-                row[f"recall, {name}"] = model._state.graph.neighbors.recall
+                row[f"recall, {name}"] = model.state_.graph.neighbors.recall
                 row[f"error %, {name}"] = 100.0 * float(wrong.mean())
             rows.append(row)
     return rows

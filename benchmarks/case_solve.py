@@ -4,7 +4,7 @@
 
 20 Gaussian clusters in 8 dimensions, 10-NN graph, 1 % labels clamped, tolerance 1e-4. The unit is
 the time of ``W @ x`` by SciPy in double precision, nodes in the order given. `units` is the whole
-of linear recovery (building the system, preconditioner, iteration); `spd_units` is `solve_spd`
+of the labelled system (building the system, preconditioner, iteration); `spd_units` is `solve_spd`
 alone on the matrix as stored. Both are measured one after the other with the unit, in CPU time and
 with BLAS in one thread. The exponent is that of the time in the number of edges, by least squares.
 """
@@ -15,6 +15,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import scipy.sparse as sp
 from gdpa.datasets import gaussian_clusters
 from gdpa.graph import neighbor_graph
 from gdpa.linalg import solve_spd
-from gdpa.solvers.recovery import linear_recovery, recovery_system
+from gdpa.system import LabeledSystem
 
 from .case_eigenvector import one_thread
 
@@ -76,12 +77,12 @@ def _measure(W: sp.csr_array, truth: np.ndarray, repeats: int, tol: float) -> li
     rows = []
     for name, normal, gamma in SYSTEMS:
         A, diagonal = (normalized, np.ones(n)) if normal else (W, degree)
-        system = (A, diagonal, labeled, truth[labeled])
-        K, rhs, _ = recovery_system(*system, self_loop=gamma)
+        system = LabeledSystem(A, diagonal, labeled, truth[labeled], self_loop=gamma)
+        K, rhs = system.matrix(), system.rhs[system.unknown]
         units, stored, unit, seconds = [], [], [], []
         for _ in range(repeats):
             unit.append(product_seconds(W, x))
-            spent, whole = cpu(lambda s=system, g=gamma: linear_recovery(*s, self_loop=g, tol=tol))
+            spent, whole = cpu(lambda s=system: replace(s).solve(tol=tol))
             alone, result = cpu(lambda K=K, rhs=rhs: solve_spd(K, rhs, tol=tol, n_jobs=1))
             seconds.append(spent)
             units.append(spent / unit[-1])

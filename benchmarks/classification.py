@@ -91,13 +91,13 @@ def fit(
 
 def _about(model: Any) -> dict[str, Any]:
     """What a fitted GDPAClassifier says about its graph and its solve."""
-    graph = model._state.graph
+    graph = model.state_.graph
     return {
         "recall": float(graph.neighbors.recall),
         "nonzeros": int(graph.W.nnz),
         "search": graph.neighbors.algorithm,
-        "self_loop": float(model._state.setting.self_loop),
-        "iterations": int(model._state.run["iterations"]),
+        "self_loop": float(model.state_.setting.self_loop),
+        "iterations": int(model.state_.run.iterations),
     }
 
 

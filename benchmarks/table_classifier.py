@@ -5,7 +5,6 @@
     python benchmarks/table_classifier.py --quick      # one split per fold
     python benchmarks/table_classifier.py --digits     # scikit-learn's digits, 1 and 5 labels
     python benchmarks/table_classifier.py --memory     # 20,000 x 50: bytes beside the graph's
-    python benchmarks/table_classifier.py --checks     # score in scikit-learn's own checks
 
 How selection is kept from seeing test labels: the classifier is given y with the marker 0 on the
 unlabelled half. Everything it chooses (neighbours, self-loop, label weight, evidence weight, shares
@@ -46,7 +45,7 @@ def run_errors(X: Any, y: Any, labels: Any, evidence: bool) -> dict[str, float]:
         model = GDPAClassifier(unlabeled=0, evidence=models()).fit(X, labels)
         out["gdpa+evidence"] = 100.0 * float(np.mean(model.transduction_[test] != y[test]))
         # The fitted models of the evidence are the models alone: fitted on all labels.
-        for name, single in zip(("logistic", "forest"), model._state.evidence.models, strict=True):
+        for name, single in zip(("logistic", "forest"), model.state_.evidence.models, strict=True):
             guess = model.classes_[single.predict(X[test])]
             out[name] = 100.0 * float(np.mean(guess != y[test]))
     return out
@@ -123,18 +122,13 @@ def main() -> None:
     parser.add_argument("--evidence", action="store_true")
     parser.add_argument("--digits", action="store_true")
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--checks", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    if options.checks:
-        from gdpa.classifier.conformance import conformance
-
-        print(f"check_estimator: {conformance()}")
     if options.digits:
         digits_table()
     if options.memory:
         memory_table()
-    if not (options.checks or options.digits or options.memory):
+    if not (options.digits or options.memory):
         splits = options.splits or ([1] if options.quick else list(range(1, 11)))
         paper_table(splits, options.evidence, options.sets)
     sys.stdout.flush()

@@ -38,23 +38,23 @@ for a in (0.0, 1.0, 100.0):
 # %%
 # A simplex solver takes the vertex ``a = 0`` of that face. The labels are then multiplied by zero
 # (preset "paper"). An interior-point solver stops inside it; with the Laplacian scaled by 1e-15, as
-# in the authors' program, the first eigenvector is a vote of the labelled neighbours (preset
-# "published"). The default keeps a point inside the face and recovers labels by a linear system.
-# It spreads labels along the graph, and on this graph, where everything is linked to everything,
-# that does not help: the last picture has the same solver on a graph of 8 nearest neighbours.
+# in the authors' program, the first eigenvector is a vote of the labelled neighbours (method
+# "gdpa-published"). The default keeps a point inside the face and recovers labels by a linear
+# system. It spreads labels along the graph, and on this graph, where everything is linked to
+# everything, that does not help: the last picture has it on a graph of 8 nearest neighbours.
 neighbors = gdpa.GraphProblem(gdpa.graph.neighbor_graph(X, 8), labels, laplacian="normalized")
 with warnings.catch_warnings():
     # The warning says what this example is about.
     warnings.simplefilter("ignore", DegenerateProblemWarning)
     runs = {
         "preset='paper'": gdpa.solve(problem, preset="paper"),
-        "preset='published'": gdpa.solve(problem, preset="published"),
+        "as published": gdpa.solve(problem, "gdpa-published"),
         "one-step vote": gdpa.solve(problem, "vote"),
         "default": gdpa.solve(problem),
         "default, 8 neighbours": gdpa.solve(neighbors),
     }
 unlabeled = problem.unlabeled
-same = (runs["preset='published'"].labels == runs["one-step vote"].labels).mean()
+same = (runs["as published"].labels == runs["one-step vote"].labels).mean()
 print(f"nodes on which 'published' and the vote agree: {same:.0%}")
 figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
 shown = iter(axes.flat)

@@ -36,12 +36,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .linalg.operator import inner_product
 from .problem import GraphProblem
 from .solution import DualVariables
 
 __all__ = [
     "ErrorBound",
     "apex_weights",
+    "apply_H_bar",
     "build_H",
     "build_H_bar",
     "build_H_tilde",
@@ -135,6 +137,35 @@ def build_H_bar(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
     corner = sp.diags_array(np.array([kappa, dual.y[-1] - kappa]))
     top = problem.L + sp.diags_array(dual.y[:-1])
     return sp.block_array([[top, g], [g.T, corner]], format="csr")
+
+
+def apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> FloatArray:
+    """Multiply H_bar with a vector, in O(nnz), without building the matrix.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    dual : DualVariables
+        The dual point.
+    v : ndarray of shape (n_nodes + 2,)
+        The vector.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes + 2,)
+        ``H_bar v``.
+    """
+    n = problem.n_nodes
+    x, plus, minus = v[:n], v[n], v[n + 1]
+    q = apex_weights(problem, dual.z)
+    side = np.where(problem.labels != 0, problem.labels, np.sign(problem.bias))
+    up, down = np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
+    kappa = up.sum()
+    top = (problem.diagonal + dual.y[:n]) * x - problem.adjacency @ x - up * plus - down * minus
+    first = kappa * plus - inner_product(up, x)
+    second = (dual.y[-1] - kappa) * minus - inner_product(down, x)
+    return np.concatenate([top, [first, second]])
 
 
 def build_H_tilde(problem: GraphProblem, dual: DualVariables, phi: float) -> sp.csr_array:

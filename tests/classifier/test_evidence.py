@@ -55,9 +55,9 @@ def test_scores_solve_the_system_with_evidence(data):
     L = laplacian(model.graph_, "normalized").toarray()
     a = np.where(y >= 0, 2.0, 0.0)
     Y = np.where((y >= 0)[:, None], np.eye(3)[np.maximum(y, 0)], 0.0)
-    T = model._state.evidence.probabilities
+    T = model.state_.evidence.probabilities
     F = np.linalg.solve(L + np.diag(a + 0.9), a[:, None] * Y + 0.7 * T)
-    np.testing.assert_allclose(model._state.scores, F, atol=1e-8)
+    np.testing.assert_allclose(model.state_.scores, F, atol=1e-8)
 
 
 def test_an_infinite_weight_of_evidence_is_the_model_itself(data):
@@ -86,7 +86,7 @@ def test_the_test_labels_are_never_seen(data):
     y = np.where(np.arange(200) < 100, noise, -1)
     learner = GDPAClassifier(evidence=DecisionTreeClassifier()).fit(X, y)
     known = y >= 0
-    told = learner._state.evidence.probabilities[known].argmax(axis=1)
+    told = learner.state_.evidence.probabilities[known].argmax(axis=1)
     assert (told == y[known]).mean() < 0.7
 
 

@@ -11,8 +11,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import log_loss
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.calibration import fit_sharpness, sharpen, to_shares
-from gdpa.classifier.priors import match_masses
+from gdpa.classifier.probabilities import fit_sharpness, match_masses, sharpen, to_shares
 from gdpa.classifier.query import uncertainty
 
 positive = arrays(np.float64, (8, 3), elements=st.floats(0, 1))
@@ -79,13 +78,13 @@ def test_class_prior_moves_the_thresholds():
     y[known] = truth[known]
     free = y < 0
     model = GDPAClassifier(class_prior=[0.8, 0.2]).fit(X, y)
-    p = model._state.probabilities()[free]
+    p = model.state_.probabilities()[free]
     np.testing.assert_allclose(p.mean(axis=0), [0.8, 0.2], atol=1e-6)
     plain = GDPAClassifier().fit(X, y)
     assert (model.transduction_[free] == 1).sum() < (plain.transduction_[free] == 1).sum()
     labelled = GDPAClassifier(class_prior="labeled").fit(X, y)
     shares = np.bincount(y[~free]) / (~free).sum()
-    mass = labelled._state.probabilities()[free].mean(axis=0)
+    mass = labelled.state_.probabilities()[free].mean(axis=0)
     np.testing.assert_allclose(mass, shares, atol=1e-6)
     assert (model.predict(X[free]) == model.transduction_[free]).all()
 
@@ -120,15 +119,15 @@ def test_expected_change_is_what_labelling_would_change(label_weight):
     options = {"n_neighbors": 6, "self_loop": 0.1, "tol": 1e-10}
     model = GDPAClassifier(label_weight=np.inf, **options).fit(X, y)
     node = np.array([17])
-    p = model._state.probabilities()[node]
-    F = model._state.scores
+    p = model.state_.probabilities()[node]
+    F = model.state_.scores
     expected = 0.0
     for c in range(2):
         more = y.copy()
         more[17] = c
-        changed = GDPAClassifier(label_weight=np.inf, **options).fit(X, more)._state.scores
+        changed = GDPAClassifier(label_weight=np.inf, **options).fit(X, more).state_.scores
         expected += p[0, c] * ((changed - F) ** 2).sum()
-    assert _expected_change(model._state, node, p)[0] == pytest.approx(expected, rel=1e-4)
+    assert _expected_change(model.state_, node, p)[0] == pytest.approx(expected, rel=1e-4)
     soft = GDPAClassifier(label_weight=label_weight, **options).fit(X, y)
     assert soft.query(3, "expected-change").size == 3
 

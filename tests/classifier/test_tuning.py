@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gdpa.classifier import tuning
-from gdpa.classifier.model_selection import stratified_folds
-from gdpa.classifier.tuning import LabeledGraph, Setting, left_out_loss, tune
+from gdpa.classifier.tuning import Setting, left_out_loss, tune
 from gdpa.graph import laplacian_parts
+from gdpa.system import LabeledSystem
+from gdpa.system.left_out import stratified_folds
+
+NOTHING = tuning._Given()
 
 
 def labelled_graph(random_graph, *, n=30, m=12, k=3, kind="normalized", evidence=False, seed=0):
@@ -17,19 +22,21 @@ def labelled_graph(random_graph, *, n=30, m=12, k=3, kind="normalized", evidence
     nodes = np.sort(rng.choice(n, m, replace=False))
     codes = (np.arange(m) % k).astype(np.int32)
     T = rng.dirichlet(np.ones(k), n) if evidence else None
-    return LabeledGraph(A, d, nodes, codes, k, T)
+    return LabeledSystem(A, d, nodes, np.eye(k)[codes]), codes, T
 
 
-def direct(graph: LabeledGraph, setting: Setting, skip: np.ndarray) -> np.ndarray:
+def direct(
+    graph: LabeledSystem, T: np.ndarray | None, setting: Setting, skip: np.ndarray
+) -> np.ndarray:
     """Scores by dense algebra, with the labels of `skip` unknown."""
-    n, k = graph.diagonal.size, graph.n_classes
+    n, k = graph.n_nodes, graph.targets.shape[1]
     keep = ~np.isin(graph.labeled, skip)
-    nodes, Y = graph.labeled[keep], graph.targets()[keep]
+    nodes, Y = graph.labeled[keep], graph.targets[keep]
     L = np.diag(graph.diagonal) - graph.adjacency.toarray()
     M = L + (setting.self_loop + setting.evidence_weight) * np.eye(n)
     b = np.zeros((n, k))
-    if graph.evidence is not None:
-        b += setting.evidence_weight * graph.evidence
+    if T is not None:
+        b += setting.evidence_weight * T
     if np.isinf(setting.label_weight):
         free = np.setdiff1d(np.arange(n), nodes)
         F = np.zeros((n, k))
@@ -46,24 +53,24 @@ def direct(graph: LabeledGraph, setting: Setting, skip: np.ndarray) -> np.ndarra
 @pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
 @pytest.mark.parametrize("evidence", [False, True])
 def test_closed_form_leaves_each_label_out(random_graph, kind, evidence):
-    graph = labelled_graph(random_graph, kind=kind, evidence=evidence)
+    graph, codes, T = labelled_graph(random_graph, kind=kind, evidence=evidence)
     count = 0
-    for setting, scores in tuning._left_out(graph, True, None, None, None):
+    for setting, scores in tuning.left_out(graph, codes, T, NOTHING, exact=True):
         count += 1
         for i in (0, 5, 11):
             node = graph.labeled[i]
-            expected = direct(graph, setting, np.array([node]))[node]
+            expected = direct(graph, T, setting, np.array([node]))[node]
             np.testing.assert_allclose(scores[i], expected, rtol=1e-6, atol=1e-9)
     assert count >= 24
 
 
 @pytest.mark.parametrize("evidence", [False, True])
 def test_folds_leave_their_labels_out(random_graph, evidence):
-    graph = labelled_graph(random_graph, n=40, m=20, evidence=evidence)
-    fold = stratified_folds(graph.codes, 5)
-    for setting, scores in tuning._left_out(graph, False, None, None, None):
+    graph, codes, T = labelled_graph(random_graph, n=40, m=20, evidence=evidence)
+    fold = stratified_folds(codes, 5)
+    for setting, scores in tuning.left_out(graph, codes, T, NOTHING, exact=False):
         held = graph.labeled[fold == 2]
-        expected = direct(graph, setting, held)[held]
+        expected = direct(graph, T, setting, held)[held]
         np.testing.assert_allclose(scores[fold == 2], expected, rtol=1e-6, atol=1e-9)
 
 
@@ -90,32 +97,32 @@ def test_loss_is_the_squared_error_after_the_best_factor():
 
 
 def test_the_choice_has_the_least_loss(random_graph):
-    graph = labelled_graph(random_graph, n=60, m=30)
-    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    graph, codes, T = labelled_graph(random_graph, n=60, m=30)
+    chosen = tune([graph], codes, T)
     every = {
-        setting: left_out_loss(graph.targets(), scores)
-        for setting, scores in tuning._left_out(graph, True, None, None, None)
+        setting: left_out_loss(graph.targets, scores)
+        for setting, scores in tuning.left_out(graph, codes, T, NOTHING, exact=True)
     }
     assert chosen.loss == pytest.approx(min(every.values()))
     assert chosen.source == "leave-one-out"
     assert chosen.tried == len(every)
-    again = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    again = tune([graph], codes, T)
     assert again.setting == chosen.setting
 
 
 def test_given_values_are_kept(random_graph):
-    graph = labelled_graph(random_graph, n=60, m=30, evidence=True)
-    chosen = tune([graph], label_weight=2.0, self_loop=0.7, evidence_weight=None)
+    graph, codes, T = labelled_graph(random_graph, n=60, m=30, evidence=True)
+    chosen = tune([graph], codes, T, label_weight=2.0, self_loop=0.7)
     assert (chosen.setting.label_weight, chosen.setting.self_loop) == (2.0, 0.7)
-    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=0.4)
+    chosen = tune([graph], codes, T, evidence_weight=0.4)
     assert chosen.setting.evidence_weight == 0.4
-    chosen = tune([graph], label_weight=2.0, self_loop=0.0, evidence_weight=0.4)
+    chosen = tune([graph], codes, T, label_weight=2.0, self_loop=0.0, evidence_weight=0.4)
     assert chosen.setting == Setting(2.0, 0.0, 0.4)
 
 
 def test_one_label_per_class_falls_back(random_graph):
-    graph = labelled_graph(random_graph, m=3)
-    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    graph, codes, T = labelled_graph(random_graph, m=3)
+    chosen = tune([graph], codes, T)
     assert chosen.source == "too few labels"
     assert chosen.setting == tuning.DEFAULT
     assert chosen.left_out is None
@@ -123,15 +130,17 @@ def test_one_label_per_class_falls_back(random_graph):
 
 def test_label_of_a_class_with_one_label_is_not_judged(random_graph):
     """It cannot be predicted without itself: whatever is scored for it must not count."""
-    graph = labelled_graph(random_graph, n=40, m=20, k=2)
-    codes = graph.codes.copy()
+    graph, codes, _ = labelled_graph(random_graph, n=40, m=20, k=2)
+    codes = codes.copy()
     codes[4] = 2
-    with_single = LabeledGraph(graph.adjacency, graph.diagonal, graph.labeled, codes, 3)
-    chosen = tune([with_single], label_weight=np.inf, self_loop=None, evidence_weight=None)
+    with_single = replace(graph, targets=np.eye(3)[codes])
+    chosen = tune([with_single], codes, label_weight=np.inf)
     rest = np.delete(np.arange(20), 4)
     losses = [
-        left_out_loss(with_single.targets()[rest], scores[rest])
-        for _, scores in tuning._left_out(with_single, True, np.inf, None, None)
+        left_out_loss(with_single.targets[rest], scores[rest])
+        for _, scores in tuning.left_out(
+            with_single, codes, None, tuning._Given(np.inf), exact=True
+        )
     ]
     assert chosen.loss == pytest.approx(min(losses))
 
@@ -146,10 +155,9 @@ def test_false_evidence_does_not_overrule_the_graph():
     codes = np.repeat([0, 1], 10).astype(np.int32)
     nodes = np.concatenate([np.arange(10), 50 + np.arange(10)])
     wrong = np.repeat([[0.0, 1.0], [1.0, 0.0]], 50, axis=0)
-    graph = LabeledGraph(A, d, nodes, codes, 2, wrong)
-    chosen = tune([graph], label_weight=None, self_loop=None, evidence_weight=None)
+    graph = LabeledSystem(A, d, nodes, np.eye(2)[codes])
+    chosen = tune([graph], codes, wrong)
     assert chosen.setting.evidence_weight <= 0.1
     assert (chosen.left_out.argmax(axis=1) == codes).all()
-    right = LabeledGraph(A, d, nodes, codes, 2, 1 - wrong)
-    chosen = tune([right], label_weight=None, self_loop=None, evidence_weight=None)
+    chosen = tune([graph], codes, 1 - wrong)
     assert chosen.setting.evidence_weight >= 10

@@ -291,7 +291,7 @@ def test_fact3_the_published_variant_is_the_vote():
         problem = gdpa.GraphProblem(W, labels, laplacian="normalized")
         vote = gdpa.solve(problem, "vote")
         clear = np.abs(vote.scores) > 1e-3 * np.abs(vote.scores).max()
-        published = gdpa.solve(problem, preset="published")
+        published = gdpa.solve(problem, "gdpa-published")
         assert np.array_equal(published.labels[clear], vote.labels[clear])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ import gdpa
 from gdpa.classifier import GDPAClassifier
 from gdpa.errors import UnreachedWarning
 from gdpa.graph import NeighborIndex, memory, neighbor_graph, neighbors
-from gdpa.linalg import operand
-from gdpa.solvers import implicit_system, recovery
+from gdpa.policy import Policy
+from gdpa.system import LabeledSystem
 
 
 def some_labels(n: int, share: float, truth: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -152,8 +153,7 @@ def test_64_bit_indices_solve_to_the_same_digits(monkeypatch):
     )
 
 
-def test_the_solve_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(operand, "THREAD_NNZ", 0)
+def test_the_solve_does_not_depend_on_threads():
     n = 22_000
     rng = np.random.default_rng(2)
     X = rng.normal(size=(n, 2))
@@ -162,12 +162,16 @@ def test_the_solve_does_not_depend_on_threads(monkeypatch):
     targets = np.eye(3)[rng.integers(0, 3, 200)]
     scores = []
     for count in (1, 2, 5):
-        monkeypatch.setattr(implicit_system, "threads", lambda n_jobs, count=count: count)
-        found = recovery.linear_recovery(
-            W, np.asarray(W.sum(axis=1)), labeled, targets, self_loop=0.2, tol=1e-6
-        )
+        found = LabeledSystem(
+            W,
+            np.asarray(W.sum(axis=1)),
+            labeled,
+            targets,
+            self_loop=0.2,
+            policy=Policy(thread_nnz=0, single_rows=0),
+        ).solve(tol=1e-6, n_jobs=count)
         assert found.converged
-        scores.append(found.scores)
+        scores.append(found.values)
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])
 
@@ -185,7 +189,7 @@ def test_memory_mapped_features_fit_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("regions", [2, 900])
-def test_many_labels_choose_the_self_loop_by_one_fold(regions, monkeypatch):
+def test_many_labels_choose_the_self_loop_by_one_fold(regions):
     # Two half planes want another reach of the labels than 900 squares of either class. The choice
     # of one fold is that of all folds.
     from gdpa.classifier import tuning
@@ -202,11 +206,11 @@ def test_many_labels_choose_the_self_loop_by_one_fold(regions, monkeypatch):
     truth = np.where(rng.random(n) < 0.05, 1 - truth, truth).astype(np.int32)
     labeled = np.sort(rng.permutation(n)[:3_000])
     A, d = laplacian_parts(neighbor_graph(X, 10), "normalized")
-    graph = tuning.LabeledGraph(A, d, labeled, truth[labeled], 2)
-    free = {"label_weight": np.inf, "self_loop": None, "evidence_weight": None}
-    screened = tuning.tune([graph], **free)
-    monkeypatch.setattr(tuning, "SCREENED_LABELS", 10**9)
-    full = tuning.tune([graph], **free)
+    codes = truth[labeled]
+    system = LabeledSystem(A, d, labeled, np.eye(2)[codes])
+    screened = tuning.tune([system], codes, label_weight=np.inf)
+    patient = replace(system, policy=Policy(screened_labels=10**9))
+    full = tuning.tune([patient], codes, label_weight=np.inf)
     assert screened.setting == full.setting
     assert screened.tried == full.tried
     np.testing.assert_allclose(screened.left_out, full.left_out)

@@ -185,7 +185,7 @@ def test_preset_published_gives_the_authors_numbers(name, rescaling, paper_set):
 
     dataset = paper_set(name)
     errors = [
-        run.errors(gdpa.solve(run.problem(), preset="published").labels)
+        run.errors(gdpa.solve(run.problem(), "gdpa-published").labels)
         for run in paper_problems(dataset, rescaling)
     ]
     ours = error_percent(errors, paper_denominator(dataset, rescaling))
@@ -197,7 +197,7 @@ def test_preset_published_is_a_vote(paper_set):
 
     for run in paper_problems(paper_set("heart"), "min-max", splits=[1]):
         problem = run.problem()
-        solution = gdpa.solve(problem, preset="published")
+        solution = gdpa.solve(problem, "gdpa-published")
         vote = gdpa.solve(problem, "vote")
         assert np.array_equal(solution.labels, vote.labels)
         u = problem.unlabeled
@@ -214,7 +214,7 @@ def test_fact3_on_random_full_graphs_the_published_variant_is_the_vote(n, seed):
     labels[: n // 2] = rng.choice([-1, 1], n // 2)
     labels[:2] = 1, -1
     problem = gdpa.GraphProblem(W, labels, laplacian="normalized")
-    solution = gdpa.solve(problem, preset="published")
+    solution = gdpa.solve(problem, "gdpa-published")
     vote = gdpa.solve(problem, "vote").scores[problem.unlabeled]
     clear = np.abs(vote) > 1e-6 * np.abs(vote).max()
     ours = solution.labels[problem.unlabeled]

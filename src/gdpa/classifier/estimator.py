@@ -11,9 +11,8 @@ chosen by leaving labels out.
 
 from __future__ import annotations
 
-import os
+from copy import copy
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,17 +23,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..graph.features import check_features
+from ..policy import DEFAULT_POLICY, Policy
 from ..solution import Solution
 from ..solvers.registry import METHODS
-from . import storage
-from .calibration import sharpen, to_shares
 from .evidence import check_models
-from .fitting import fit_state, more_labels
-from .inductive import row_scores
-from .labels import encode_labels, encode_more, is_missing, known_labels
-from .priors import check_prior
-from .query import query_nodes
-from .state import FittedState, winners
+from .fitting import fit_state
+from .graphs import precomputed_graph
+from .labeling import Labeling
+from .labels import encode_labels
+from .options import FitOptions
+from .predicting import Predicting
+from .probabilities import check_prior
+from .state import FittedState
 from .tuning import Tuning
 
 __all__ = ["GDPAClassifier", "classify"]
@@ -46,7 +46,7 @@ _POSITIVE_INT = Interval(Integral, 1, None, closed="left")
 _WEIGHT = Interval(Real, 0, None, closed="left")
 
 
-class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Graph-based semi-supervised classifier.
 
     Parameters
@@ -114,7 +114,8 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
         The classes.
     transduction_ : ndarray of shape (n_samples,)
-        Label of every sample of `fit`; given labels are kept.
+        Label of every sample of `fit`; given labels are kept, also where `label_weight` is finite
+        and the scores speak for another class. `predict` keeps them, too.
     label_scores_ : ndarray of shape (n_samples, n_classes)
         Share of each class in the sample's scores. Rows add up to 1.
     graph_ : csr_array of shape (n_samples, n_samples)
@@ -128,13 +129,16 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     objective_ : float
         Smoothness ``x' L x`` of ``transduction_``; see :class:`~gdpa.GraphProblem`.
     solution_ : Solution or tuple of Solution
-        Record of the solve: one for two classes, one per class for more (per split with "tree").
+        Record of the solve, with its certified lower bound: one for two classes, one per class
+        against the rest for more (per split with "tree").
     tuning_ : Tuning
         What was chosen, its loss on left-out labels, and how it was measured.
     label_weight_, self_loop_, evidence_weight_ : float
         The weights in use.
     n_neighbors_ : int or None
         Neighbours in use.
+    state_ : FittedState
+        All of it, as one frozen record.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -158,6 +162,7 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['low', 'high']
     """
 
+    _policy: ClassVar[Policy] = DEFAULT_POLICY
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "graph": [StrOptions({"knn", "full", "precomputed"})],
         "n_neighbors": [_POSITIVE_INT, StrOptions({"auto"})],
@@ -255,16 +260,14 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         GDPAClassifier
-            Itself.
+            This object. A fit takes effect whole or not at all: after an error it is as before.
         """
-        self._validate_params()
-        models = check_models(self.evidence)
+        fitted = copy(self)
+        fitted._validate_params()
+        models = () if self.evidence is None else check_models(self.evidence)
         if models and self.graph == "precomputed":
             raise ValueError("evidence needs features; graph='precomputed' has none")
-        if self.graph == "precomputed":
-            A = self._check_precomputed(X)
-        else:
-            A = self._check_X(X, reset=True)
+        A = fitted._check_precomputed(X) if self.graph == "precomputed" else fitted._check_X(X)
         coding = encode_labels(y, self.unlabeled)
         n = A.shape[0]
         if coding.codes.size != n:
@@ -272,11 +275,24 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
                 f"y has {coding.codes.size}"
             )
-        prior = self._prior(coding.classes)
-        self._take(fit_state(A, coding, self.get_params(deep=False), models, prior))
+        fitted._take(fit_state(A, coding, self._options(coding.classes), models))
+        self.__dict__ = fitted.__dict__
         return self
 
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
+    def _options(self, classes: NDArray[Any]) -> FitOptions:
+        """The parameters as the fit takes them; "auto" is None."""
+        given = self.get_params(deep=False)
+        for name in ("evidence", "unlabeled", "abstain_below"):
+            del given[name]
+        for name in ("n_neighbors", "label_weight", "self_loop", "evidence_weight"):
+            given[name] = None if isinstance(given[name], str) else given[name]
+        if not (self.class_prior is None or isinstance(self.class_prior, str)):
+            given["class_prior"] = check_prior(self.class_prior, classes)
+        given["method_options"] = dict(self.method_options or {})
+        given["random_state"] = self.random_state or 0
+        return FitOptions(**given, policy=self._policy)
+
+    def _check_X(self, X: Any, *, reset: bool = True) -> Any:
         A = validate_data(
             self,
             X,
@@ -284,14 +300,11 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
             ensure_all_finite=False,
-            skip_check_array=False,
         )
         # Not by scikit-learn: this one names the row and the column.
         return check_features(A)
 
     def _check_precomputed(self, X: Any) -> Any:
-        from .graphs import precomputed_graph
-
         if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
             A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
         else:
@@ -303,309 +316,65 @@ class GDPAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return A
 
-    def _prior(self, classes: NDArray[Any]) -> Any:
-        if self.class_prior is None or isinstance(self.class_prior, str):
-            return self.class_prior
-        return check_prior(self.class_prior, classes)
-
     def _take(self, state: FittedState) -> None:
         """Adopt a state and publish what it knows."""
         self._state = state
         self.classes_ = state.coding.classes
-        self.transduction_ = state.coding.classes[state.transduction()]
+        self.transduction_ = state.coding.classes[state.labels]
         self.label_scores_ = state.shares
         self.graph_ = state.graph.W
         self.unreached_ = state.unreached
-        self.n_iter_ = max(1, int(state.run["iterations"]))
+        self.n_iter_ = max(1, state.run.iterations)
 
     @property
-    def _fitted(self) -> FittedState:
+    def state_(self) -> FittedState:
+        """All that the fit found, as one frozen record."""
         check_is_fitted(self)
         return self._state
 
     @property
     def objective_(self) -> float:
         """Smoothness of the labels."""
-        return self._fitted.objective()
+        return self.state_.objective()
 
     @property
     def solution_(self) -> Solution | tuple[Solution, ...]:
         """Record of the solve."""
-        records = self._fitted.solutions(self.method)
+        records = self.state_.solutions(self.method)
         return records[0] if len(records) == 1 else records
 
     @property
     def tuning_(self) -> Tuning:
         """What was chosen and why."""
-        return self._fitted.tuning
+        return self.state_.tuning
 
     @property
     def label_weight_(self) -> float:
         """Weight of the labels in use."""
-        return self._fitted.setting.label_weight
+        return self.state_.setting.label_weight
 
     @property
     def self_loop_(self) -> float:
         """Self-loop in use."""
-        return self._fitted.setting.self_loop
+        return self.state_.setting.self_loop
 
     @property
     def evidence_weight_(self) -> float:
         """Weight of the evidence in use."""
-        return self._fitted.setting.evidence_weight
+        return self.state_.setting.evidence_weight
 
     @property
     def n_neighbors_(self) -> int | None:
         """Neighbours in use; None without a neighbour graph."""
-        return self._fitted.graph.n_neighbors
+        return self.state_.graph.n_neighbors
 
     @property
     def unsure_(self) -> NDArray[np.bool_]:
         """Unlabelled samples whose largest probability is below `abstain_below`."""
-        state = self._fitted
+        state = self.state_
         unsure = state.probabilities().max(axis=1) < (self.abstain_below or 0.0)
         unsure[state.coding.labeled] = False
         return np.asarray(unsure)
-
-    def _shares(self, X: Any) -> FloatArray:
-        """Shares of new rows."""
-        state = self._fitted
-        A = self._check_X(X, reset=False)
-        if state.graph.rescaler is not None:
-            A = state.graph.rescaler.transform(A)
-        evidence = state.evidence.predict(A) if state.evidence is not None else None
-        weights = state.graph.attach(A)
-        scores = row_scores(state.graph, weights, state.scores, state.setting, evidence)
-        faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.tol)
-        if faint.size and evidence is None:
-            # So far from any label that only the neighbours' shares are left to go by.
-            scores[faint] = row_scores(state.graph, weights[faint], state.shares, state.setting)
-        return to_shares(scores, state.prior)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph their weights to the fitted samples.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Logarithms of the probabilities up to a constant; for two classes the difference,
-            positive for the second one.
-        """
-        p = np.log(self.predict_proba(X))
-        return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, calibrated on left-out labels where there are 20 or more.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph their weights to the fitted samples.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Rows that add up to 1, in the order of ``classes_``.
-        """
-        state = self._fitted
-        return sharpen(self._shares(X), state.sharpness, state.offset)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows, through their neighbours among the fitted samples.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph their weights to the fitted samples. A row equal to
-            a fitted sample gets that sample's label.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Labels; the marker `unlabeled` where `abstain_below` says so.
-        """
-        state = self._fitted
-        shares = self._shares(X)
-        labels = state.coding.classes[winners(shares, state.sharpness, state.offset)]
-        if self.abstain_below is None:
-            return np.asarray(labels)
-        p = sharpen(shares, state.sharpness, state.offset)
-        return self._abstain(labels, p.max(axis=1) < self.abstain_below)
-
-    def _abstain(self, labels: NDArray[Any], unsure: NDArray[np.bool_]) -> NDArray[Any]:
-        marker = self.unlabeled
-        if labels.dtype.kind in "iuf" and isinstance(marker, int | float | np.number):
-            return np.where(unsure, marker, labels)
-        if labels.dtype.kind == "f" and is_missing(marker):
-            return np.where(unsure, np.nan, labels)
-        out = labels.astype(object)
-        out[unsure] = marker
-        return out
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the rows whose label is known.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            Rows.
-        y : array-like of shape (n_rows,)
-            Labels; rows with the marker `unlabeled` are left out.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-            Share of right labels.
-        """
-        from sklearn.metrics import accuracy_score
-
-        predicted = self.predict(X)
-        values, known = known_labels(y, self.unlabeled)
-        if not known.any():
-            raise ValueError("y has no known label to score against")
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        truth = np.asarray(values[known].tolist()) if values.dtype.kind == "O" else values[known]
-        if self.abstain_below is not None:
-            right = np.array([a == b for a, b in zip(truth, predicted[known], strict=True)])
-            return float(np.average(right, weights=weight))
-        return float(accuracy_score(truth, predicted[known], sample_weight=weight))
-
-    def add_labels(self, indices: Any, labels: Any, *, tol: float = 1e-3) -> GDPAClassifier:
-        """Learn more labels of fitted samples, or corrected ones, without fitting again.
-
-        Only the neighbourhood whose scores change is relaxed. Graph, weights, evidence models and
-        calibration stay as they are.
-
-        Parameters
-        ----------
-        indices : int or array-like of int
-            Which samples of `fit`.
-        labels : label or array-like of labels
-            Their labels, of the known classes.
-        tol : float, default=1e-3
-            Residual that the update may leave, relative to the right-hand side. When updates have
-            added up to five times this, the whole system is solved again, from where it stands.
-
-        Returns
-        -------
-        GDPAClassifier
-            Itself.
-        """
-        state = self._fitted
-        nodes = np.atleast_1d(np.asarray(indices))
-        if nodes.size == 0:
-            return self
-        n = state.graph.n_nodes
-        if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
-            raise ValueError(f"indices={indices!r} must be whole numbers, one per label")
-        wrong = nodes[(nodes < 0) | (nodes >= n)]
-        if wrong.size:
-            raise ValueError(
-                f"indices has {wrong[0]}; the fitted samples are numbered 0 to {n - 1}"
-            )
-        if not (isinstance(tol, int | float) and 0 < tol < 1):
-            raise ValueError(f"tol={tol!r} must be a number between 0 and 1")
-        codes = encode_more(labels, state.coding.classes)
-        if codes.size != nodes.size:
-            raise ValueError(f"labels has {codes.size} entries, indices has {nodes.size}")
-        unique, first, inverse = np.unique(nodes, return_index=True, return_inverse=True)
-        if (codes[first][inverse] != codes).any():
-            twice = nodes[codes[first][inverse] != codes][0]
-            raise ValueError(f"labels names two classes for sample {twice}")
-        params = self.get_params(deep=False)
-        prior = self._prior(state.coding.classes)
-        self._take(more_labels(state, unique, codes[first], params, prior, float(tol)))
-        return self
-
-    def query(self, n: int = 1, strategy: str = "margin") -> NDArray[np.intp]:
-        """Which samples to label next.
-
-        Parameters
-        ----------
-        n : int, default=1
-            How many.
-        strategy : {"margin", "entropy", "expected-change"}, default="margin"
-            Smallest lead of the first class over the second, largest entropy, or largest expected
-            change of all scores.
-
-        Returns
-        -------
-        ndarray of int
-            Unlabelled samples, the most valuable first.
-        """
-        return query_nodes(self._fitted, n, strategy)
-
-    def save(self, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> Path:
-        """Write the fitted classifier to a file without pickle: arrays and JSON, with a checksum.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to; ".npz" is customary.
-        extra : dict, optional
-            Plain data to keep beside the classifier, such as how its features were made;
-            :meth:`load` returns it as the attribute ``extra_``.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        ValueError
-            If something cannot be stored safely: evidence models, options that are no plain data,
-            classes that are neither numbers nor text.
-        """
-        state = self._fitted
-        if state.evidence is not None:
-            raise ValueError(
-                "evidence models cannot be stored without pickle; use pickle or joblib, and only "
-                "for files that you trust"
-            )
-        arrays, meta = storage.state_arrays(state)
-        meta["params"] = storage.plain_params(self.get_params(deep=False))
-        meta["n_features_in"] = int(self.n_features_in_)
-        names = getattr(self, "feature_names_in_", None)
-        meta["feature_names_in"] = None if names is None else [str(name) for name in names]
-        meta["extra"] = extra or {}
-        return storage.write_file(path, arrays, meta)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GDPAClassifier:
-        """Read a classifier written by :meth:`save`.
-
-        Parameters
-        ----------
-        path : path-like
-            The file.
-
-        Returns
-        -------
-        GDPAClassifier
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of a newer version, or no saved classifier.
-        """
-        arrays, meta = storage.read_file(path)
-        model = cls(**storage.restored_params(meta["params"]))
-        params = model.get_params(deep=False)
-        model._take(storage.read_state(arrays, meta, params))
-        model.n_features_in_ = meta["n_features_in"]
-        if meta["feature_names_in"] is not None:
-            model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
-        model.extra_ = meta.get("extra", {})
-        return model
 
 
 def classify(X: Any, y: Any, **options: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .model_selection import stratified_folds
+from ..system.left_out import stratified_folds
 
 __all__ = ["Evidence", "check_models", "gather_evidence", "mixture_weights"]
 
@@ -39,11 +39,14 @@ class Evidence:
         Their shares in the average.
     probabilities : ndarray of shape (n_nodes, n_classes)
         The average; out-of-fold on labelled nodes.
+    places : ndarray of int, optional
+        Columns of the classes that the models know, where there are more.
     """
 
     models: tuple[Any, ...]
     weights: FloatArray
     probabilities: FloatArray
+    places: NDArray[np.intp] | None = None
 
     def predict(self, X: Any) -> FloatArray:
         """Average probabilities of new samples.
@@ -59,8 +62,14 @@ class Evidence:
             Rows that add up to 1.
         """
         k = self.probabilities.shape[1]
-        parts = [_probabilities(model, X, k) for model in self.models]
-        return np.asarray(np.tensordot(self.weights, np.stack(parts), axes=1))
+        known = k if self.places is None else self.places.size
+        parts = [_probabilities(model, X, known) for model in self.models]
+        average = np.asarray(np.tensordot(self.weights, np.stack(parts), axes=1))
+        if self.places is None:
+            return average
+        out = np.zeros((average.shape[0], k))
+        out[:, self.places] = average
+        return out
 
 
 def check_models(evidence: Any) -> tuple[Any, ...]:
@@ -132,6 +141,9 @@ def gather_evidence(
         out = np.empty((labeled.size, n_classes))
         for held in range(n_folds):
             inside = fold != held
+            if not inside.any():  # one label: no model has seen another one
+                out[:] = 1.0 / n_classes
+                break
             part = _fit(clone(seeded), X[labeled[inside]], codes[inside])
             out[~inside] = _probabilities(part, X[labeled[~inside]], n_classes)
         final = _fit(clone(seeded), X[labeled], codes)
@@ -212,9 +224,8 @@ def _fit(model: Any, X: Any, codes: NDArray[np.int32]) -> Any:
 
 
 def _probabilities(model: Any, X: Any, n_classes: int) -> FloatArray:
-    found = np.asarray(model.predict_proba(X), dtype=np.float64)
     p = np.zeros((X.shape[0], n_classes))
-    p[:, np.asarray(model.classes_, dtype=np.intp)] = found
+    p[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
     if not np.isfinite(p).all():
         raise ValueError(f"evidence={model!r} predicts probabilities that are not finite")
     return p

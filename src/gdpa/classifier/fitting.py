@@ -1,69 +1,54 @@
-"""From features and labels to a fitted state, and from there to one with more labels."""
+"""From features and labels to a fitted state, and from there to one with other labels.
+
+    features -> graph -> problem -> solver -> solution -> state
+
+:func:`fit_state` is one member: one graph, its choice of weights, its scores. Whoever combines
+several calls it once per member.
+"""
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
-from ..graph import Rescaler
-from ..solvers.implicit_system import SharedAdjacency, shared_operand
-from ..solvers.recovery import Recovery
+from ..problem import ClassProblem
+from ..solution import ClassSolution, Solution
+from ..solvers.gdpa import GDPA
+from ..system import Arranged, LabeledSystem, arrange
+from ..system.update import update_scores
 from .evidence import Evidence, gather_evidence
-from .graphs import RESCALE_KINDS, ClassifierGraph, build_graphs, precomputed_graph
+from .graphs import ClassifierGraph, candidate_graphs
 from .labels import LabelCoding
-from .multiclass import shared_scores, tree_scores
-from .state import FittedState, assemble_state
-from .tuning import LARGE_NODES, LabeledGraph, Tuning, tune
-from .updates import relax_locally
+from .multiclass import tree_scores
+from .options import FitOptions
+from .probabilities import (
+    fit_sharpness,
+    labeled_prior,
+    match_masses,
+    sharpen,
+    to_shares,
+    winners,
+)
+from .state import FitRun, FittedState
+from .tuning import Tuning, tune
 
-__all__ = ["Progress", "fit_state", "more_labels"]
+__all__ = ["fit_state", "more_labels"]
 
 FloatArray = NDArray[np.float64]
 
-logger = logging.getLogger("gdpa.classifier")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Tells the user's callback and the log how far a fit has come.
-
-    Parameters
-    ----------
-    callback : callable or None
-        Called with a mapping that names the stage; returning True stops the linear solver.
-    verbose : int
-        0: nothing is logged; 1: stages; 2: iterations too.
-    """
-
-    callback: Callable[[Mapping[str, Any]], Any] | None = None
-    verbose: int = 0
-
-    def __call__(self, **values: Any) -> Any:
-        """Report one event."""
-        level = 2 if "iteration" in values else 1
-        if self.verbose >= level:
-            logger.info("%s", ", ".join(f"{key}: {value}" for key, value in values.items()))
-        return None if self.callback is None else self.callback(MappingProxyType(values))
-
-    def solver(self) -> Callable[[Mapping[str, Any]], Any] | None:
-        """Report the iterations of a linear solve."""
-        if self.callback is None and self.verbose < 2:
-            return None
-        return lambda entry: self(stage="solve", **entry)
+# Updates may leave the residual at this multiple of their tolerance before all is solved again.
+MOST_DRIFT = 5.0
 
 
 def fit_state(
-    X: Any, coding: LabelCoding, params: Mapping[str, Any], models: tuple[Any, ...], prior: Any
+    X: Any, coding: LabelCoding, options: FitOptions, models: tuple[Any, ...] = ()
 ) -> FittedState:
-    """Fit: graph, evidence, tuning, solve.
+    """Fit: graph, evidence, choice of weights, solve.
 
     Parameters
     ----------
@@ -71,46 +56,48 @@ def fit_state(
         Checked features, or a precomputed graph.
     coding : LabelCoding
         The labels.
-    params : mapping
-        Parameters of the estimator, checked.
+    options : FitOptions
+        What is asked for.
     models : tuple
-        Evidence models.
-    prior : None, "labeled" or ndarray
-        Class prior, checked.
+        Evidence models, checked.
 
     Returns
     -------
     FittedState
         The fitted state.
     """
-    progress = Progress(params["callback"], params["verbose"])
-    candidates, Z = _graphs(X, params)
-    n = candidates[0].n_nodes
+    candidates, features = candidate_graphs(X, options)
+    n, k = candidates[0].W.shape[0], coding.classes.size
     if coding.codes.size != n:
         raise ValueError(f"y has {coding.codes.size} entries, the graph has {n} nodes")
-    progress(stage="graph", nodes=n, edges=int(candidates[0].W.nnz) // 2)
-    labeled = coding.labeled
-    codes = coding.codes[labeled]
-    k = coding.classes.size
+    options.report(stage="graph", nodes=n, edges=int(candidates[0].W.nnz) // 2)
     if k == 1:
         warnings.warn(
             f"y has one class only, {coding.classes[:1].tolist()[0]!r}; every node gets it",
             DegenerateProblemWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     evidence = None
     if models:
         evidence = gather_evidence(
-            models, Z, labeled, codes, k, random_state=params["random_state"] or 0, report=progress
+            models,
+            features,
+            coding.labeled,
+            coding.codes[coding.labeled],
+            k,
+            random_state=options.random_state,
+            report=options.report,
         )
         # Beside evidence the graph matters less; choosing it too would only fit noise.
         candidates = candidates[:1]
-    operand = None
-    if len(candidates) == 1 and n > LARGE_NODES:
+    arranged = None
+    if len(candidates) == 1 and n > options.policy.large_nodes:
         first = candidates[0]
-        operand = shared_operand(first.adjacency, order=first.node_order)
-    graph, tuning = _choose(candidates, labeled, codes, k, evidence, params, operand)
-    progress(
+        arranged = arrange(
+            first.adjacency, first.node_order, policy=options.policy, n_jobs=options.n_jobs
+        )
+    graph, tuning = _choose(candidates, coding, evidence, options, arranged)
+    options.report(
         stage="tuning",
         source=tuning.source,
         tried=tuning.tried,
@@ -119,72 +106,48 @@ def fit_state(
         self_loop=tuning.setting.self_loop,
         evidence_weight=tuning.setting.evidence_weight,
     )
-    state = _solved(graph, coding, tuning, evidence, params, prior, progress, operand=operand)
+    state = _solved(graph, coding, tuning, evidence, options, arranged=arranged)
     if state.unreached.size:
         warnings.warn(
             f"{state.unreached.size} of {n} nodes are in components without a label; they get "
             "the prior class (see unreached_)",
             UnreachedWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    if not state.run["converged"]:
+    if not state.run.converged:
         warnings.warn(
-            f"the scores did not converge: {state.run['message']}; raise max_iter or tol",
+            f"the scores did not converge: {state.run.message}; raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return state
 
 
-def _graphs(X: Any, params: Mapping[str, Any]) -> tuple[list[ClassifierGraph], Any]:
-    if params["graph"] == "precomputed":
-        return [precomputed_graph(X, params["laplacian"])], None
-    rescaler = None
-    Z = X
-    if params["rescale"] is not None:
-        rescaler = Rescaler.fit(X, RESCALE_KINDS[params["rescale"]])
-        Z = rescaler.transform(X)
-    graphs = build_graphs(
-        Z,
-        graph=params["graph"],
-        n_neighbors=params["n_neighbors"],
-        bandwidth=params["bandwidth"],
-        algorithm=params["algorithm"],
-        laplacian=params["laplacian"],
-        rescaler=rescaler,
-        n_jobs=params["n_jobs"],
-        random_state=params["random_state"] or 0,
-    )
-    return graphs, Z
-
-
 def _choose(
     candidates: list[ClassifierGraph],
-    labeled: NDArray[np.intp],
-    codes: NDArray[np.int32],
-    k: int,
+    coding: LabelCoding,
     evidence: Evidence | None,
-    params: Mapping[str, Any],
-    operand: SharedAdjacency | None,
+    options: FitOptions,
+    arranged: Arranged | None,
 ) -> tuple[ClassifierGraph, Tuning]:
-    """Tune what is "auto"; with everything given this only yields left-out scores."""
-    graphs = [
-        LabeledGraph(
-            g.adjacency,
-            g.diagonal,
-            labeled,
-            codes,
-            k,
-            None if evidence is None else evidence.probabilities,
-            operand,
+    """Tune what is not given; with everything given this only yields left-out scores."""
+    labeled = coding.labeled
+    codes = coding.codes[labeled]
+    targets = np.eye(coding.classes.size)[codes]
+    systems = [
+        LabeledSystem(
+            g.adjacency, g.diagonal, labeled, targets, arranged=arranged, policy=options.policy
         )
         for g in candidates
     ]
-    free = {
-        name: None if isinstance(params[name], str) else float(params[name])
-        for name in ("label_weight", "self_loop", "evidence_weight")
-    }
-    tuning = tune(graphs, **free)
+    tuning = tune(
+        systems,
+        codes,
+        None if evidence is None else evidence.probabilities,
+        label_weight=options.label_weight,
+        self_loop=options.self_loop,
+        evidence_weight=options.evidence_weight,
+    )
     return candidates[tuning.candidate], tuning
 
 
@@ -193,181 +156,219 @@ def _solved(
     coding: LabelCoding,
     tuning: Tuning,
     evidence: Evidence | None,
-    params: Mapping[str, Any],
-    prior: Any,
-    progress: Progress,
+    options: FitOptions,
+    *,
     x0: FloatArray | None = None,
-    operand: SharedAdjacency | None = None,
+    arranged: Arranged | None = None,
+    sharpness: float | None = None,
 ) -> FittedState:
-    labeled, k = coding.labeled, coding.classes.size
-    codes = coding.codes[labeled]
-    told = None if evidence is None else evidence.probabilities
-    extra: dict[str, Any] = {}
-    if k == 1:
-        recovery = Recovery(np.ones((graph.n_nodes, 1)), 0.0, 0, 0, True, "dense", "one class")
-    elif params["multiclass"] == "tree" or params["method"] != "gdpa" or params["method_options"]:
-        scores, solutions = tree_scores(
-            graph,
-            labeled,
-            codes,
-            k,
-            tuning.setting,
-            told,
-            method=params["method"],
-            options=params["method_options"] or {},
-        )
-        recovery = Recovery(
-            scores,
-            0.0,
-            max((s.iterations for s in solutions), default=0),
-            sum(int(s.info.get("matvecs", 0)) for s in solutions),
-            all(s.converged for s in solutions),
-            "dense: tree",
-            "; ".join(dict.fromkeys(s.message for s in solutions)),
-        )
-        extra["solutions"] = solutions
-    else:
-        recovery = shared_scores(
-            graph,
-            labeled,
-            np.eye(k)[codes],
-            tuning.setting,
-            told,
-            tol=params["tol"],
-            max_iter=params["max_iter"],
+    """Problem, solver, solution, state."""
+    setting = tuning.setting
+    problem = ClassProblem(
+        graph.W,
+        coding.codes,
+        int(coding.classes.size),
+        graph.laplacian,
+        graph.adjacency,
+        graph.diagonal,
+        None if evidence is None else evidence.probabilities,
+        setting.evidence_weight,
+    )
+    splits: tuple[Solution, ...] = ()
+    if problem.n_classes == 1:
+        scores = np.ones((problem.n_nodes, 1))
+        solution = ClassSolution("gdpa", scores, np.zeros(1), exact=True, message="one class")
+    elif options.shared:
+        solution = GDPA(
+            label_weight=setting.label_weight,
+            self_loop=setting.self_loop,
+            tol=options.tol,
+            linear_max_iter=options.max_iter,
             x0=x0,
-            callback=progress.solver(),
-            operand=operand,
-        )
-    return assemble_state(
+            arranged=arranged,
+            callback=options.reporter(),
+            n_jobs=options.n_jobs,
+            policy=options.policy,
+        ).solve(problem)
+    else:
+        solution, splits = tree_scores(problem, setting, options)
+    run = FitRun(
+        tol=options.tol,
+        iterations=solution.iterations,
+        matvecs=solution.matvecs,
+        edge_visits=solution.matvecs * int(graph.adjacency.nnz),
+        residual=solution.residual,
+        converged=solution.converged,
+        exact=solution.exact,
+        method=solution.method,
+        message=solution.message,
+        seconds=dict(solution.seconds),
+        bounds=solution.lower_bounds if options.shared and problem.n_classes > 1 else None,
+    )
+    return _state(
+        problem,
         graph,
         coding,
         tuning,
-        recovery,
-        class_prior=prior,
+        solution.scores,
+        run,
+        options,
         evidence=evidence,
-        tol=params["tol"],
-        run={"drift": 0.0, **extra},
+        splits=splits,
+        sharpness=sharpness,
     )
 
 
-# Updates may leave the residual at this multiple of their tolerance before all is solved again.
-MOST_DRIFT = 5.0
+def _state(
+    problem: ClassProblem,
+    graph: ClassifierGraph,
+    coding: LabelCoding,
+    tuning: Tuning,
+    scores: FloatArray,
+    run: FitRun,
+    options: FitOptions,
+    *,
+    evidence: Evidence | None = None,
+    splits: tuple[Solution, ...] = (),
+    sharpness: float | None = None,
+) -> FittedState:
+    """Turn solved scores into a fitted state; `sharpness` is fitted on left-out scores if None."""
+    labeled, k = problem.labeled, problem.n_classes
+    codes = coding.codes[labeled]
+    prior = labeled_prior(codes, k)
+    if isinstance(options.class_prior, np.ndarray):
+        prior = options.class_prior
+    unreached = np.flatnonzero(~problem.reached)
+    # Below this the error of an iteration is as large as a score.
+    threshold = 1e-250 if run.exact else 100.0 * options.tol
+    shares = to_shares(_with_far_nodes(problem, scores, unreached, threshold), prior)
+    if sharpness is None:
+        checked = codes if tuning.checked is None else codes[tuning.checked]
+        fewest = options.policy.calibration_labels
+        sharpness = fit_sharpness(tuning.left_out, checked, fewest=fewest)
+    offset = np.zeros(k)
+    if options.class_prior is not None and k > 1:
+        free = coding.codes < 0
+        free[unreached] = False
+        offset = match_masses(sharpen(shares[free], sharpness), prior)
+    labels = winners(shares, sharpness, offset)
+    labels[labeled] = codes
+    return FittedState(
+        graph=graph,
+        coding=coding,
+        tuning=tuning,
+        scores=scores,
+        shares=shares,
+        labels=labels,
+        prior=prior,
+        sharpness=float(sharpness),
+        offset=offset,
+        unreached=unreached,
+        run=run,
+        evidence=evidence,
+        splits=splits,
+    )
+
+
+def _with_far_nodes(
+    problem: ClassProblem, scores: FloatArray, unreached: NDArray[np.intp], threshold: float
+) -> FloatArray:
+    """Give nodes so far from any label that their scores drown in rounding a harmonic score.
+
+    A self-loop makes scores decay with distance. Below `threshold` the iteration's error is as
+    large as the score. Such nodes take the harmonic extension of the shares around them; unreached
+    ones 0.
+    """
+    total = scores.sum(axis=1)
+    far = total < threshold
+    far[problem.labeled] = False
+    far[unreached] = False
+    out = scores
+    if unreached.size:
+        out = scores.copy()
+        out[unreached] = 0.0
+    near = np.flatnonzero(~far & (total >= threshold))
+    if not far.any() or near.size == 0:
+        return out
+    near = np.union1d(near, problem.labeled)
+    positive = np.maximum(scores[near], 0.0)
+    shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
+    keep = np.union1d(np.flatnonzero(far), near)
+    A = problem.adjacency
+    A = A[keep][:, keep] if keep.size < problem.n_nodes else A
+    harmonic = LabeledSystem(A, problem.diagonal[keep], np.searchsorted(keep, near), shares)
+    out = out.copy()
+    values = harmonic.solve(tol=1e-6).values
+    out[far] = threshold * values[np.searchsorted(keep, np.flatnonzero(far))]
+    return out
 
 
 def more_labels(
     state: FittedState,
-    indices: NDArray[np.intp],
+    nodes: NDArray[np.intp],
     codes: NDArray[np.int32],
-    params: Mapping[str, Any],
-    prior: Any,
+    options: FitOptions,
     tol: float,
 ) -> FittedState:
-    """State with more (or corrected) labels on the same graph, setting and evidence.
+    """State with more, corrected or fewer labels on the same graph, setting and evidence.
 
     Parameters
     ----------
     state : FittedState
         Where to start.
-    indices : ndarray of int
+    nodes : ndarray of int
         Nodes, each once.
     codes : ndarray of int
-        Their classes.
-    params : mapping
-        Parameters of the estimator.
-    prior : None, "labeled" or ndarray
-        Class prior.
+        Their classes; -1 removes a label.
+    options : FitOptions
+        Options of the fit.
     tol : float
         Residual that the update may leave, relative to the right-hand side.
 
     Returns
     -------
     FittedState
-        The new state.
+        The new state. The left-out scores belong to the old labels: calibration is kept.
     """
     new_codes = state.coding.codes.copy()
-    new_codes[indices] = codes
+    new_codes[nodes] = codes
+    if not (new_codes >= 0).any():
+        raise ValueError("labels removes the last label; at least one is needed")
     coding = LabelCoding(new_codes, state.coding.classes)
-    progress = Progress(params["callback"], params["verbose"])
-    local = params["multiclass"] == "shared" and params["method"] == "gdpa"
-    local = local and not params["method_options"] and state.n_classes > 1
-    drift = float(state.run["drift"]) + tol
-    if not local or drift > MOST_DRIFT * tol:
-        # The left-out scores belong to the old labels: calibration is kept, not fitted again.
-        tuning = replace(state.tuning, left_out=None)
-        solved = _solved(
-            state.graph, coding, tuning, state.evidence, params, prior, progress, state.scores
+    tuning = replace(state.tuning, left_out=None, checked=None)
+    drift = state.run.drift + tol
+    if not options.shared or state.n_classes == 1 or drift > MOST_DRIFT * tol:
+        return _solved(
+            state.graph,
+            coding,
+            tuning,
+            state.evidence,
+            options,
+            x0=state.scores if options.shared and state.n_classes > 1 else None,
+            sharpness=state.sharpness,
         )
-        return replace(solved, sharpness=state.sharpness)
-    graph, setting = state.graph, state.setting
-    A = graph.adjacency
-    known = np.flatnonzero(new_codes >= 0)
-    targets = np.eye(state.n_classes)[codes]
-    scores = state.scores.copy()
-    residual = np.zeros_like(scores)
-    diagonal = graph.diagonal + setting.self_loop
-    if state.evidence is not None:
-        diagonal = diagonal + setting.evidence_weight
-    free = np.ones(graph.n_nodes, dtype=bool)
-    visits = 0
-    if np.isinf(setting.label_weight):
-        free[known] = False
-        jump = targets - scores[indices]
-        rows = A[indices]
-        residual += rows.T @ jump
-        scores[indices] = targets
-        visits = state.n_classes * int(rows.nnz)
-        size = _clamped_size(state, known, new_codes, diagonal, free)
-    else:
-        was = state.coding.codes[indices]
-        old = np.where((was >= 0)[:, None], np.eye(state.n_classes)[np.maximum(was, 0)], 0.0)
-        before = np.where(was >= 0, setting.label_weight, 0.0)[:, None]
-        # New right-hand side minus old, minus the new diagonal times the score.
-        residual[indices] = setting.label_weight * targets - before * old
-        residual[indices] -= (setting.label_weight - before) * scores[indices]
-        diagonal = diagonal.copy()
-        diagonal[known] += setting.label_weight
-        counts = np.bincount(new_codes[known], minlength=state.n_classes)
-        size = setting.label_weight * np.sqrt(counts / diagonal[known].mean())
-    relaxed = relax_locally(A, diagonal, free, residual, size, tol=tol)
-    scores += relaxed.correction
-    recovery = Recovery(
-        scores,
-        relaxed.residual,
-        relaxed.iterations,
-        0,
-        relaxed.converged,
-        str(state.run["method"]),
-        f"{relaxed.active} of {graph.n_nodes} nodes relaxed in {relaxed.rounds} rounds",
+    after = replace(state, coding=coding)
+    found = update_scores(state.system(), after.system(), state.scores, tol=tol)
+    run = FitRun(
+        tol=options.tol,
+        iterations=found.iterations,
+        edge_visits=found.edge_visits,
+        residual=found.residual,
+        converged=found.converged,
+        exact=state.run.exact,
+        method=state.run.method,
+        message=f"{found.active} of {state.n_nodes} nodes relaxed in {found.rounds} rounds",
+        drift=drift,
+        active=found.active,
     )
-    return assemble_state(
-        graph,
+    return _state(
+        after.problem(),
+        state.graph,
         coding,
-        replace(state.tuning, left_out=None),
-        recovery,
-        class_prior=prior,
+        tuning,
+        found.values,
+        run,
+        options,
         evidence=state.evidence,
-        tol=params["tol"],
         sharpness=state.sharpness,
-        run={
-            "edge_visits": relaxed.edge_visits + visits,
-            "active": relaxed.active,
-            "drift": drift,
-        },
     )
-
-
-def _clamped_size(
-    state: FittedState,
-    known: NDArray[np.intp],
-    codes: NDArray[np.int32],
-    diagonal: FloatArray,
-    free: NDArray[np.bool_],
-) -> FloatArray:
-    """Length of the right-hand side ``A Y`` on the free nodes, from the labelled rows alone."""
-    targets = np.eye(state.n_classes)[codes[known]]
-    b = state.graph.adjacency[known].T @ targets
-    if state.evidence is not None:
-        b = b + state.setting.evidence_weight * state.evidence.probabilities
-    b = b[free] / np.sqrt(np.maximum(diagonal[free], 1e-300))[:, None]
-    return np.asarray(np.linalg.norm(b, axis=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,29 +12,26 @@ from numpy.typing import NDArray
 
 from ..graph import (
     NeighborGraph,
-    NeighborIndex,
-    NeighborResult,
     Rescaler,
-    build_neighbor_graph,
     check_adjacency,
     check_memory,
     degrees,
     from_edges,
     from_networkx,
     full_graph,
-    graph_from_neighbors,
     laplacian_parts,
+    neighbor_graphs,
 )
-from ..graph.kernels import node_scales
+from ..graph.kernels import distances, node_scales
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
+from .options import FitOptions
 
-__all__ = ["AUTO_NEIGHBORS", "ClassifierGraph", "build_graphs", "precomputed_graph"]
+__all__ = ["AUTO_NEIGHBORS", "ClassifierGraph", "candidate_graphs", "precomputed_graph"]
 
 FloatArray = NDArray[np.float64]
 
-# Tried by n_neighbors="auto", the preferred one first; only on graphs of up to so many nodes.
+# Tried by n_neighbors="auto", the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
-AUTO_NODES = 5_000
 
 RESCALE_KINDS = {None: "none", "minmax": "min-max", "standard": "standard"}
 
@@ -93,8 +89,8 @@ class ClassifierGraph:
         """Order of the nodes in which neighbours are near, if the search knows one."""
         return getattr(self.neighbors, "node_order", None)
 
-    def attach(self, X: Any) -> sp.csr_array:
-        """Weights between new rows and the nodes.
+    def attach(self, X: Any) -> tuple[sp.csr_array, sp.csr_array | None]:
+        """Weights between new rows and the nodes, and which of them are the same points.
 
         Parameters
         ----------
@@ -103,133 +99,88 @@ class ClassifierGraph:
 
         Returns
         -------
-        csr_array of shape (n_rows, n_nodes)
+        weights : csr_array of shape (n_rows, n_nodes)
             Non-negative weights.
+        same : csr_array of shape (n_rows, n_nodes) or None
+            1 where a row equals a node in all features; None for a precomputed graph.
         """
         if self.kind == "precomputed":
-            return _check_rows(X)
+            return _check_rows(X), None
         if self.neighbors is not None:
-            return self.neighbors.attach(X)
-        return self._attach_full(X)
+            weights, points = self.neighbors.attach(X), self.neighbors.index.X
+        else:
+            weights, points = self._attach_full(X), self.points
+        return weights, _coincident(weights, X, points)
 
     def _attach_full(self, X: Any) -> sp.csr_array:
-        from sklearn.metrics import pairwise_distances
-
         assert self.scales is not None
         check_memory(
             40.0 * X.shape[0] * self.n_nodes,
             f"the weights of {X.shape[0]} new rows in a full graph of {self.n_nodes} nodes",
             "predict in parts or use graph='knn'",
         )
-        d = np.asarray(pairwise_distances(X, self.points), dtype=np.float64)
+        d, unit = distances(X, self.points)
         if self.bandwidth == "self-tuning":
             k = min(SCALE_NEIGHBOR, d.shape[1])
             nearest = np.sort(np.partition(d, k - 1, axis=1)[:, :k], axis=1)
-            own = local_scales(nearest, fallback=float(np.median(self.scales)))
+            scales = local_scales(nearest, fallback=float(np.median(self.scales)) / unit)
         else:
-            own = np.full(d.shape[0], self.scales[0])
-        return sp.csr_array(kernel_weights(d, own[:, None], self.scales[None, :], floor=False))
+            scales = np.full(d.shape[0], self.scales[0] / unit)
+        return sp.csr_array(
+            kernel_weights(d, scales[:, None], self.scales[None, :] / unit, floor=False)
+        )
 
 
-def build_graphs(
-    X: Any,
-    *,
-    graph: str,
-    n_neighbors: Any,
-    bandwidth: Any,
-    algorithm: str,
-    laplacian: str,
-    rescaler: Rescaler | None,
-    n_jobs: int | None,
-    random_state: int,
-) -> list[ClassifierGraph]:
-    """Build the graph of re-scaled features, or the candidates for ``n_neighbors="auto"``.
+def candidate_graphs(X: Any, options: FitOptions) -> tuple[list[ClassifierGraph], Any]:
+    """Graph of the features, or the candidates where the number of neighbours is to be chosen.
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n_nodes, n_features)
-        Re-scaled features.
-    graph, n_neighbors, bandwidth, algorithm, laplacian, n_jobs, random_state
-        As in :class:`~gdpa.GDPAClassifier`.
-    rescaler : Rescaler or None
-        The re-scaling that X went through.
+    X : ndarray, csr_array or graph
+        Checked features, or a precomputed graph.
+    options : FitOptions
+        What is asked for.
 
     Returns
     -------
-    list of ClassifierGraph
+    graphs : list of ClassifierGraph
         At least one; the preferred one first.
+    features : ndarray, csr_array or None
+        The re-scaled features.
     """
-    if graph == "full":
+    kind, rescaler = options.laplacian, None
+    if options.graph == "precomputed":
+        return [precomputed_graph(X, kind)], None
+    if options.rescale is not None:
+        rescaler = Rescaler.fit(X, RESCALE_KINDS[options.rescale])
+        X = rescaler.transform(X)
+    if options.graph == "full":
         n = X.shape[0]
         check_memory(
             28.0 * n * n, f"the full graph of {n} nodes", "use graph='knn', which is sparse"
         )
-        W = check_adjacency(full_graph(X, bandwidth=bandwidth, n_jobs=n_jobs))
-        scales = node_scales(X, bandwidth, n_jobs=n_jobs)
-        return [
-            _assemble("full", W, laplacian, rescaler, points=X, scales=scales, bandwidth=bandwidth)
-        ]
-    if not isinstance(n_neighbors, str):
-        built = build_neighbor_graph(
-            X,
-            n_neighbors,
-            bandwidth=bandwidth,
-            algorithm=algorithm,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        return [_assemble("knn", built.W, laplacian, rescaler, neighbors=built)]
-    most = X.shape[0] - 1
-    tried = AUTO_NEIGHBORS if X.shape[0] <= AUTO_NODES else AUTO_NEIGHBORS[:1]
-    wanted = sorted({min(k, most) for k in tried}) if most > 0 else [1]
-    if len(wanted) == 1 or most < SCALE_NEIGHBOR:
-        with warnings.catch_warnings():
-            # "auto" promises no number of neighbours: fewer than ten need no warning.
-            warnings.filterwarnings("ignore", message="n_neighbors=")
-            return build_graphs(
-                X,
-                graph=graph,
-                n_neighbors=wanted[0],
-                bandwidth=bandwidth,
-                algorithm=algorithm,
-                laplacian=laplacian,
-                rescaler=rescaler,
-                n_jobs=n_jobs,
-                random_state=random_state,
-            )
-    index = NeighborIndex(X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state)
-    found = index.neighbors(wanted[-1])
-    return [
-        _nested(index, found, k, bandwidth, laplacian, rescaler) for k in _preferred(wanted, tried)
-    ]
-
-
-def _preferred(wanted: Sequence[int], tried: Sequence[int]) -> list[int]:
-    return sorted(wanted, key=lambda k: next((i for i, t in enumerate(tried) if t == k), 0))
-
-
-def _nested(
-    index: NeighborIndex,
-    found: NeighborResult,
-    k: int,
-    bandwidth: Any,
-    laplacian: str,
-    rescaler: Rescaler | None,
-) -> ClassifierGraph:
-    """Graph of the first k of the neighbours found."""
-    part = NeighborResult(
-        found.indices[:, :k], found.distances[:, :k], found.algorithm, found.recall
+        width = options.bandwidth
+        W = check_adjacency(full_graph(X, bandwidth=width, n_jobs=options.n_jobs))
+        scales = node_scales(X, width, n_jobs=options.n_jobs)
+        graph = _assemble("full", W, kind, rescaler, points=X, scales=scales, bandwidth=width)
+        return [graph], X
+    built = neighbor_graphs(
+        X,
+        _neighbor_counts(X.shape[0], options),
+        bandwidth=options.bandwidth,
+        algorithm=options.algorithm,
+        n_jobs=options.n_jobs,
+        random_state=options.random_state,
     )
-    W = graph_from_neighbors(part, bandwidth=bandwidth)
-    if bandwidth == "self-tuning":
-        scales = local_scales(part.distances)
-    else:
-        from ..graph.neighbor_graph import median_scale
+    return [_assemble("knn", g.W, kind, rescaler, neighbors=g) for g in built], X
 
-        sigma = median_scale(part.distances) if bandwidth == "median" else float(bandwidth)
-        scales = np.full(W.shape[0], sigma)
-    built = NeighborGraph(W, index, scales, k, bandwidth, found.algorithm, found.recall)
-    return _assemble("knn", W, laplacian, rescaler, neighbors=built)
+
+def _neighbor_counts(n: int, options: FitOptions) -> list[int]:
+    """Numbers of neighbours to compare, the preferred one first."""
+    if options.n_neighbors is not None:
+        return [options.n_neighbors]
+    tried = AUTO_NEIGHBORS if n <= options.policy.auto_nodes else AUTO_NEIGHBORS[:1]
+    return list(dict.fromkeys(max(min(k, n - 1), 1) for k in tried))
 
 
 def precomputed_graph(X: Any, laplacian: str) -> ClassifierGraph:
@@ -293,3 +244,24 @@ def _check_rows(X: Any) -> sp.csr_array:
         raise ValueError("X holds weights to the fitted nodes: they must be finite and >= 0")
     rows.eliminate_zeros()
     return rows
+
+
+def _coincident(weights: sp.csr_array, X: Any, points: Any) -> sp.csr_array:
+    """Which stored weights belong to a node with the very same features.
+
+    A distance of 0 has weight 1; so has a small one beside a huge bandwidth, and a distance of
+    rounding errors has less. So near pairs are compared, feature by feature.
+    """
+    near = weights.data > 1.0 - 1e-6
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))[near]
+    columns = weights.indices[near]
+    if rows.size == 0:
+        equal = np.zeros(0, dtype=bool)
+    elif sp.issparse(X) or sp.issparse(points):
+        difference = sp.csr_array(X)[rows] - sp.csr_array(points)[columns]
+        equal = np.asarray(abs(difference).max(axis=1).toarray()).ravel() == 0
+    else:
+        equal = (np.asarray(X)[rows] == np.asarray(points)[columns]).all(axis=1)
+    return sp.csr_array(
+        (np.ones(int(equal.sum())), (rows[equal], columns[equal])), shape=weights.shape
+    )

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-__all__ = ["LabelCoding", "encode_labels", "encode_more", "is_missing", "known_labels"]
+__all__ = [
+    "LabelCoding",
+    "encode_labels",
+    "encode_more",
+    "is_missing",
+    "known_labels",
+    "with_more_classes",
+]
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     return LabelCoding(codes, classes)
 
 
-def encode_more(labels: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
+def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:
     """Class numbers of further labels of known classes.
 
     Parameters
@@ -141,29 +148,71 @@ def encode_more(labels: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
         Labels.
     classes : ndarray
         The classes, sorted.
+    unlabeled : object, default=-1
+        Marker of an unknown label: it takes a label back.
 
     Returns
     -------
     ndarray of int32
-        Positions in `classes`.
+        Positions in `classes`; -1 for the marker.
 
     Raises
     ------
     ValueError
         If a label is none of the classes.
     """
-    values = _natural(_flat(np.atleast_1d(np.asarray(labels))))
+    values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
     position = {value: code for code, value in enumerate(classes.tolist())}
-    codes = np.empty(values.size, dtype=np.int32)
-    for i, value in enumerate(values.tolist()):
+    codes = np.full(values.size, -1, dtype=np.int32)
+    for i in np.flatnonzero(known).tolist():
+        value = _natural(values[i : i + 1]).tolist()[0]
         code = position.get(value)
         if code is None:
             raise ValueError(
                 f"labels[{i}] is {value!r}, which is none of the classes "
-                f"{classes.tolist()!r}; fit again to learn a new class"
+                f"{classes.tolist()!r}; fit again to learn a new class, or say new_classes=True"
             )
         codes[i] = code
     return codes
+
+
+def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[Any]:
+    """The classes, and those among further labels that are new.
+
+    Parameters
+    ----------
+    labels : array-like or scalar
+        Labels.
+    classes : ndarray
+        The classes, sorted.
+    unlabeled : object, default=-1
+        Marker of an unknown label.
+
+    Returns
+    -------
+    ndarray
+        All classes, sorted.
+    """
+    values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
+    new = _natural(values[known])
+    if (new.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
+        new.dtype.kind,
+        classes.dtype.kind,
+    ):
+        raise ValueError(
+            f"labels are of another kind than the classes {classes.tolist()!r}; use one kind"
+        )
+    try:
+        return np.unique(
+            np.concatenate(
+                [
+                    classes,
+                    new.astype(classes.dtype, copy=False) if classes.dtype.kind == "O" else new,
+                ]
+            )
+        )
+    except TypeError as error:
+        raise ValueError("labels mixes kinds that cannot be sorted; use one kind") from error
 
 
 def _flat(y: Any) -> NDArray[Any]:

@@ -10,30 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from ..system.left_out import stratified_folds
 from .labels import encode_labels
 
-__all__ = ["SemiSupervisedKFold", "stratified_folds"]
-
-
-def stratified_folds(codes: NDArray[Any], n_folds: int) -> NDArray[np.int32]:
-    """Fold of each label: the classes are dealt out in turn, without chance.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_labels,)
-        Class numbers.
-    n_folds : int
-        Number of folds.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_labels,)
-        Fold numbers; sizes differ by at most one, in total and within each class.
-    """
-    order = np.argsort(codes, kind="stable")
-    fold = np.empty(codes.size, dtype=np.int32)
-    fold[order] = np.arange(codes.size) % n_folds
-    return fold
+__all__ = ["SemiSupervisedKFold"]
 
 
 class SemiSupervisedKFold:

@@ -1,112 +1,53 @@
-"""Scores of all classes: one block solve for all of them, or a tree of binary problems.
+"""Several classes by nested binary problems, for any method of the registry.
 
-*shared*: ``(L + diag(a + gamma + e)) F = a Y + e T`` with one column per class, one matrix and one
-block of right-hand sides. No class mean is subtracted: columns of 0 and 1 keep the scores
-non-negative, and a pull towards 0 then favours no class.
-
-*tree* (the paper's suggestion): the classes are split in two halves, each half again, and every
-split is one binary problem for any method of the registry; only the labels below a split take part
-in it. A node descends to the side that each split gives it; the score of a class is the product of
-the shares along its path, with the class that the node arrives at put first.
+The paper's suggestion: the classes are split in two halves, each half again, and every split is one
+binary problem; only the labels below a split take part in it. A node descends to the side that each
+split gives it; the score of a class is the product of the shares along its path, with the class
+that the node arrives at put first. (The default needs none of this: all classes are columns of one
+labelled system.)
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnreachedWarning
-from ..problem import GraphProblem
-from ..solution import Solution
-from ..solvers.implicit_system import SharedAdjacency
-from ..solvers.recovery import Recovery, linear_recovery
+from ..problem import ClassProblem, GraphProblem
+from ..solution import ClassSolution, Solution
 from ..solvers.registry import get_solver, solve
-from .graphs import ClassifierGraph
+from .options import FitOptions
 from .tuning import Setting
 
-__all__ = ["class_splits", "shared_scores", "tree_scores"]
+__all__ = ["class_splits", "tree_scores"]
 
 FloatArray = NDArray[np.float64]
 
 
-def shared_scores(
-    graph: ClassifierGraph,
-    labeled: NDArray[np.intp],
-    targets: FloatArray,
-    setting: Setting,
-    evidence: FloatArray | None,
-    *,
-    tol: float,
-    max_iter: int | None,
-    x0: FloatArray | None = None,
-    callback: Any = None,
-    operand: SharedAdjacency | None = None,
-) -> Recovery:
-    """Scores of all classes by one block solve.
-
-    Parameters
-    ----------
-    graph : ClassifierGraph
-        The graph.
-    labeled : ndarray of int
-        Labelled nodes.
-    targets : ndarray of shape (n_labeled, n_classes)
-        1 in the column of each label's class.
-    setting : Setting
-        Weights.
-    evidence : ndarray of shape (n_nodes, n_classes) or None
-        Probabilities of the evidence.
-    tol, max_iter, x0, callback, operand
-        Of the linear solver.
-
-    Returns
-    -------
-    Recovery
-        The scores.
-    """
-    if labeled.size == graph.n_nodes and np.isinf(setting.label_weight):
-        return Recovery(targets.copy(), 0.0, 0, 0, True, "dense", "all nodes are labelled")
-    e = setting.evidence_weight if evidence is not None else 0.0
-    loop = setting.self_loop + e
-    if loop == 0.0:
-        # Components without a label have no equation; the tiny pull makes their scores 0.
-        loop = 1e-12 * max(float(graph.diagonal.mean()), 1e-300)
-    return linear_recovery(
-        graph.adjacency,
-        graph.diagonal,
-        labeled,
-        targets,
-        x0=x0,
-        tol=tol,
-        max_iter=max_iter,
-        label_weight=setting.label_weight,
-        self_loop=loop,
-        bias=None if not e or evidence is None else e * evidence,
-        bias_weight=None if not e else np.zeros(graph.n_nodes),
-        callback=callback,
-        operand=operand,
-    )
-
-
-def class_splits(counts: NDArray[Any]) -> Iterator[tuple[list[int], list[int]]]:
+def class_splits(
+    counts: Sequence[int], order: Sequence[int] | None = None
+) -> Iterator[tuple[list[int], list[int]]]:
     """Nested splits of the classes into halves with about equally many labels.
 
     Parameters
     ----------
-    counts : ndarray of int of shape (n_classes,)
+    counts : sequence of int
         Labels per class.
+    order : sequence of int, optional
+        The classes, heaviest first; by default those of equal counts in the order of their numbers.
 
     Yields
     ------
     left, right : list of int
         Class numbers on the two sides of a split; every split comes before those below it.
     """
-    waiting = [list(np.argsort(-np.asarray(counts), kind="stable"))]
+    if order is None:
+        order = np.argsort(-np.asarray(counts), kind="stable").tolist()
+    waiting = [list(order)]
     while waiting:
         classes = waiting.pop(0)
         if len(classes) < 2:
@@ -122,75 +63,84 @@ def class_splits(counts: NDArray[Any]) -> Iterator[tuple[list[int], list[int]]]:
         waiting += [left, right]
 
 
+def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int]:
+    """Classes by number of labels; equal ones by the nodes that carry them, never by their names.
+
+    By the degrees of these nodes, which does not depend on the order of the rows either; where that
+    is equal, too, by the first of them.
+    """
+    codes = problem.codes[problem.labeled]
+    degrees = np.bincount(
+        codes, weights=np.diff(problem.W.indptr)[problem.labeled], minlength=counts.size
+    )
+    weights = np.bincount(codes, weights=problem.diagonal[problem.labeled], minlength=counts.size)
+    first = np.full(counts.size, problem.n_nodes)
+    np.minimum.at(first, codes, problem.labeled)
+    return [int(c) for c in np.lexsort((first, -weights, -degrees, -counts))]
+
+
 def tree_scores(
-    graph: ClassifierGraph,
-    labeled: NDArray[np.intp],
-    codes: NDArray[np.int32],
-    n_classes: int,
-    setting: Setting,
-    evidence: FloatArray | None,
-    *,
-    method: str,
-    options: Mapping[str, Any],
-) -> tuple[FloatArray, tuple[Solution, ...]]:
+    problem: ClassProblem, setting: Setting, options: FitOptions
+) -> tuple[ClassSolution, tuple[Solution, ...]]:
     """Scores of all classes by nested binary problems.
 
     Parameters
     ----------
-    graph : ClassifierGraph
-        The graph.
-    labeled : ndarray of int
-        Labelled nodes.
-    codes : ndarray of int
-        Their classes.
-    n_classes : int
-        Number of classes.
+    problem : ClassProblem
+        Graph, labels and evidence.
     setting : Setting
         Weights; given to methods that have these options.
-    evidence : ndarray of shape (n_nodes, n_classes) or None
-        Probabilities of the evidence.
-    method : str
-        Name of the method.
-    options : mapping
-        Further options of the method.
+    options : FitOptions
+        `method` and `method_options`.
 
     Returns
     -------
-    scores : ndarray of shape (n_nodes, n_classes)
-        Products of shares along the paths.
-    solutions : tuple of Solution
+    solution : ClassSolution
+        Scores: products of shares along the paths.
+    splits : tuple of Solution
         One per split.
     """
-    accepted = {f.name for f in fields(get_solver(method))}
+    n, k = problem.n_nodes, problem.n_classes
+    accepted = {f.name for f in fields(get_solver(options.method))}
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
-    options = {k: v for k, v in given.items() if k in accepted} | dict(options)
-    scores = np.ones((graph.n_nodes, n_classes))
-    here = np.ones((graph.n_nodes, n_classes), dtype=bool)  # classes a node can still arrive at
-    solutions = []
-    for left, right in class_splits(np.bincount(codes, minlength=n_classes)):
-        side = np.zeros(n_classes)
+    arguments = {name: v for name, v in given.items() if name in accepted}
+    arguments |= dict(options.method_options)
+    counts = np.bincount(problem.codes[problem.labeled], minlength=k)
+    scores = np.ones((n, k))
+    here = np.ones((n, k), dtype=bool)  # classes a node can still arrive at
+    splits = []
+    for left, right in class_splits(counts.tolist(), _heaviest_first(problem, counts)):
+        side = np.zeros(k)
         side[left], side[right] = 1.0, -1.0
-        labels = np.zeros(graph.n_nodes, dtype=np.int8)
-        labels[labeled] = side[codes].astype(np.int8)
-        bias = None
-        if evidence is not None and setting.evidence_weight:
-            bias = setting.evidence_weight * (evidence @ side)
-        problem = GraphProblem(graph.W, labels, bias=bias, laplacian=graph.laplacian)
+        labels = np.zeros(n, dtype=np.int8)
+        labels[problem.labeled] = side[problem.codes[problem.labeled]].astype(np.int8)
+        bias = None if problem.pull is None else problem.pull @ side
+        binary = GraphProblem(problem.W, labels, bias=bias, laplacian=problem.laplacian)
         with warnings.catch_warnings():
             # The classifier names unreached nodes itself, once.
             warnings.simplefilter("ignore", UnreachedWarning)
-            solution = solve(problem, method, **options)
+            solution = solve(binary, options.method, **arguments)
         share = _left_share(solution)
         scores[:, left] *= share[:, None]
         scores[:, right] *= 1.0 - share[:, None]
         here[:, left] &= (solution.labels > 0)[:, None]
         here[:, right] &= (solution.labels < 0)[:, None]
-        solutions.append(solution)
-    if n_classes > 2:
+        splits.append(solution)
+    if k > 2:
         # Shares near 1/2 on a long path multiply to less than one of them on a short path: the
         # product alone would favour classes near the root.
         scores = 0.5 * scores + 0.5 * here
-    return scores, tuple(solutions)
+    whole = ClassSolution(
+        method=options.method,
+        scores=scores,
+        lower_bounds=np.empty(0),
+        iterations=max(s.iterations for s in splits),
+        matvecs=sum(int(s.info.get("matvecs", 0)) for s in splits),
+        converged=all(s.converged for s in splits),
+        exact=True,
+        message="; ".join(dict.fromkeys(s.message for s in splits)),
+    )
+    return whole, tuple(splits)
 
 
 def _left_share(solution: Solution) -> FloatArray:

@@ -9,12 +9,13 @@ many others listen to. Columns of K are solved for a short list of the most unce
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
-from ..linalg import solve_spd
+from ..policy import DEFAULT_POLICY, Policy
 from .state import FittedState
 
 __all__ = ["STRATEGIES", "query_nodes", "uncertainty"]
@@ -22,8 +23,7 @@ __all__ = ["STRATEGIES", "query_nodes", "uncertainty"]
 FloatArray = NDArray[np.float64]
 
 STRATEGIES = ("margin", "entropy", "expected-change")
-# Nodes whose expected change is computed, beyond those asked for.
-SHORT_LIST = 50
+# Columns that are solved for at once.
 BLOCK = 16
 
 
@@ -51,7 +51,9 @@ def uncertainty(probabilities: FloatArray, strategy: str) -> FloatArray:
     return np.asarray(-(p * np.log(p)).sum(axis=1))
 
 
-def query_nodes(state: FittedState, n: int, strategy: str) -> NDArray[np.intp]:
+def query_nodes(
+    state: FittedState, n: int, strategy: str, *, policy: Policy = DEFAULT_POLICY
+) -> NDArray[np.intp]:
     """Choose unlabelled nodes to label next.
 
     Parameters
@@ -62,6 +64,8 @@ def query_nodes(state: FittedState, n: int, strategy: str) -> NDArray[np.intp]:
         How many.
     strategy : {"margin", "entropy", "expected-change"}
         How they are chosen.
+    policy : Policy
+        How many nodes are looked at more closely.
 
     Returns
     -------
@@ -78,33 +82,20 @@ def query_nodes(state: FittedState, n: int, strategy: str) -> NDArray[np.intp]:
     order = np.argsort(-uncertainty(p, simple), kind="stable")
     if strategy != "expected-change":
         return free[order[:n]]
-    order = order[: n + SHORT_LIST]
+    order = order[: n + policy.short_list]
     change = _expected_change(state, free[order], p[order])
     return free[order[np.argsort(-change, kind="stable")[:n]]]
 
 
 def _expected_change(state: FittedState, nodes: NDArray[np.intp], p: FloatArray) -> FloatArray:
-    setting, graph = state.setting, state.graph
-    floor = 1e-9 * max(float(graph.diagonal.mean()), 1e-300)
-    weight = setting.evidence_weight if state.evidence is not None else 0.0
-    diagonal = graph.diagonal + max(setting.self_loop + weight, floor)
-    known = state.coding.labeled
-    clamped = np.isinf(setting.label_weight)
-    keep = np.arange(graph.n_nodes)
-    if clamped:
-        keep = np.setdiff1d(keep, known, assume_unique=True)
-    else:
-        diagonal = diagonal.copy()
-        diagonal[known] += setting.label_weight
-    inner = graph.adjacency[keep][:, keep] if clamped else graph.adjacency
-    system = (sp.diags_array(diagonal[keep]) - inner).tocsr()
-    place = np.searchsorted(keep, nodes)
+    system = state.system()
+    floor = 1e-9 * max(float(system.diagonal.mean()), 1e-300)
+    if float(system.self_loop) + float(system.evidence_weight or 0.0) < floor:
+        system = replace(system, self_loop=floor)
     reach = np.empty(nodes.size)
     for start in range(0, nodes.size, BLOCK):
-        part = place[start : start + BLOCK]
-        units = np.zeros((keep.size, part.size))
-        units[part, np.arange(part.size)] = 1.0
-        K = solve_spd(system, units, tol=1e-3).x
+        part = nodes[start : start + BLOCK]
+        K = system.inverse_columns(part)
         pivot = np.maximum(K[part, np.arange(part.size)], 1e-300)
         reach[start : start + BLOCK] = (K * K).sum(axis=0) / pivot**2
     F = state.scores[nodes]

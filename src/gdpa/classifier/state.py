@@ -1,30 +1,73 @@
 """What a fitted classifier knows: graph, labels, setting, scores, and how they become labels.
 
-One frozen record, so that fitting, adding labels, saving and loading all end in the same thing.
+One frozen record, so that fitting, adding labels, saving and loading all end in the same thing. A
+fitted :class:`~gdpa.GDPAClassifier` shows it as ``state_``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph import component_labels
+from ..gershgorin.label_discs import disc_bounds
+from ..problem import ClassProblem
 from ..solution import Solution
-from ..solvers.recovery import Recovery, linear_recovery
-from .calibration import fit_sharpness, sharpen, to_shares
+from ..system import LabeledSystem, new_row_scores
 from .evidence import Evidence
 from .graphs import ClassifierGraph
 from .labels import LabelCoding
-from .priors import labeled_prior, match_masses
+from .probabilities import sharpen, to_shares, winners
 from .tuning import Setting, Tuning
 
-__all__ = ["FittedState", "assemble_state", "extend_to_far_nodes", "unreached_nodes"]
+__all__ = ["FitRun", "FittedState"]
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRun:
+    """How the scores were solved for.
+
+    Parameters
+    ----------
+    tol : float
+        Relative residual asked for.
+    iterations, matvecs, edge_visits : int
+        Iterations, products with one vector, and stored entries read in them.
+    residual : float
+        Largest relative residual.
+    converged, exact : bool
+        Whether the tolerance was met, and whether by a factorisation.
+    method, message : str
+        Method, and why it stopped.
+    drift : float
+        Residual that updates since the last whole solve may have left.
+    active : int
+        Nodes that the last update relaxed; 0 for a whole solve.
+    seconds : mapping of str to float
+        Time per stage.
+    bounds : ndarray or None
+        Certified lower bounds of the classes against the rest; None: not computed yet.
+    """
+
+    tol: float = 1e-6
+    iterations: int = 0
+    matvecs: int = 0
+    edge_visits: int = 0
+    residual: float = 0.0
+    converged: bool = True
+    exact: bool = False
+    method: str = ""
+    message: str = ""
+    drift: float = 0.0
+    active: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    bounds: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +86,8 @@ class FittedState:
         Solution of the system, column by column; non-negative up to rounding.
     shares : ndarray of shape (n_nodes, n_classes)
         The scores, rows divided by their sums; the prior where nothing is known.
+    labels : ndarray of int of shape (n_nodes,)
+        Class number of every node; given labels are kept.
     prior : ndarray of shape (n_classes,)
         What unreached nodes get.
     sharpness : float
@@ -51,10 +96,12 @@ class FittedState:
         Shift of the thresholds that matches the class prior; zeros without one.
     unreached : ndarray of int
         Nodes without a path to a label.
+    run : FitRun
+        How the scores were solved for.
     evidence : Evidence or None
         Fitted models.
-    run : mapping
-        iterations, matvecs, edge_visits, residual, converged, message of the solve.
+    splits : tuple of Solution
+        Records of the binary problems of a tree; empty otherwise.
     """
 
     graph: ClassifierGraph
@@ -62,17 +109,18 @@ class FittedState:
     tuning: Tuning
     scores: FloatArray
     shares: FloatArray
+    labels: NDArray[np.intp]
     prior: FloatArray
     sharpness: float
     offset: FloatArray
     unreached: NDArray[np.intp]
+    run: FitRun
     evidence: Evidence | None = None
-    run: Mapping[str, Any] = field(default_factory=dict)
+    splits: tuple[Solution, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # Records of single binary problems are large and read-only; they are not carried along.
-        run = {k: v for k, v in self.run.items() if k != "solutions"}
-        return self.__dict__ | {"run": run}
+        return self.__dict__ | {"splits": ()}
 
     @property
     def setting(self) -> Setting:
@@ -80,44 +128,153 @@ class FittedState:
         return self.tuning.setting
 
     @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.scores.shape[0])
+
+    @property
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.coding.classes.size)
+
+    def problem(self) -> ClassProblem:
+        """What was solved."""
+        graph = self.graph
+        return ClassProblem(
+            graph.W,
+            self.coding.codes,
+            self.n_classes,
+            graph.laplacian,
+            graph.adjacency,
+            graph.diagonal,
+            None if self.evidence is None else self.evidence.probabilities,
+            self.setting.evidence_weight,
+        )
+
+    def system(self) -> LabeledSystem:
+        """The system that the scores solve."""
+        problem, setting = self.problem(), self.setting
+        # Without any pull components without a label have no equation.
+        floor = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        e = setting.evidence_weight if problem.pull is not None else 0.0
+        return LabeledSystem(
+            problem.adjacency,
+            problem.diagonal,
+            problem.labeled,
+            problem.targets,
+            label_weight=setting.label_weight,
+            self_loop=setting.self_loop if setting.self_loop + e > 0 else floor,
+            evidence=problem.pull,
+            evidence_weight=e,
+        )
 
     def probabilities(self, shares: FloatArray | None = None) -> FloatArray:
         """Calibrated probabilities of the nodes, or of the given shares."""
         return sharpen(self.shares if shares is None else shares, self.sharpness, self.offset)
 
-    def transduction(self) -> NDArray[np.intp]:
-        """Class number of every node; known labels are kept."""
-        best = winners(self.shares, self.sharpness, self.offset)
-        known = self.coding.labeled
-        best[known] = self.coding.codes[known]
-        return best
+    def winners(self, shares: FloatArray) -> NDArray[np.intp]:
+        """Class number of each row of shares."""
+        return winners(shares, self.sharpness, self.offset)
 
-    def solutions(self, method: str) -> tuple[Solution, ...]:
+    def left_out(self) -> tuple[NDArray[np.intp], FloatArray] | None:
+        """Labelled nodes that were left out, and their shares without their own label.
+
+        Returns
+        -------
+        nodes : ndarray of int
+            The nodes.
+        shares : ndarray of shape (n_left_out, n_classes)
+            Rows that add up to 1; None in place of both where nothing was left out.
+        """
+        scores, nodes = self.tuning.left_out, self.coding.labeled
+        if self.tuning.checked is not None:
+            nodes = nodes[self.tuning.checked]
+        if scores is None or scores.shape[0] != nodes.size:
+            return None
+        return nodes, to_shares(scores, self.prior)
+
+    def row_shares(self, X: Any) -> FloatArray:
+        """Shares of new rows.
+
+        A row that coincides with fitted samples is no new node: it takes their labels where they
+        have some, else their mean score.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_rows, n_features)
+            Checked features; for a precomputed graph the weights to the nodes.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1.
+        """
+        graph, setting = self.graph, self.setting
+        if graph.rescaler is not None:
+            X = graph.rescaler.transform(X)
+        evidence = self.evidence.predict(X) if self.evidence is not None else None
+        weights, same = graph.attach(X)
+        options: dict[str, Any] = {
+            "degrees": graph.degrees,
+            "laplacian": graph.laplacian,
+            "self_loop": setting.self_loop,
+        }
+        weight = setting.evidence_weight
+        scores = new_row_scores(
+            weights, self.scores, evidence=evidence, evidence_weight=weight, **options
+        )
+        if same is not None:
+            hit = np.flatnonzero(np.diff(same.indptr))
+            scores[hit] = (same[hit] @ self.scores) / np.diff(same.indptr)[hit, None]
+        faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.run.tol)
+        if faint.size and evidence is None:
+            # So far from any label that only the neighbours' shares are left to go by.
+            scores[faint] = new_row_scores(weights[faint], self.shares, **options)
+        if same is not None:
+            known = self.coding.labeled
+            given = same[:, known]
+            hit = np.flatnonzero(np.diff(given.indptr))
+            scores[hit] = given[hit] @ np.eye(self.n_classes)[self.coding.codes[known]]
+        return to_shares(scores, self.prior)
+
+    def solutions(self, method: str = "gdpa") -> tuple[Solution, ...]:
         """One record per class against the rest (two classes: one, for the second class)."""
-        kept: tuple[Solution, ...] = tuple(self.run.get("solutions", ()))
-        if kept:
-            return kept
-        labels = self.transduction()
-        A, d = self.graph.adjacency, self.graph.diagonal
+        if self.splits:
+            return self.splits
+        problem = self.problem()
+        judged = list(problem.judged)
+        bounds = self.run.bounds
+        if bounds is None:
+            pull = problem.pull
+            if pull is not None:
+                pull = 2.0 * pull[:, judged] - pull.sum(axis=1, keepdims=True)
+            signs = 2.0 * problem.targets[:, judged] - 1.0
+            bounds = disc_bounds(problem.adjacency, problem.diagonal, problem.labeled, signs, pull)
         records = []
-        for c in range(self.n_classes) if self.n_classes != 2 else [1]:
-            x = np.where(labels == c, 1, -1).astype(np.int8)
-            others = self.scores.sum(axis=1) - self.scores[:, c]
-            signs = x.astype(np.float64)
+        for c, bound in zip(judged, bounds.tolist(), strict=True):
+            x = np.where(self.labels == c, 1, -1).astype(np.int8)
+            certified = bool(np.isfinite(bound)) and method == "gdpa"
             records.append(
                 Solution(
                     method=method,
                     labels=x,
-                    scores=self.scores[:, c] - others,
-                    objective=float(d.sum() - signs @ (A @ signs)),
-                    iterations=int(self.run["iterations"]),
-                    converged=bool(self.run["converged"]),
-                    message=str(self.run["message"]),
+                    scores=2.0 * self.scores[:, c] - self.scores.sum(axis=1),
+                    objective=problem.against_rest(c).objective(x),
+                    lower_bound=bound if certified else -np.inf,
+                    bound_status="certified" if certified else "none",
+                    iterations=self.run.iterations,
+                    converged=self.run.converged,
+                    message=self.run.message,
                     unreached=self.unreached,
-                    info={k: v for k, v in self.run.items() if k != "solutions"},
+                    seconds=MappingProxyType(dict(self.run.seconds)),
+                    info=MappingProxyType(
+                        {
+                            "residual": self.run.residual,
+                            "matvecs": self.run.matvecs,
+                            "edge_visits": self.run.edge_visits,
+                            "drift": self.run.drift,
+                        }
+                    ),
                 )
             )
         return tuple(records)
@@ -128,163 +285,58 @@ class FittedState:
         For each class x is +1 on its nodes and -1 on all others; with two classes both terms are
         equal, and the result is the objective of the binary problem.
         """
-        labels = self.transduction()
-        A, d = self.graph.adjacency, self.graph.diagonal
-        total = 0.0
-        for c in range(self.n_classes):
-            x = np.where(labels == c, 1.0, -1.0)
-            total += float(d.sum() - x @ (A @ x))
-        return 0.5 * total if self.n_classes > 1 else total
+        problem = replace(self.problem(), evidence=None)
+        total = [
+            problem.against_rest(c).objective(np.where(self.labels == c, 1.0, -1.0))
+            for c in range(self.n_classes)
+        ]
+        with np.errstate(over="ignore"):
+            value = float(np.sum(total) * (0.5 if self.n_classes > 1 else 1.0))
+        return min(value, float(np.finfo(float).max))
 
+    def with_classes(self, classes: NDArray[Any]) -> FittedState:
+        """The same state with more classes, which nothing speaks for yet.
 
-def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray[np.intp]:
-    """Class of the largest probability; where shares are equal up to rounding, the first.
+        Parameters
+        ----------
+        classes : ndarray
+            Sorted; those known among them.
 
-    Without an offset the shares themselves are compared: sharpening caps them, and would make a
-    tie of two large ones.
-    """
-    if not offset.any():
-        return np.asarray(np.argmax(shares, axis=1))
-    return np.asarray(np.argmax(sharpen(shares, sharpness, offset), axis=1))
+        Returns
+        -------
+        FittedState
+            The state; the columns of new classes are 0.
+        """
+        place = np.searchsorted(classes, self.coding.classes)
+        k = int(classes.size)
 
+        def wider(columns: FloatArray) -> FloatArray:
+            out = np.zeros((*columns.shape[:-1], k))
+            out[..., place] = columns
+            return out
 
-def unreached_nodes(
-    graph: ClassifierGraph, labeled: NDArray[np.intp], evidence: bool
-) -> NDArray[np.intp]:
-    """Nodes in components without a label (none, where evidence reaches every node)."""
-    if evidence:
-        return np.empty(0, dtype=np.intp)
-    count, component = component_labels(graph.W)
-    anchored = np.zeros(count, dtype=bool)
-    anchored[component[labeled]] = True
-    return np.flatnonzero(~anchored[component])
-
-
-def extend_to_far_nodes(
-    graph: ClassifierGraph,
-    scores: FloatArray,
-    labeled: NDArray[np.intp],
-    unreached: NDArray[np.intp],
-    threshold: float,
-) -> FloatArray:
-    """Give nodes so far from any label that their scores drown in rounding a harmonic score.
-
-    A self-loop makes scores decay with distance. Below `threshold` the iteration's error is as
-    large as the score. Such nodes take the harmonic extension of the shares around them.
-
-    Parameters
-    ----------
-    graph : ClassifierGraph
-        The graph.
-    scores : ndarray of shape (n_nodes, n_classes)
-        Scores.
-    labeled, unreached : ndarray of int
-        Labelled nodes, and those that no label reaches.
-    threshold : float
-        Sum of scores below which they are not believed.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_classes)
-        Scores, replaced at far nodes; zero at unreached ones.
-    """
-    total = scores.sum(axis=1)
-    far = total < threshold
-    far[labeled] = False
-    far[unreached] = False
-    out = scores
-    if unreached.size:
-        out = scores.copy()
-        out[unreached] = 0.0
-    if not far.any():
-        return out
-    near = np.flatnonzero(~far & (total >= threshold))
-    if near.size == 0:
-        return out
-    near = np.union1d(near, labeled)
-    positive = np.maximum(scores[near], 0.0)
-    shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
-    keep = np.union1d(np.flatnonzero(far), near)
-    place = np.searchsorted(keep, near)
-    A = graph.adjacency[keep][:, keep] if keep.size < graph.n_nodes else graph.adjacency
-    harmonic = linear_recovery(A, graph.diagonal[keep], place, shares, tol=1e-6)
-    out = out.copy()
-    out[far] = threshold * harmonic.scores[np.searchsorted(keep, np.flatnonzero(far))]
-    return out
-
-
-def assemble_state(
-    graph: ClassifierGraph,
-    coding: LabelCoding,
-    tuning: Tuning,
-    recovery: Recovery,
-    *,
-    class_prior: Any,
-    evidence: Evidence | None = None,
-    tol: float = 1e-6,
-    sharpness: float | None = None,
-    run: dict[str, Any] | None = None,
-) -> FittedState:
-    """Turn solved scores into a fitted state.
-
-    Parameters
-    ----------
-    graph, coding, tuning, evidence
-        As in :class:`FittedState`.
-    recovery : Recovery
-        The solved system.
-    class_prior : None, "labeled" or ndarray
-        The prior whose masses are matched.
-    tol : float, default=1e-6
-        Tolerance of the solve.
-    sharpness : float, optional
-        Exponent of the probabilities; fitted on left-out scores if not given.
-    run : dict, optional
-        More about the run than `recovery` says.
-
-    Returns
-    -------
-    FittedState
-        The state.
-    """
-    labeled = coding.labeled
-    codes = coding.codes[labeled]
-    known = labeled_prior(codes, coding.classes.size)
-    prior = known if class_prior is None or isinstance(class_prior, str) else class_prior
-    weight = tuning.setting.evidence_weight
-    unreached = unreached_nodes(graph, labeled, evidence is not None and weight > 0)
-    exact = recovery.method.startswith("dense")
-    threshold = 1e-250 if exact else 100.0 * tol
-    settled = extend_to_far_nodes(graph, recovery.scores, labeled, unreached, threshold)
-    shares = to_shares(settled, prior)
-    if sharpness is None:
-        own = codes if tuning.checked is None else codes[tuning.checked]
-        sharpness = fit_sharpness(tuning.left_out, own)
-    offset = np.zeros(coding.classes.size)
-    if class_prior is not None and coding.classes.size > 1:
-        free = coding.codes < 0
-        free[unreached] = False
-        offset = match_masses(sharpen(shares[free], sharpness), prior)
-    details = {
-        "iterations": recovery.iterations,
-        "matvecs": recovery.matvecs,
-        "edge_visits": recovery.matvecs * int(graph.adjacency.nnz),
-        "residual": recovery.residual,
-        "converged": recovery.converged,
-        "method": recovery.method,
-        "message": recovery.message,
-        **(run or {}),
-    }
-    return FittedState(
-        graph=graph,
-        coding=coding,
-        tuning=tuning,
-        scores=recovery.scores,
-        shares=shares,
-        prior=prior,
-        sharpness=float(sharpness),
-        offset=offset,
-        unreached=unreached,
-        evidence=evidence,
-        run=details,
-    )
+        codes = self.coding.codes
+        evidence = self.evidence
+        if evidence is not None:
+            evidence = replace(
+                evidence,
+                probabilities=wider(evidence.probabilities),
+                places=place if evidence.places is None else place[evidence.places],
+            )
+        left_out = self.tuning.left_out
+        return replace(
+            self,
+            coding=LabelCoding(np.where(codes < 0, codes, place[codes]).astype(np.int32), classes),
+            tuning=replace(self.tuning, left_out=None if left_out is None else wider(left_out)),
+            scores=wider(self.scores),
+            shares=wider(self.shares),
+            labels=place[self.labels],
+            prior=wider(self.prior),
+            offset=wider(self.offset),
+            evidence=evidence,
+            # One class is not solved for: the first label of a second one does it.
+            run=replace(
+                self.run, bounds=None, drift=np.inf if self.n_classes == 1 else self.run.drift
+            ),
+            splits=(),
+        )

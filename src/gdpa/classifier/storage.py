@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,15 @@ from ..graph import NeighborGraph, NeighborIndex, Rescaler, degrees, laplacian_p
 from ..npz import read_npz, write_npz
 from .graphs import ClassifierGraph
 from .labels import LabelCoding, is_missing
-from .state import FittedState
+from .options import FitOptions
+from .probabilities import winners
+from .state import FitRun, FittedState
 from .tuning import Setting, Tuning
 
 __all__ = [
     "FORMAT",
     "VERSION",
+    "classes_of",
     "plain_params",
     "read_file",
     "read_state",
@@ -38,6 +42,8 @@ __all__ = [
 
 FORMAT = "gdpa-classifier"
 VERSION = 1
+# What a run says that is no number or text; it is computed again where it is asked for.
+RUN_ARRAYS = ("seconds", "bounds")
 
 
 def write_file(path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[str, Any]) -> Path:
@@ -156,7 +162,9 @@ def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
             "self_loop": state.setting.self_loop,
         },
         "tuning": {"loss": tuning.loss, "source": tuning.source, "tried": tuning.tried},
-        "run": {k: v for k, v in state.run.items() if isinstance(v, str | int | float | bool)},
+        "run": {
+            f.name: getattr(state.run, f.name) for f in fields(FitRun) if f.name not in RUN_ARRAYS
+        },
     }
     if tuning.left_out is not None:
         arrays["left_out"] = tuning.left_out
@@ -192,15 +200,21 @@ def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
     return arrays, meta
 
 
-def read_state(arrays: dict[str, Any], meta: dict[str, Any], params: dict[str, Any]) -> FittedState:
+def classes_of(arrays: dict[str, Any], meta: dict[str, Any]) -> NDArray[Any]:
+    """The classes of a stored state."""
+    classes = np.asarray(arrays["classes"])
+    return classes.astype(object) if meta["classes_as_objects"] else classes
+
+
+def read_state(arrays: dict[str, Any], meta: dict[str, Any], options: FitOptions) -> FittedState:
     """Put a fitted state together again.
 
     Parameters
     ----------
     arrays, meta : dict
         From :func:`read_file`.
-    params : dict
-        Parameters of the estimator.
+    options : FitOptions
+        Options of the fit.
 
     Returns
     -------
@@ -224,9 +238,9 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], params: dict[str, A
     if about["kind"] == "knn":
         index = NeighborIndex(
             X,
-            algorithm=params["algorithm"],
-            n_jobs=params["n_jobs"],
-            random_state=params["random_state"] or 0,
+            algorithm=options.algorithm,
+            n_jobs=options.n_jobs,
+            random_state=options.random_state,
         )
         rest["neighbors"] = NeighborGraph(
             W,
@@ -249,14 +263,16 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], params: dict[str, A
         rescaler=rescaler,
         **rest,
     )
-    classes = arrays["classes"]
-    if meta["classes_as_objects"]:
-        classes = classes.astype(object)
+    coding = LabelCoding(arrays["codes"], classes_of(arrays, meta))
+    labels = winners(arrays["shares"], float(meta["sharpness"]), arrays["offset"])
+    labels[coding.labeled] = coding.codes[coding.labeled]
+    kept = {f.name for f in fields(FitRun)} - set(RUN_ARRAYS)
     setting = Setting(float(meta["setting"]["label_weight"]), float(meta["setting"]["self_loop"]))
     about_tuning = meta["tuning"]
     return FittedState(
         graph=graph,
-        coding=LabelCoding(arrays["codes"], classes),
+        coding=coding,
+        labels=labels,
         tuning=Tuning(
             setting,
             about_tuning["loss"],
@@ -271,7 +287,7 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], params: dict[str, A
         sharpness=float(meta["sharpness"]),
         offset=arrays["offset"],
         unreached=arrays["unreached"],
-        run=dict(meta["run"]),
+        run=FitRun(**{"tol": options.tol} | {k: v for k, v in meta["run"].items() if k in kept}),
     )
 
 

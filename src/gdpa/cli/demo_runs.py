@@ -94,7 +94,7 @@ def _compare(
         methods += [
             (
                 "paper's graph: GDPA as published",
-                lambda z: _one_against_rest(kernel, z, "gdpa", preset="published"),
+                lambda z: _one_against_rest(kernel, z, "gdpa-published"),
             ),
             (
                 "paper's graph: GDPA as stated",

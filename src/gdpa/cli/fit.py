@@ -142,7 +142,7 @@ def fit(
                 n_jobs=-1,
                 callback=lambda event: _follow(stages, event),
             ).fit(X, labels)
-            output.converged &= bool(classifier._fitted.run["converged"])
+            output.converged &= bool(classifier.state_.run.converged)
             stages.start("checking", "baselines on left-out labels")
             about = {"target": target, "source": table.source, "sure": sure}
             about |= {"id_column": id_column, "ids": ids}
@@ -241,7 +241,7 @@ def _rows(fitted: FittedTable, labels: NDArray[Any]) -> Rows:
     """Prediction, its probability, its lead, unsure, known: for every row."""
     model = fitted.model
     known = np.array([label is not None for label in labels])
-    P = model._fitted.probabilities()
+    P = model.state_.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
     row = np.arange(codes.size)
     top = P[row, codes]
@@ -279,7 +279,7 @@ def _summary(fitted: FittedTable, X: Any, labels: NDArray[Any], rows: Rows) -> d
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
         "tuning": model.tuning_.source,
-        "converged": bool(model._fitted.run["converged"]),
+        "converged": model.state_.run.converged,
     }
 
 

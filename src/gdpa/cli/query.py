@@ -49,7 +49,7 @@ def query(
         fitted = load_model(model)
         classifier = fitted.model
         chosen = classifier.query(n, strategy)
-        P = classifier._fitted.probabilities()[chosen]
+        P = classifier.state_.probabilities()[chosen]
         order = np.argsort(-P, axis=1, kind="stable")[:, :2]
         best, second = np.sort(P, axis=1)[:, ::-1][:, :2].T
         first_class, second_class = classifier.classes_[order].T

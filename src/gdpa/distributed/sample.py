@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier.folds import LARGE_FOLDS
-from ..classifier.model_selection import stratified_folds
 from ..graph.cell_space import CELL_POINTS, TRAINING_POINTS, CellCenters, CellSpace
 from ..graph.search import feature_scale
+from ..system.left_out import LARGE_FOLDS, stratified_folds
 from ..tables import TableEncoder, TableError, table_of
 from ..tables.encoder import HALF_PRECISION
 from .inputs import Piece

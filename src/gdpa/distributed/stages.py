@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..classifier.calibration import fit_sharpness
-from ..classifier.priors import labeled_prior
+from ..classifier.probabilities import fit_sharpness, labeled_prior
 from ..classifier.tuning import Tuning
 from ..tables import TableError
 from .inputs import Inputs

@@ -7,16 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier.folds import FOLD_TOL, LARGE_FOLDS, SCREENING_TOL
-from ..classifier.tuning import (
-    DEFAULT,
-    FEWEST_LABELS,
-    LARGE_SELF_LOOPS,
-    SCREENED_LABELS,
-    Setting,
-    Tuning,
-    left_out_loss,
-)
+from ..classifier.tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, left_out_loss
+from ..policy import DEFAULT_POLICY
+from ..system.left_out import FOLD_TOL, LARGE_FOLDS, SCREENING_TOL
 from .manifest import Output
 from .runner import Runner, Task
 from .shuffle import part_file
@@ -108,11 +101,11 @@ def choose_setting(
     judged = counts[codes] >= 2
     weight = DEFAULT.label_weight if label_weight is None else label_weight
     fallback = Setting(weight, DEFAULT.self_loop if self_loop is None else self_loop)
-    if (counts >= 2).sum() < 2 or judged.sum() < FEWEST_LABELS:
+    if (counts >= 2).sum() < 2 or judged.sum() < DEFAULT_POLICY.fewest_labels:
         return Tuning(fallback, 1.0, "too few labels", None, 0)
     if label_weight is not None and self_loop is not None:
         return Tuning(fallback, 1.0, "given", None, 0)
-    one = codes.size >= SCREENED_LABELS
+    one = codes.size >= DEFAULT_POLICY.screened_labels
     used = range(1 if one else LARGE_FOLDS)
     checked = np.flatnonzero(np.isin(folds, used))
     seen = judged[checked]

@@ -141,7 +141,7 @@ def _published_gap(problem: GraphProblem) -> float:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dual = solve(problem, "gdpa", preset="published").dual
+        dual = solve(problem, "gdpa-published").dual
     if not isinstance(dual, DualVariables):
         raise ValueError("the problem has one class only; there is no dual point")
     H, H_bar = build_H(problem, dual).toarray(), build_H_bar(problem, dual).toarray()

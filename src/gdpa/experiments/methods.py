@@ -83,8 +83,8 @@ class MethodSpec:
 
 
 _ALL = (
-    MethodSpec("gdpa-published", "GDPA as published", method="gdpa", group="GDPA",
-               options={"preset": "published"}, paper="GDPA", runtime=True),
+    MethodSpec("gdpa-published", "GDPA as published", method="gdpa-published",
+               group="GDPA", paper="GDPA", runtime=True),
     MethodSpec("gdpa-as-written", "GDPA as written", method="gdpa", group="GDPA",
                options={"preset": "paper"}, paper="GDPA", runtime=True),
     MethodSpec("gdpa", "GDPA, default", method="gdpa", group="GDPA", runtime=True),

@@ -21,6 +21,7 @@ __all__ = [
     "LAPLACIANS",
     "check_adjacency",
     "component_labels",
+    "connected_to",
     "csr_from_parts",
     "degrees",
     "laplacian",
@@ -253,6 +254,27 @@ def laplacian_parts(
         data[part] *= np.maximum(rows, columns)
     A = sp.csr_array((data, W.indices, W.indptr), shape=W.shape)
     return A, connected.astype(np.float64)
+
+
+def connected_to(W: sp.csr_array, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which nodes are in a component with one of `nodes`.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_nodes, n_nodes)
+        Adjacency.
+    nodes : ndarray of bool of shape (n_nodes,)
+        Where to start.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_nodes,)
+        Which nodes can be reached.
+    """
+    count, component = component_labels(W)
+    anchored = np.zeros(count, dtype=bool)
+    anchored[component[nodes]] = True
+    return np.asarray(anchored[component])
 
 
 def laplacian(

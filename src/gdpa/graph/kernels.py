@@ -122,6 +122,32 @@ def node_scales(A: Features, bandwidth: str | float, *, n_jobs: int | None = Non
     return np.full(n, float(bandwidth))
 
 
+def distances(X: Features, points: Features) -> tuple[FloatArray, float]:
+    """Distances between rows and points, as multiples of a unit: no square leaves its range.
+
+    Parameters
+    ----------
+    X, points : ndarray or csr_array
+        Checked features.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_points)
+        Distances divided by the unit; exactly 0 for equal rows of arrays.
+    unit : float
+        The unit.
+    """
+    unit = max(feature_scale(X), feature_scale(points))
+    both = [A if unit == 1.0 else A / unit for A in (X, points)]
+    if isinstance(X, np.ndarray) and isinstance(points, np.ndarray):
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(*(np.asarray(A, dtype=np.float64) for A in both))), unit
+    from sklearn.metrics import pairwise_distances
+
+    return np.asarray(pairwise_distances(both[0], both[1].copy()), dtype=np.float64), unit
+
+
 def _direct_squares(A: Features, rows: slice, scale: float) -> FloatArray:
     """Squared distances of some rows to all, of the features divided by `scale`."""
     if isinstance(A, np.ndarray):

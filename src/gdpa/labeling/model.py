@@ -121,4 +121,4 @@ class FullModel:
             )
         model = self.fit(labels)
         codes = np.searchsorted(model.classes_, model.transduction_)
-        return Answers(version, model.classes_, codes, model._fitted.probabilities(), len(labels))
+        return Answers(version, model.classes_, codes, model.state_.probabilities(), len(labels))

@@ -106,7 +106,7 @@ class GraphDisplay:
             The display, drawn.
         """
         check_is_fitted(estimator)
-        state = estimator._state
+        state = estimator.state_
         top = np.sort(state.probabilities(), axis=1)
         # 1 where the two most probable classes tie, 0 where one is certain.
         margin = top[:, -1] - top[:, -2] if top.shape[1] > 1 else np.ones(top.shape[0])

@@ -1,7 +1,7 @@
 """SelectionDisplay: how the loss on left-out labels depends on label weight and self-loop.
 
-It repeats, by :func:`gdpa.solvers.recovery.leave_one_out`, what the classifier minimised when it
-chose its weights; the graph and the weight of the evidence are those that it chose.
+It repeats, by :mod:`gdpa.system.closed_form`, what the classifier minimised when it chose its
+weights; the graph and the weight of the evidence are those that it chose.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..classifier.tuning import LABEL_WEIGHTS, MOST_UNKNOWNS, SELF_LOOPS, left_out_loss
-from ..solvers.recovery import leave_one_out
+from ..classifier.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
+from ..policy import DEFAULT_POLICY
+from ..system.closed_form import labeled_blocks, left_out_by_one
 from .axes import CLASS_MARKERS, COLORS, get_axes
 
 __all__ = ["SelectionDisplay"]
@@ -103,38 +104,40 @@ class SelectionDisplay:
             too expensive.
         """
         check_is_fitted(estimator)
-        state = estimator._state
+        state = estimator.state_
         labeled = state.coding.labeled
         codes = state.coding.codes[labeled]
         counts = np.bincount(codes, minlength=state.n_classes)
         if (counts >= 2).sum() < 2:
             raise ValueError("estimator has no two classes with at least two labels to leave out")
-        A, diagonal = state.graph.adjacency, state.graph.diagonal
-        if diagonal.size * labeled.size > MOST_UNKNOWNS:
+        diagonal = state.graph.diagonal
+        if diagonal.size * labeled.size > DEFAULT_POLICY.most_unknowns:
             raise ValueError(
                 f"estimator has {labeled.size} labels on {diagonal.size} samples; leaving out one "
-                f"by one is drawn up to a product of {MOST_UNKNOWNS}"
+                f"by one is drawn up to a product of {DEFAULT_POLICY.most_unknowns}"
             )
         unit = float(diagonal.mean()) or 1.0
         loops = _positive("self_loops", self_loops, unit * np.array(SELF_LOOPS))
         weights = _positive("label_weights", label_weights, unit * np.array(LABEL_WEIGHTS))
         targets = np.eye(state.n_classes)[codes]
         judged = counts[codes] >= 2
-        system: dict[str, Any] = {}
-        if state.evidence is not None and state.setting.evidence_weight > 0:
-            e = state.setting.evidence_weight
-            system["bias"] = e * state.evidence.probabilities
-            system["bias_weight"] = np.full(diagonal.size, e)
-
-        def loss(weight: float, loop: float) -> float:
-            scores = leave_one_out(
-                A, diagonal, labeled, targets, label_weight=weight, self_loop=loop, **system
-            )
-            return left_out_loss(targets[judged], scores[judged])
-
-        losses = [[loss(w, g) for g in loops] for w in weights]
         weight, loop = state.setting.label_weight, state.setting.self_loop
-        chosen = (loop, weight, loss(weight, loop))
+        e, told = 0.0, None
+        if state.evidence is not None and state.setting.evidence_weight > 0:
+            e, told = state.setting.evidence_weight, state.evidence.probabilities
+        blocks = labeled_blocks(state.system(), [g + e for g in (*loops, loop)], told)
+
+        def losses_at(number: int, values: Any) -> list[float]:
+            K, from_evidence = blocks[number]
+            return [
+                left_out_loss(
+                    targets[judged], (mine if extra is None else mine + e * extra)[judged]
+                )
+                for _, mine, extra in left_out_by_one(K, targets, values, from_evidence)
+            ]
+
+        losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])
+        chosen = (loop, weight, losses_at(loops.size, [weight])[0])
         return cls(loops, weights, losses, chosen=chosen).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None) -> SelectionDisplay:

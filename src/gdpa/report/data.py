@@ -172,7 +172,7 @@ def gather(
     ReportData
         The content of the page.
     """
-    state = model._fitted
+    state = model.state_
     table = None if table is None else table_of(table)
     P = state.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)

@@ -49,19 +49,13 @@ def left_out_labels(model: Any) -> LeftOut | None:
     LeftOut or None
         None where there were too few labels to leave any out.
     """
-    state = model._fitted
-    scores = state.tuning.left_out
-    labeled = state.coding.labeled
-    if state.tuning.checked is not None:
-        labeled = labeled[state.tuning.checked]
-    if scores is None or scores.shape[0] != labeled.size:
+    state = model.state_
+    found = state.left_out()
+    if found is None:
         return None
-    from ..classifier.calibration import to_shares
-    from ..classifier.state import winners
-
-    shares = to_shares(scores, state.prior)
-    best = winners(shares, state.sharpness, state.offset)
-    return LeftOut(state.coding.codes[labeled].astype(np.intp), best, labeled, state.tuning.source)
+    nodes, shares = found
+    truth = state.coding.codes[nodes].astype(np.intp)
+    return LeftOut(truth, state.winners(shares), nodes, state.tuning.source)
 
 
 def confusion(left_out: LeftOut, n_classes: int) -> NDArray[np.int64]:
@@ -149,7 +143,7 @@ def baselines(model: Any, X: Any) -> Baselines | None:
     checked = left_out_labels(model)
     if checked is None or X is None:
         return None
-    codes = model._fitted.coding.codes
+    codes = model.state_.coding.codes
     labeled = np.flatnonzero(codes >= 0)
     most = max(50, min(MOST_LABELS, MOST_CELLS // max(1, X.shape[1])))
     if labeled.size > most:

@@ -7,7 +7,8 @@ classes occur, and at least one node is unlabelled.
 
 How to add a solver: write a file with one frozen keyword-only dataclass that derives from
 :class:`Solver`, declare the class attributes, implement ``_solve(problem, run) -> Outcome``, and
-add one line to ``registry.py``.
+add one line to ``registry.py``. A method that takes several classes at once implements
+``_solve_classes`` too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +32,20 @@ from ..errors import (
     UnsupportedProblemError,
     require,
 )
-from ..problem import BinaryQuadratic, GraphProblem, Problem
-from ..solution import BoundStatus, DualVariables, Solution
+from ..problem import BinaryQuadratic, ClassProblem, GraphProblem, Problem
+from ..solution import BoundStatus, ClassSolution, DualVariables, Solution
 
-__all__ = ["Callback", "Outcome", "Run", "Solver", "StopSolver"]
+__all__ = ["Callback", "OtherMethodsError", "Outcome", "Run", "Solver", "StopSolver"]
 
 Callback = Callable[[Mapping[str, Any]], Any]
 
 
 class StopSolver(Exception):
     """Raised by :meth:`Run.report` when the callback asks to stop; the best point is returned."""
+
+
+class OtherMethodsError(UnsupportedProblemError):
+    """The method cannot take this kind of problem; the registry says which ones can."""
 
 
 @dataclass(frozen=True)
@@ -148,17 +153,29 @@ class Solver(ABC):
     def _solve(self, problem: Any, run: Run) -> Outcome:
         """Solve a problem that :meth:`solve` has checked."""
 
-    def solve(self, problem: Problem) -> Solution:
+    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
+        """Solve for several classes at once, where the method can."""
+        raise UnsupportedProblemError(
+            f"method {self.name!r} solves two classes at a time; split the classes"
+        )
+
+    @overload
+    def solve(self, problem: Problem) -> Solution: ...
+
+    @overload
+    def solve(self, problem: ClassProblem) -> ClassSolution: ...
+
+    def solve(self, problem: Problem | ClassProblem) -> Solution | ClassSolution:
         """Solve `problem`.
 
         Parameters
         ----------
-        problem : GraphProblem or BinaryQuadratic
+        problem : GraphProblem, BinaryQuadratic or ClassProblem
             What to solve.
 
         Returns
         -------
-        Solution
+        Solution or ClassSolution
             Labels, scores, bounds and history.
 
         Raises
@@ -168,9 +185,11 @@ class Solver(ABC):
         MissingExtraError
             If the method needs an extra that is not installed.
         """
-        self._check_problem(problem)
         for module, extra in self.extras:
             require(module, extra)
+        if isinstance(problem, ClassProblem):
+            return self._solve_classes(problem, Run(callback=self.callback))
+        self._check_problem(problem)
         x0 = _check_x0(self.x0, problem.n_nodes)
         run = Run(callback=self.callback)
         if isinstance(problem, GraphProblem):
@@ -178,22 +197,19 @@ class Solver(ABC):
         return self._solve_quadratic(problem, x0, run)
 
     def _check_problem(self, problem: Problem) -> None:
-        from .registry import methods_that_take
-
         if not isinstance(problem, GraphProblem | BinaryQuadratic):
             raise TypeError(
                 "problem must be a gdpa.GraphProblem or a gdpa.BinaryQuadratic, "
                 f"got {type(problem).__name__}"
             )
         if isinstance(problem, BinaryQuadratic) and not self.binary_quadratic:
-            raise UnsupportedProblemError(
-                f"method {self.name!r} takes a GraphProblem only; for a BinaryQuadratic use: "
-                f"{', '.join(methods_that_take(problem))}"
+            raise OtherMethodsError(
+                f"method {self.name!r} takes a GraphProblem only, no BinaryQuadratic"
             )
         if problem.signed and not self.signed:
-            raise UnsupportedProblemError(
+            raise OtherMethodsError(
                 f"method {self.name!r} needs non-negative couplings and the problem has a negative "
-                f"one; methods that take it: {', '.join(methods_that_take(problem))}"
+                "one"
             )
 
     def _solve_graph(
@@ -281,8 +297,6 @@ class Solver(ABC):
         return self._assemble(problem, outcome, run)
 
     def _run(self, problem: Problem, x0: NDArray[np.float64] | None, run: Run) -> Outcome:
-        from dataclasses import replace
-
         solver = replace(self, x0=x0) if self.x0 is not None else self
         outcome = solver._solve(problem, run)
         if not outcome.converged:

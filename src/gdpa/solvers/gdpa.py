@@ -2,7 +2,7 @@
 
 One iteration on the split dual (see :mod:`gdpa.dual`): the first eigenvector v of H_bar, then the
 LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are then recovered from
-the dual point, by default through the linear system of :mod:`gdpa.solvers.recovery`.
+the dual point, by default through the linear system of :mod:`gdpa.system`.
 
 What decides the design:
 
@@ -13,65 +13,34 @@ What decides the design:
   incumbent where it is optimal.
 * The first eigenvector of H is dominated by the constant mode. Linear recovery is not.
 
-The certified lower bound is Gershgorin's, on the reduced form: ``s_i = sum_j |P_ij|`` makes
-``diag(s) - P`` diagonally dominant, so no labelling is below ``constant - sum |P|``. By the
-inequality of the means no scaling of the discs improves it: it is the optimum of the aligned LP.
+The certified lower bound is that of the discs of the reduced form
+(:mod:`gdpa.gershgorin.label_discs`); it is the optimum of the aligned LP.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dual import (
-    apex_weights,
-    build_H,
-    build_H_bar,
-    dual_objective,
-    optimal_point,
-)
+from ..dual import apply_H_bar, build_H, build_H_bar, dual_objective, optimal_point
 from ..errors import DegenerateProblemWarning, nearest_name
+from ..gershgorin.label_discs import disc_bounds, realign
 from ..linalg import first_eigenvector
-from ..linalg.operator import inner_product, length
-from ..problem import BinaryQuadratic, GraphProblem
-from ..solution import DualVariables
+from ..policy import DEFAULT_POLICY, Policy
+from ..problem import BinaryQuadratic, ClassProblem, GraphProblem
+from ..solution import ClassSolution, DualVariables
+from ..system import Arranged, LabeledSystem
 from . import gdpa_lp
 from .base import Outcome, Run, Solver, StopSolver
-from .recovery import linear_recovery
 
-__all__ = ["GDPA", "gershgorin_bound"]
+__all__ = ["GDPA"]
 
 FloatArray = NDArray[np.float64]
-
-
-def gershgorin_bound(problem: GraphProblem) -> float:
-    """Certified lower bound of the problem from the discs of its reduced form.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-
-    Returns
-    -------
-    float
-        ``constant - sum |P|``, lowered by a bound on the rounding errors of the sums.
-    """
-    x = problem.labels.astype(np.float64)
-    free = (problem.labels == 0).astype(np.float64)
-    A = problem.adjacency
-    edges = inner_product(free, A @ free) + inner_product(x, problem.label_sums)
-    votes = 2.0 * float(np.abs(problem.vote).sum())
-    evidence = 2.0 * inner_product(problem.bias, x)
-    total = float(problem.diagonal.sum())
-    # The weights of A add up to no more than `total`, since L is positive semi-definite.
-    magnitude = 3.0 * total + abs(edges) + votes + abs(evidence)
-    margin = 4.0 * np.finfo(float).eps * np.sqrt(A.nnz + problem.n_nodes) * magnitude
-    return float(total - edges - votes - evidence - margin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +64,17 @@ class GDPA(Solver):
         "dual": whatever the loop's y says.
     preconditioner : str, default="auto"
         Of the linear solve and of the eigenvector; see :mod:`gdpa.linalg`.
-    preset : {None, "paper", "published"}, default=None
+    preset : {None, "paper"}, default=None
         "paper": the text to the letter (start, simplex, labels from the first eigenvector of H).
-        "published": what the authors ran: normalised Laplacian times 1e-15, the split rows merged
-        into one, an interior-point LP at 1e-5, labels from the first eigenvector; in effect a
-        one-step vote.
+        What the authors ran is a method of its own, "gdpa-published".
+    policy : Policy
+        Size limits of the linear solve.
+    arranged : Arranged, optional
+        The adjacency of a :class:`~gdpa.problem.ClassProblem`, prepared for several solves.
+    linear_max_iter : int, optional
+        Most iterations of the linear solve.
+    n_jobs : int, optional
+        Threads of the linear solve; results do not depend on it.
     tol, max_iter, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`. `tol` is the relative residual of the recovery and the
         relative change of the objective that ends the loop; `x0` warm-starts the recovery.
@@ -117,6 +92,10 @@ class GDPA(Solver):
     preconditioner: Any = "auto"
     preset: str | None = None
     max_iter: int = 100
+    policy: Policy = DEFAULT_POLICY
+    arranged: Arranged | None = None
+    linear_max_iter: int | None = None
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -141,28 +120,25 @@ class GDPA(Solver):
             raise ValueError("self_loop must be finite")
         if self.preset is None:
             return
-        if self.preset not in ("paper", "published"):
+        if self.preset != "paper":
             raise ValueError(
-                f"preset={self.preset!r}; {nearest_name(self.preset, ['paper', 'published'])}"
+                f"preset={self.preset!r}; accepted: None or 'paper' (the authors' program is the "
+                "method 'gdpa-published')"
             )
-        for option in ("lp", "recovery", "label_weight", "self_loop"):
+        decided = {"lp": "highs", "recovery": "eigenvector", "label_weight": 1.0}
+        for option, value in {**decided, "self_loop": "dual"}.items():
             if getattr(self, option) is not type(self).__dataclass_fields__[option].default:
                 raise ValueError(f"preset={self.preset!r} decides {option}; give one of the two")
-        if self.preset == "paper":
-            object.__setattr__(self, "lp", "highs")
-            object.__setattr__(self, "recovery", "eigenvector")
-            object.__setattr__(self, "label_weight", 1.0)
-            object.__setattr__(self, "self_loop", "dual")
+            object.__setattr__(self, option, value)
 
     def _solve(self, problem: GraphProblem | BinaryQuadratic, run: Run) -> Outcome:
         if isinstance(problem, BinaryQuadratic):
             return self._solve_anchored(problem, run)
-        if self.preset == "published":
-            from .gdpa_published import published
-
-            return published(problem, run)
         with run.stage("bound"):
-            bound = gershgorin_bound(problem)
+            known = problem.labeled
+            signs = problem.labels[known, None].astype(np.float64)
+            bias = problem.bias[:, None] if problem.bias.any() else None
+            bounds = disc_bounds(problem.adjacency, problem.diagonal, known, signs, bias)
         dual, iterations, converged, message = self._loop(problem, run)
         info = {"dual_objective": dual_objective(problem, dual)}
         if self.recovery == "eigenvector":
@@ -176,8 +152,8 @@ class GDPA(Solver):
             converged, message = False, text
         return Outcome(
             scores=scores,
-            lower_bound=bound,
-            bound_status="certified",
+            lower_bound=float(bounds[0]),
+            bound_status="certified" if np.isfinite(bounds[0]) else "none",
             iterations=iterations,
             converged=converged,
             message=message,
@@ -185,10 +161,56 @@ class GDPA(Solver):
             info=info,
         )
 
+    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
+        """All classes by one block of right-hand sides, each class with the bound of its discs."""
+        labeled, targets = problem.labeled, problem.targets
+        judged = list(problem.judged)
+        with run.stage("bound"):
+            bias = problem.pull
+            if bias is not None:
+                bias = 2.0 * bias[:, judged] - bias.sum(axis=1, keepdims=True)
+            bounds = disc_bounds(
+                problem.adjacency, problem.diagonal, labeled, 2.0 * targets[:, judged] - 1.0, bias
+            )
+        loop = self.self_loop
+        if np.ndim(loop) == 0 and loop == 0 and problem.pull is None:
+            # Components without a label have no equation; the tiny pull makes their scores 0.
+            loop = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        with run.stage("recovery"):
+            found = LabeledSystem(
+                problem.adjacency,
+                problem.diagonal,
+                labeled,
+                targets,
+                label_weight=self.label_weight,
+                self_loop=loop,
+                evidence=problem.pull,
+                evidence_weight=problem.evidence_weight if problem.pull is not None else 0.0,
+                arranged=self.arranged,
+                policy=self.policy,
+            ).solve(
+                tol=self.tol,
+                max_iter=self.linear_max_iter,
+                x0=self.x0,
+                preconditioner=self.preconditioner,
+                callback=self.callback,
+                n_jobs=self.n_jobs,
+            )
+        return ClassSolution(
+            method=self.name,
+            scores=found.values,
+            lower_bounds=bounds,
+            iterations=found.iterations,
+            matvecs=found.matvecs,
+            residual=found.residual,
+            converged=found.converged,
+            exact=found.exact,
+            message=found.message,
+            seconds=MappingProxyType(dict(run.seconds)),
+        )
+
     def _solve_anchored(self, problem: BinaryQuadratic, run: Run) -> Outcome:
         """Fix the anchor: its couplings are evidence, and the rest is a graph problem."""
-        from dataclasses import replace
-
         n, anchor = problem.n_nodes, problem.anchor
         form = problem.reduced()
         if form.P[[anchor]].nnz == 0:  # no coupling to the anchor: a constant is optimal
@@ -202,11 +224,9 @@ class GDPA(Solver):
             solution = replace(self, x0=x0).solve(inner)
         run.history.extend(solution.history)
         run.seconds.update(solution.seconds)
-        scores = np.insert(solution.scores, anchor, 1.0)
-        labels = np.insert(solution.labels, anchor, np.int8(1))
         return Outcome(
-            scores=scores,
-            labels=labels,
+            scores=problem.spread(solution.scores),
+            labels=problem.spread(solution.labels),
             lower_bound=solution.lower_bound + shift,
             bound_status=solution.bound_status,
             iterations=solution.iterations,
@@ -256,25 +276,17 @@ class GDPA(Solver):
         return point.dual(problem), self.max_iter, False, message
 
     def _align(
-        self, problem: GraphProblem, dual: DualVariables, v0: FloatArray
+        self, problem: GraphProblem, dual: DualVariables, v: FloatArray
     ) -> tuple[FloatArray, float, int]:
-        """First eigenvector of H_bar; `v0` itself if its discs are aligned already."""
-        unit = v0 / length(v0)
-        size = float(np.abs(problem.diagonal + dual.y[:-1]).max()) + abs(float(dual.y[-1]))
-        image = _apply_H_bar(problem, dual, unit) / size  # relative: weights may be near overflow
-        value = inner_product(unit, image)
-        if length(image - value * unit) <= 1e-12 and (unit != 0).all():
-            return unit, value * size, 0
-        result = first_eigenvector(
-            build_H_bar(problem, dual),
-            v0=unit,
-            tol=1e-8,
+        """First eigenvector of H_bar; `v` itself if its discs are aligned already."""
+        return realign(
+            lambda x: apply_H_bar(problem, dual, x),
+            v,
+            size=float(np.abs(problem.diagonal + dual.y[:-1]).max()) + abs(float(dual.y[-1])),
+            matrix=lambda: build_H_bar(problem, dual),
             preconditioner=self.preconditioner,
             random_state=self.random_state,
         )
-        # Any v > 0 keeps H_bar psd; a component on which v vanishes still needs one.
-        v = np.maximum(np.abs(result.vector), 1e-10 * np.abs(result.vector).max())
-        return v, float(result.value), int(result.iterations)
 
     def _lp(
         self, problem: GraphProblem, v: FloatArray, incumbent: gdpa_lp.LPPoint
@@ -311,17 +323,21 @@ class GDPA(Solver):
                 stacklevel=7,
             )
             return np.zeros(problem.n_nodes), True, "", {"erased": True}
-        result = linear_recovery(
+        result = LabeledSystem(
             problem.adjacency,
             problem.diagonal,
             labeled,
             problem.labels[labeled].astype(np.float64),
             label_weight=a,
             self_loop=gamma,
-            bias=bias if bias.any() else None,
+            evidence=bias if bias.any() else None,
+            policy=self.policy,
+        ).solve(
             x0=self.x0,
             tol=self.tol,
+            max_iter=self.linear_max_iter,
             preconditioner=self.preconditioner,
+            n_jobs=self.n_jobs,
         )
         info = {
             "residual": result.residual,
@@ -329,7 +345,7 @@ class GDPA(Solver):
             "linear_iterations": result.iterations,
             "linear_solver": result.method,
         }
-        return result.scores, result.converged, result.message, info
+        return result.values, result.converged, result.message, info
 
     def _eigenvector(
         self, problem: GraphProblem, dual: DualVariables
@@ -345,17 +361,3 @@ class GDPA(Solver):
         sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
         scores = (1.0 if sign >= 0 else -1.0) * v[:-1] * np.sqrt(v.size)
         return scores, bool(result.converged), str(result.message)
-
-
-def _apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> FloatArray:
-    """H_bar times a vector, in O(nnz), without building the matrix."""
-    n = problem.n_nodes
-    x, plus, minus = v[:n], v[n], v[n + 1]
-    q = apex_weights(problem, dual.z)
-    side = np.where(problem.labels != 0, problem.labels, np.sign(problem.bias))
-    up, down = np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
-    kappa = up.sum()
-    top = (problem.diagonal + dual.y[:n]) * x - problem.adjacency @ x - up * plus - down * minus
-    first = kappa * plus - inner_product(up, x)
-    second = (dual.y[-1] - kappa) * minus - inner_product(down, x)
-    return np.concatenate([top, [first, second]])

@@ -16,6 +16,10 @@ not do so: in one run out of thirteen their error count is not the vote's.)
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -24,10 +28,10 @@ from ..dual import build_H, dual_objective
 from ..linalg import first_eigenvector, solve_spd
 from ..problem import GraphProblem
 from ..solution import DualVariables
-from .base import Outcome, Run
+from .base import Outcome, Run, Solver, StopSolver
 from .gdpa_lp import clarabel_lp
 
-__all__ = ["LAPLACIAN_SCALE", "LP_TOLERANCE", "published"]
+__all__ = ["LAPLACIAN_SCALE", "LP_TOLERANCE", "GDPAPublished"]
 
 LAPLACIAN_SCALE = 1e-15
 LP_TOLERANCE = 1e-5
@@ -56,39 +60,38 @@ def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
     return base + slack[: n + 1] - a_rows @ a, a
 
 
-def published(problem: GraphProblem, run: Run) -> Outcome:
-    """Run the published variant.
+@dataclass(frozen=True, kw_only=True)
+class GDPAPublished(Solver):
+    """What the authors ran; in effect a one-step vote.
 
     Parameters
     ----------
-    problem : GraphProblem
-        The problem; its weights are normalised whatever Laplacian it names.
-    run : Run
-        Book-keeping.
-
-    Returns
-    -------
-    Outcome
-        Scores, largest 1 on unlabelled nodes, without a bound.
+    tol, max_iter, x0, callback, random_state
+        As in :class:`~gdpa.solvers.Solver`; there is one linear program, at a tolerance of its own.
     """
-    scaled = GraphProblem(
-        problem.W, problem.labels, bias=problem.bias * LAPLACIAN_SCALE, laplacian="normalized"
-    )
-    scaled.adjacency = scaled.adjacency * LAPLACIAN_SCALE
-    scaled.diagonal = scaled.diagonal * LAPLACIAN_SCALE
-    with run.stage("lp"):
-        y, a = _merged_lp(scaled)
-    dual = DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
-    run.report(iteration=1, objective=dual_objective(scaled, dual))
-    with run.stage("recovery"):
-        scores = _first_eigenvector(scaled, dual)
-    return Outcome(
-        scores=scores,
-        iterations=1,
-        message="one LP, as published",
-        dual=dual,
-        info={"laplacian_scale": LAPLACIAN_SCALE, "lp_tolerance": LP_TOLERANCE},
-    )
+
+    name: ClassVar[str] = "gdpa-published"
+    summary: ClassVar[str] = "GDPA as the authors ran it: one linear program, in effect a vote"
+    kind: ClassVar[str] = "heuristic"
+    extras: ClassVar[tuple[tuple[str, str], ...]] = (("clarabel", "sdp"),)
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        normal = GraphProblem(problem.W, problem.labels, bias=problem.bias, laplacian="normalized")
+        scaled = normal.scaled(LAPLACIAN_SCALE)
+        with run.stage("lp"):
+            y, a = _merged_lp(scaled)
+        dual = DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
+        with suppress(StopSolver):  # there is nothing to stop: recovery is all that is left
+            run.report(iteration=1, objective=dual_objective(scaled, dual))
+        with run.stage("recovery"):
+            scores = _first_eigenvector(scaled, dual)
+        return Outcome(
+            scores=scores,
+            iterations=1,
+            message="one LP, as published",
+            dual=dual,
+            info={"laplacian_scale": LAPLACIAN_SCALE, "lp_tolerance": LP_TOLERANCE},
+        )
 
 
 def _first_eigenvector(problem: GraphProblem, dual: DualVariables) -> FloatArray:

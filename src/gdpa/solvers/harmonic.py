@@ -2,9 +2,9 @@
 
     L_uu x_u = W_ul xh (+ h)
 
-It is linear recovery with an infinite label weight and no self-loop (Laplace learning). Evidence
-enters as an edge of weight |h| to a node with label sign(h). The objective is convex, so its
-tangent at the solution bounds every labelling from below (:func:`convexity_bound`).
+It is the labelled system with an infinite label weight and no self-loop (Laplace learning).
+Evidence enters as an edge of weight |h| to a node with label sign(h). The objective is convex, so
+its tangent at the solution bounds every labelling from below (:func:`convexity_bound`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import GraphProblem
+from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
-from .recovery import linear_recovery
 
 __all__ = ["Harmonic", "convexity_bound"]
 
@@ -43,12 +43,13 @@ class Harmonic(Solver):
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         bias = problem.bias
         with run.stage("solve"):
-            result = linear_recovery(
+            result = LabeledSystem(
                 problem.adjacency,
                 problem.diagonal,
                 problem.labeled,
                 problem.labels[problem.labeled].astype(np.float64),
-                bias=bias if bias.any() else None,
+                evidence=bias if bias.any() else None,
+            ).solve(
                 x0=self.x0,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -56,8 +57,8 @@ class Harmonic(Solver):
             )
         run.report(iteration=result.iterations, residual=result.residual)
         return Outcome(
-            scores=result.scores,
-            lower_bound=convexity_bound(problem, result.scores),
+            scores=result.values,
+            lower_bound=convexity_bound(problem, result.values),
             bound_status="certified",
             iterations=result.iterations,
             converged=result.converged,

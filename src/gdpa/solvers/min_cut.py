@@ -30,9 +30,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from ..errors import UnsupportedProblemError
 from ..problem import BinaryQuadratic, GraphProblem, Problem
-from .base import Outcome, Run, Solver, StopSolver
+from .base import OtherMethodsError, Outcome, Run, Solver, StopSolver
 from .switching import SwitchedForm, nearby_numbering, rounding_margin, switched_form
 
 __all__ = ["MinCut"]
@@ -77,12 +76,9 @@ class MinCut(Solver):
             super()._check_problem(problem)
             return
         if switched_form(problem.reduced()) is None:
-            from .registry import methods_that_take
-
-            raise UnsupportedProblemError(
+            raise OtherMethodsError(
                 f"method {self.name!r} needs couplings that are non-negative, or that become so by "
-                "switching the signs of variables (a balanced graph), and these are not; methods "
-                f"that take the problem: {', '.join(methods_that_take(problem))}"
+                "switching the signs of variables (a balanced graph), and these are not"
             )
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
@@ -134,10 +130,7 @@ class MinCut(Solver):
         x = (best * form.signs).astype(np.int8)
         if order is not None:
             x[order] = x.copy()
-        labels = np.ones(problem.n_nodes, dtype=np.int8)
-        if isinstance(problem, GraphProblem):
-            labels[problem.labeled] = problem.labels[problem.labeled]
-        labels[reduced.nodes] = x
+        labels = problem.spread(x)
         return Outcome(
             scores=labels.astype(np.float64),
             labels=labels,

@@ -14,7 +14,7 @@ while they agree on the value. That is a property of (Dual'), not of the solvers
 good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the paper's full
 graphs all unlabelled nodes get one class. The two halves of the apex do not enter alike, so the
 solvers' label weights differ between the classes, and the linear system of
-:mod:`gdpa.solvers.recovery` at their a is one-sided too. What the authors report for this method
+:mod:`gdpa.system` at their a is one-sided too. What the authors report for this method
 rests on where their solver stopped.
 """
 

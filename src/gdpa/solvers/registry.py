@@ -10,16 +10,17 @@ import importlib
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..errors import nearest_name
-from ..problem import Problem
+from ..errors import UnsupportedProblemError, nearest_name
+from ..problem import BinaryQuadratic, Problem
 from ..solution import Solution
-from .base import Solver
+from .base import OtherMethodsError, Solver
 
 __all__ = ["MethodInfo", "get_solver", "list_methods", "methods_that_take", "solve"]
 
 # name -> "module:Class", in the order in which they are listed.
 METHODS: dict[str, str] = {
     "gdpa": "gdpa:GDPA",
+    "gdpa-published": "gdpa_published:GDPAPublished",
     "harmonic": "harmonic:Harmonic",
     "sdr-interior-point": "sdr_interior_point:SDRInteriorPoint",
     "sdr-admm": "sdr_admm:SDRADMM",
@@ -129,8 +130,6 @@ def methods_that_take(problem: Problem) -> list[str]:
     list of str
         The names.
     """
-    from ..problem import BinaryQuadratic
-
     quadratic = isinstance(problem, BinaryQuadratic)
     return [
         m.name
@@ -171,4 +170,8 @@ def solve(problem: Problem, method: str = "gdpa", **options: Any) -> Solution:
             raise ValueError(
                 f"method {method!r} has no option {option!r}; {nearest_name(option, accepted)}"
             )
-    return solver(**options).solve(problem)
+    try:
+        return solver(**options).solve(problem)
+    except OtherMethodsError as error:
+        able = ", ".join(methods_that_take(problem))
+        raise UnsupportedProblemError(f"{error}; methods that take it: {able}") from None

@@ -275,13 +275,7 @@ def sdr_outcome(
     Outcome
         Scores are the apex column of X; ``info["sdr_value"]`` is the value of the relaxation at X.
     """
-    column = X[:, form.apex]
-    scores = np.ones(problem.n_nodes)
-    if isinstance(problem, GraphProblem):
-        scores[problem.labeled] = problem.labels[problem.labeled]
-        scores[form.nodes] = np.delete(column, form.apex)
-    else:
-        scores[:] = column
+    scores = problem.spread(np.delete(X[:, form.apex], form.apex))
     coupling = float(form.P.ravel("K") @ X.T.ravel("K")) * form.scale
     feasible = certified_dual(form.P, s)
     info: dict[str, Any] = {

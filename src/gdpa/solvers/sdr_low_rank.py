@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import GraphProblem, Problem, ReducedForm
+from ..problem import Problem, ReducedForm
 from .base import Outcome, Run, Solver
 from .sdr_half_circle import aligned_bound, solve_half_circle
 from .sdr_sphere import solve_spheres
@@ -192,7 +192,8 @@ class SDRLowRank(Solver):
             if self.roundings:
                 rng = np.random.default_rng(self.random_state)
                 labels = _best_rounding(form, V, column, self.roundings, rng)
-        scores, signs = _spread(problem, form, column, labels)
+        scores = problem.spread(np.delete(column, form.apex))
+        signs = None if labels is None else problem.spread(np.delete(labels, form.apex))
         gap = value - details["lower_bound"]
         info = {
             "sdr_value": value,
@@ -202,21 +203,6 @@ class SDRLowRank(Solver):
             "proof": proof,
         }
         return Outcome(scores=scores, labels=signs, info=info, **details)
-
-
-def _spread(
-    problem: Problem, form: ReducedForm, column: FloatArray, labels: NDArray[np.int8] | None
-) -> tuple[FloatArray, NDArray[np.int8] | None]:
-    """Turn reduced scores and signs into those of the problem."""
-    if not isinstance(problem, GraphProblem):
-        return column, labels
-    scores = problem.labels.astype(np.float64)
-    scores[form.nodes] = np.delete(column, form.apex)
-    if labels is None:
-        return scores, None
-    signs = problem.labels.copy()
-    signs[form.nodes] = np.delete(labels, form.apex)
-    return scores, signs
 
 
 def _best_rounding(

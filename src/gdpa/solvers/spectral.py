@@ -83,13 +83,8 @@ class Spectral(Solver):
         status: BoundStatus = "estimated" if proved is None else "certified"
         if not np.isfinite(bound):
             bound, status = -np.inf, "none"
-        if isinstance(problem, GraphProblem):
-            scores = problem.labels.astype(np.float64)
-            scores[form.nodes] = v[:-1]
-        else:
-            scores = v
         return Outcome(
-            scores=scores,
+            scores=problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
             lower_bound=bound,
             bound_status=status,
             iterations=result.iterations,

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.updates import relax_locally
+from gdpa.system.update import relax_locally
 
 
 @pytest.mark.parametrize("label_weight", [np.inf, 2.0])
@@ -29,7 +29,7 @@ def test_adding_labels_equals_fitting_with_them(label_weight, laplacian):
     model.add_labels(new, truth[new], tol=1e-9)
     y[new] = truth[new]
     fresh = GDPAClassifier(**options).fit(X, y)
-    np.testing.assert_allclose(model._state.scores, fresh._state.scores, atol=1e-6)
+    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
     assert (model.transduction_ == fresh.transduction_).all()
     assert (model.transduction_[new] == truth[new]).all()
 
@@ -44,7 +44,7 @@ def test_a_corrected_label(label_weight):
     options = {"n_neighbors": 8, "self_loop": 0.05, "label_weight": label_weight, "tol": 1e-10}
     model = GDPAClassifier(**options).fit(X, y).add_labels(60, right[60], tol=1e-9)
     fresh = GDPAClassifier(**options).fit(X, right)
-    np.testing.assert_allclose(model._state.scores, fresh._state.scores, atol=1e-6)
+    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
 
 
 def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
@@ -62,17 +62,17 @@ def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
     y[new] = truth[new]
     fresh = GDPAClassifier(graph="precomputed", label_weight=np.inf, self_loop=0.01)
     fresh.fit(model.graph_, y)
-    cost = fresh._state.run["edge_visits"]
+    cost = fresh.state_.run.edge_visits
     assert cost >= 20 * model.graph_.nnz  # a real solve, not a shortcut
     model.add_labels(new, truth[new])
-    assert model._state.run["converged"]
-    assert model._state.run["edge_visits"] <= 0.25 * cost
+    assert model.state_.run.converged
+    assert model.state_.run.edge_visits <= 0.25 * cost
     # The same labels, except where the two classes are nearly level.
     differ = model.transduction_ != fresh.transduction_
     lead = np.abs(fresh.label_scores_[:, 1] - fresh.label_scores_[:, 0])
     assert lead[differ].max(initial=0.0) < 0.01
     assert differ.sum() < 1e-3 * n
-    assert np.abs(model._state.scores - fresh._state.scores).max() < 0.01
+    assert np.abs(model.state_.scores - fresh.state_.scores).max() < 0.01
 
 
 def test_relaxation_solves_the_system_on_the_free_nodes(random_graph):
@@ -84,10 +84,8 @@ def test_relaxation_solves_the_system_on_the_free_nodes(random_graph):
     size = np.array([1.0, 1.0])
     result = relax_locally(W, d, free, residual.copy(), size, tol=1e-10)
     M = (sp.diags_array(d) - W).toarray()[np.ix_(free, free)]
-    np.testing.assert_allclose(
-        result.correction[free], np.linalg.solve(M, residual[free]), atol=1e-8
-    )
-    assert (result.correction[~free] == 0).all()
+    np.testing.assert_allclose(result.values[free], np.linalg.solve(M, residual[free]), atol=1e-8)
+    assert (result.values[~free] == 0).all()
     assert result.converged
 
 
@@ -112,8 +110,8 @@ def test_many_small_updates_end_in_a_full_solve():
         model.add_labels(i, truth[i], tol=1e-2)
         y[i] = truth[i]
     fresh = GDPAClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
-    assert model._state.run["drift"] <= 5e-2
-    np.testing.assert_allclose(model._state.scores, fresh._state.scores, atol=0.05)
+    assert model.state_.run.drift <= 5e-2
+    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=0.05)
 
 
 @pytest.mark.parametrize("options", [{"method": "vote"}, {"multiclass": "tree"}])
@@ -151,7 +149,7 @@ def test_bad_updates(fitted, indices, labels, message):
 
 
 def test_nothing_to_add(fitted):
-    before = fitted._state
-    assert fitted.add_labels([], [])._state is before
+    before = fitted.state_
+    assert fitted.add_labels([], []).state_ is before
     with pytest.raises(ValueError, match="tol=2"):
         fitted.add_labels(20, 0, tol=2)

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.solvers import implicit_system
+from gdpa.policy import Policy
+from gdpa.system import ScaledProducts, products
 
 
 def full_problem(n: int = 560, *, laplacian: str, bias: bool = False) -> gdpa.GraphProblem:
@@ -21,23 +22,15 @@ def full_problem(n: int = 560, *, laplacian: str, bias: bool = False) -> gdpa.Gr
     return gdpa.GraphProblem(W, labels, bias=h, laplacian=laplacian)
 
 
-@pytest.fixture
-def iterate(monkeypatch):
-    """Turn factorisation off."""
-
-    def off() -> None:
-        monkeypatch.setattr(implicit_system, "FULL_NODES", (1, 0))
-
-    return off
+ITERATE = Policy(full_most=0)  # no factorisation
 
 
 @pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
 @pytest.mark.parametrize("bias", [False, True])
-def test_factor_and_iteration_agree(laplacian, bias, iterate):
+def test_factor_and_iteration_agree(laplacian, bias):
     problem = full_problem(laplacian=laplacian, bias=bias)
     factored = gdpa.solve(problem, tol=1e-12, self_loop=1e-4 if bias else 0.0)
-    iterate()
-    iterated = gdpa.solve(problem, tol=1e-12, self_loop=1e-4 if bias else 0.0)
+    iterated = gdpa.solve(problem, tol=1e-12, self_loop=1e-4 if bias else 0.0, policy=ITERATE)
     assert factored.info["linear_solver"] == "cholesky-cg"
     assert iterated.info["linear_solver"] == "cg"
     assert factored.info["linear_iterations"] < iterated.info["linear_iterations"]
@@ -75,7 +68,7 @@ def test_the_bound_is_that_of_the_discs_of_the_reduced_form():
 
 
 def test_a_matrix_that_has_no_factor_is_left_to_the_iteration(monkeypatch):
-    monkeypatch.setattr(implicit_system, "cholesky", lambda C: None)
+    monkeypatch.setattr(products, "cholesky", lambda C: None)
     problem = full_problem(laplacian="combinatorial")
     found = gdpa.solve(problem)
     assert found.info["linear_solver"] == "cg"
@@ -86,7 +79,7 @@ def test_sparse_graphs_are_not_made_dense(random_graph, monkeypatch):
     def never(self: object) -> None:
         raise AssertionError("a dense copy was made")
 
-    monkeypatch.setattr(implicit_system.ImplicitSystem, "toarray", never)
+    monkeypatch.setattr(ScaledProducts, "toarray", never)
     W = random_graph(600, 0, density=0.05)
     labels = np.zeros(600, dtype=np.int8)
     labels[:3], labels[3:6] = 1, -1
@@ -94,7 +87,7 @@ def test_sparse_graphs_are_not_made_dense(random_graph, monkeypatch):
 
 
 @pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
-def test_coarse_system_and_jacobi_agree_on_a_sparse_graph(laplacian, monkeypatch):
+def test_coarse_system_and_jacobi_agree_on_a_sparse_graph(laplacian):
     # A ring with some chords: slow modes for which the coarse system is made.
     n, rng = 6_000, np.random.default_rng(0)
     i = np.arange(n)
@@ -104,8 +97,7 @@ def test_coarse_system_and_jacobi_agree_on_a_sparse_graph(laplacian, monkeypatch
     labels = np.zeros(n, dtype=np.int8)
     labels[rng.permutation(n)[:60]] = np.resize([1, -1], 60)
     problem = gdpa.GraphProblem(sp.csr_array(half + half.T), labels, laplacian=laplacian)
-    monkeypatch.setattr(implicit_system, "JACOBI_STEPS", 0)
-    coarse = gdpa.solve(problem, tol=1e-11)
+    coarse = gdpa.solve(problem, tol=1e-11, policy=Policy(jacobi_steps=0))
     jacobi = gdpa.solve(problem, tol=1e-11, preconditioner="jacobi")
     assert coarse.info["linear_iterations"] < jacobi.info["linear_iterations"]
     np.testing.assert_allclose(coarse.scores, jacobi.scores, rtol=0, atol=1e-8)

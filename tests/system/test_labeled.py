@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 
 import gdpa
 from gdpa.dual import build_H, optimal_point
-from gdpa.solvers.recovery import leave_one_out, linear_recovery
+from gdpa.system import LabeledSystem
+from gdpa.system.closed_form import labeled_blocks, left_out_by_one
 
 
 def make(n, seed, laplacian="combinatorial", bias=False):
@@ -25,14 +28,14 @@ def make(n, seed, laplacian="combinatorial", bias=False):
 
 
 def recover(problem, **options):
-    return linear_recovery(
+    system = LabeledSystem(
         problem.adjacency,
         problem.diagonal,
         problem.labeled,
         problem.labels[problem.labeled].astype(float),
-        tol=1e-12,
         **options,
-    ).scores
+    )
+    return system.solve(tol=1e-12).values
 
 
 def harmonic_by_relaxation(W, labels):
@@ -144,50 +147,43 @@ def test_both_recoveries_agree_where_lmin_of_H_is_zero(n, seed):
     laplacian=st.sampled_from(["combinatorial", "normalized"]),
     weight=st.sampled_from([0.3, 2.0, np.inf]),
     gamma=st.sampled_from([0.0, 0.2]),
-    bias=st.booleans(),
+    evidence=st.booleans(),
 )
-def test_leave_one_out_equals_really_leaving_one_out(n, seed, laplacian, weight, gamma, bias):
-    problem, _ = make(n, seed, laplacian, bias)
+def test_leave_one_out_equals_really_leaving_one_out(n, seed, laplacian, weight, gamma, evidence):
+    problem, rng = make(n, seed, laplacian)
     known = problem.labeled
     targets = np.column_stack([problem.labels[known], 1.0 * (problem.labels[known] > 0)]).astype(
         float
     )
-    h = np.column_stack([problem.bias, 0 * problem.bias]) if bias else None
-    left_out = leave_one_out(
+    T, e = (rng.random((n, 2)), 0.4) if evidence else (None, 0.0)
+    system = LabeledSystem(
         problem.adjacency,
         problem.diagonal,
         known,
         targets,
         label_weight=weight,
         self_loop=gamma,
-        bias=h,
+        evidence=None if T is None else e * T,
+        evidence_weight=e,
     )
+    K, KT = labeled_blocks(system, [gamma + e], T)[0]
+    _, left_out, extra = next(left_out_by_one(K, targets, [weight], KT))
+    if extra is not None:
+        left_out = left_out + e * extra
     for k in range(known.size):
         rest = np.delete(np.arange(known.size), k)
-        direct = linear_recovery(
-            problem.adjacency,
-            problem.diagonal,
-            known[rest],
-            targets[rest],
-            label_weight=weight,
-            self_loop=gamma,
-            bias=h,
-            tol=1e-12,
-        ).scores[known[k]]
-        assert np.allclose(left_out[k], direct, atol=1e-6)
+        direct = replace(system, labeled=known[rest], targets=targets[rest]).solve(tol=1e-12)
+        assert np.allclose(left_out[k], direct.values[known[k]], atol=1e-5)
 
 
 def test_many_right_hand_sides_equal_one_at_a_time():
     problem, rng = make(30, 4)
     known = problem.labeled
     targets = rng.normal(size=(known.size, 4))
-    block = linear_recovery(
-        problem.adjacency, problem.diagonal, known, targets, label_weight=2.0, tol=1e-12
-    ).scores
+    system = LabeledSystem(problem.adjacency, problem.diagonal, known, targets, label_weight=2.0)
+    block = system.solve(tol=1e-12).values
     for k in range(4):
-        single = linear_recovery(
-            problem.adjacency, problem.diagonal, known, targets[:, k], label_weight=2.0, tol=1e-12
-        ).scores
+        single = replace(system, targets=targets[:, k]).solve(tol=1e-12).values
         assert np.allclose(block[:, k], single, atol=1e-9)
 
 
@@ -197,7 +193,7 @@ def test_mixed_label_weights_are_refused():
     weights = np.ones(known.size)
     weights[0] = np.inf
     with pytest.raises(ValueError, match="infinite on all labelled nodes or on none"):
-        linear_recovery(
+        LabeledSystem(
             problem.adjacency,
             problem.diagonal,
             known,

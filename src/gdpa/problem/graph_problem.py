@@ -1,14 +1,9 @@
-"""What is to be solved: a graph with labels, or a binary quadratic form.
-
-:class:`GraphProblem` is the paper's problem
+"""Binary classification on a graph: the paper's problem, and its reduced form.
 
     (P)   min  x' L x - 2 h' x    subject to  x_i in {-1, +1},  x_i = label_i where it is known,
 
-with L a graph Laplacian and h an optional evidence (bias) per node. :class:`BinaryQuadratic` is
-``max x' P x`` over ``{-1, +1}^n``, signed or not. Both have one *reduced form*: labelled nodes are
-merged into one apex, whose value is +1, and the objective is ``constant - x' P x``. To make every
-bound a lower bound, objectives are always stated as minimisation; for :class:`BinaryQuadratic` the
-objective is ``-x' P x``.
+with L a graph Laplacian and h an optional evidence (bias) per node. In its *reduced form* labelled
+nodes are merged into one apex, whose value is +1, and the objective is ``constant - x' P x``.
 """
 
 from __future__ import annotations
@@ -21,10 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .graph.adjacency import check_adjacency, component_labels, laplacian_parts
-from .linalg.operator import inner_product
+from ..graph.adjacency import check_adjacency, connected_to, laplacian_parts
+from ..linalg.operator import inner_product
 
-__all__ = ["BinaryQuadratic", "GraphProblem", "Problem", "ReducedForm"]
+__all__ = ["GraphProblem", "ReducedForm", "graph_problem"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int8]
@@ -60,6 +55,7 @@ class ReducedForm:
         return float(self.constant - x @ (self.P @ x))
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class GraphProblem:
     """Binary classification of the nodes of a graph with a few known labels.
 
@@ -105,20 +101,39 @@ class GraphProblem:
     4.0
     """
 
+    W: sp.csr_array
+    labels: IntArray
+    bias: FloatArray
+    laplacian: str
+    adjacency: sp.csr_array
+    diagonal: FloatArray
+
     def __init__(
         self, W: Any, labels: Any, *, bias: Any = None, laplacian: str = "combinatorial"
     ) -> None:
-        self.W = check_adjacency(W)
-        n = self.W.shape[0]
-        self.labels = _check_labels(labels, n)
-        self.bias = _check_bias(bias, n)
-        if not self.labels.any() and not self.bias.any():
+        weights = check_adjacency(W)
+        n = weights.shape[0]
+        known, evidence = _check_labels(labels, n), _check_bias(bias, n)
+        if not known.any() and not evidence.any():
             raise ValueError(
                 "labels has no known label (all entries are 0) and there is no bias; at least one "
                 "+1 or -1 is needed"
             )
-        self.laplacian = laplacian
-        self.adjacency, self.diagonal = laplacian_parts(self.W, laplacian)
+        parts = laplacian_parts(weights, laplacian)
+        self._set(weights, known, evidence, laplacian, parts)
+
+    def _set(
+        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Any
+    ) -> None:
+        adjacency, diagonal = parts
+        self.__dict__.update(
+            W=W,
+            labels=labels,
+            bias=bias,
+            laplacian=laplacian,
+            adjacency=adjacency,
+            diagonal=diagonal,
+        )
 
     def __repr__(self) -> str:
         return (
@@ -189,10 +204,7 @@ class GraphProblem:
     @cached_property
     def reached(self) -> NDArray[np.bool_]:
         """Which nodes are connected to a label or to evidence."""
-        count, component = component_labels(self.W)
-        anchored = np.zeros(count, dtype=bool)
-        anchored[component[(self.labels != 0) | (self.bias != 0)]] = True
-        return anchored[component]
+        return connected_to(self.W, (self.labels != 0) | (self.bias != 0))
 
     def objective(self, x: Any) -> float:
         """Objective ``x' L x - 2 h' x`` at a labelling (or any real vector).
@@ -252,113 +264,33 @@ class GraphProblem:
         """Return the same graph and evidence with other labels; the graph is not checked again."""
         return self._like(self.W, _check_labels(labels, self.n_nodes), self.bias)
 
-    def _like(self, W: sp.csr_array, labels: IntArray, bias: FloatArray) -> GraphProblem:
-        other = object.__new__(GraphProblem)
-        other.W, other.labels, other.bias = W, labels, bias
-        other.laplacian = self.laplacian
-        if W is self.W:
-            other.adjacency, other.diagonal = self.adjacency, self.diagonal
-        else:
-            other.adjacency, other.diagonal = laplacian_parts(W, self.laplacian)
-        return other
+    def scaled(self, factor: float) -> GraphProblem:
+        """Return the same problem with Laplacian and evidence times a number; W stays."""
+        parts = (self.adjacency * factor, self.diagonal * factor)
+        return self._like(self.W, self.labels, self.bias * factor, parts)
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the unlabelled nodes, in the order of the reduced form, among the labels."""
+        whole: NDArray[Any] = self.labels.astype(values.dtype)
+        whole[self.unlabeled] = values
+        return whole
+
+    def _like(
+        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, parts: Any = None
+    ) -> GraphProblem:
+        if parts is None:
+            same = W is self.W
+            parts = (self.adjacency, self.diagonal) if same else laplacian_parts(W, self.laplacian)
+        return graph_problem(W, labels, bias, self.laplacian, parts)
 
 
-class BinaryQuadratic:
-    """Maximise ``x' P x`` over ``{-1, +1}^n``.
-
-    Parameters
-    ----------
-    P : array-like or sparse matrix of shape (n, n)
-        Symmetric, of any sign. The diagonal adds its trace to the value.
-    anchor : int, default=0
-        The variable that is reported as +1: x and -x have the same value.
-
-    Attributes
-    ----------
-    P : csr_array
-        The matrix, diagonal included.
-    anchor : int
-        Index of the variable that is reported as +1.
-
-    Examples
-    --------
-    >>> import gdpa
-    >>> form = gdpa.BinaryQuadratic([[0, 1], [1, 0]])
-    >>> form.value([1, 1]), form.objective([1, 1])
-    (2.0, -2.0)
-    """
-
-    def __init__(self, P: Any, *, anchor: int = 0) -> None:
-        self.P = check_adjacency(P, name="P", signed=True, keep_diagonal=True)
-        n = self.P.shape[0]
-        if not 0 <= int(anchor) < n:
-            raise ValueError(f"anchor={anchor} is not a variable; accepted: 0 to {n - 1}")
-        self.anchor = int(anchor)
-
-    def __repr__(self) -> str:
-        return f"BinaryQuadratic(n_nodes={self.n_nodes}, n_edges={self.n_edges})"
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of variables."""
-        return int(self.P.shape[0])
-
-    @property
-    def n_edges(self) -> int:
-        """Number of non-zero couplings."""
-        return int((self.P.nnz - np.count_nonzero(self.P.diagonal())) // 2)
-
-    @property
-    def signed(self) -> bool:
-        """Whether a coupling between two variables other than the anchor is negative."""
-        off = self.reduced().P
-        rows = np.repeat(np.arange(self.n_nodes), np.diff(off.indptr))
-        inner = (rows != self.anchor) & (off.indices != self.anchor)
-        return bool((off.data[inner] < 0).any())
-
-    def value(self, x: Any) -> float:
-        """Value ``x' P x`` that is maximised."""
-        x = np.asarray(x, dtype=np.float64)
-        if x.shape != (self.n_nodes,):
-            raise ValueError(f"x must have shape ({self.n_nodes},), got {x.shape}")
-        return float(x @ (self.P @ x))
-
-    def objective(self, x: Any) -> float:
-        """Objective ``-x' P x`` that is minimised."""
-        return -self.value(x)
-
-    def reduced(self) -> ReducedForm:
-        """Reduced form: the same matrix without its diagonal, the anchor as apex."""
-        diagonal = self.P.diagonal()
-        P = (self.P - sp.diags_array(diagonal)).tocsr() if diagonal.any() else self.P
-        P.eliminate_zeros()
-        nodes = np.delete(np.arange(self.n_nodes), self.anchor)
-        return ReducedForm(P=P, constant=-float(diagonal.sum()), apex=self.anchor, nodes=nodes)
-
-    def graph_problem(self) -> tuple[GraphProblem, float]:
-        """Fix the anchor at +1: the couplings to it become evidence.
-
-        Returns
-        -------
-        problem : GraphProblem
-            Problem on the other variables, with bias ``P[anchor, others]``.
-        shift : float
-            ``self.objective(x) = problem.objective(x_others) + shift``.
-
-        Raises
-        ------
-        ValueError
-            If a coupling between two of the others is negative, or the anchor has no coupling.
-        """
-        form = self.reduced()
-        others = form.nodes
-        bias = form.P[[self.anchor]].toarray().ravel()[others]
-        inner = form.P[others][:, others]
-        problem = GraphProblem(inner, np.zeros(others.size, dtype=np.int8), bias=bias)
-        return problem, form.constant - float(problem.diagonal.sum())
-
-
-Problem = GraphProblem | BinaryQuadratic
+def graph_problem(
+    W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Any
+) -> GraphProblem:
+    """A problem of parts that were checked before."""
+    problem = object.__new__(GraphProblem)
+    problem._set(W, labels, bias, laplacian, parts)
+    return problem
 
 
 def _check_labels(labels: Any, n: int) -> IntArray:

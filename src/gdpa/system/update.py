@@ -1,10 +1,10 @@
-"""More labels on a fitted graph: relax only the neighbourhood that changes.
+"""Other labels on a solved system: relax only the neighbourhood that changes.
 
-New labels leave a residual r that is non-zero only beside them. The correction solves K d = r, and
-it fades with the distance from the new labels. So it is computed on an active set: conjugate
-gradients on the nodes whose residual is too large, with all others held; the residual that this
-pushes over the border enlarges the set; and so on until the whole residual is within the tolerance
-that a fresh solve would have met.
+New, corrected and removed labels leave a residual r that is non-zero only beside them. The
+correction solves K d = r, and it fades with the distance from them. So it is computed on an active
+set: conjugate gradients on the nodes whose residual is too large, with all others held; the
+residual that this pushes over the border enlarges the set; and so on until the whole residual is
+within the tolerance that a fresh solve would have met.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..linalg import solve_spd
+from .labeled import LabeledSystem
 
-__all__ = ["Relaxation", "relax_locally"]
+__all__ = ["Update", "relax_locally", "update_scores"]
 
 FloatArray = NDArray[np.float64]
 
@@ -33,13 +34,13 @@ MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True)
-class Relaxation:
-    """A correction and what it cost.
+class Update:
+    """New scores, or a correction, and what it cost.
 
     Parameters
     ----------
-    correction : ndarray of shape (n_nodes, n_columns)
-        What to add to the scores.
+    values : ndarray of shape (n_nodes, n_columns)
+        The scores (:func:`update_scores`), or what to add to them (:func:`relax_locally`).
     edge_visits : int
         Stored entries of the adjacency read, per column: the measure of work.
     rounds, iterations : int
@@ -52,13 +53,80 @@ class Relaxation:
         Whether it is within the tolerance.
     """
 
-    correction: FloatArray
+    values: FloatArray
     edge_visits: int
     rounds: int
     iterations: int
     active: int
     residual: float
     converged: bool
+
+
+def update_scores(
+    before: LabeledSystem, after: LabeledSystem, scores: FloatArray, *, tol: float
+) -> Update:
+    """Scores of a system that differs from a solved one in some labels.
+
+    Parameters
+    ----------
+    before, after : LabeledSystem
+        The same graph, weights and evidence; other labels.
+    scores : ndarray of shape (n_nodes, n_columns)
+        Solution of the first.
+    tol : float
+        Residual that may be left, relative to the right-hand side.
+
+    Returns
+    -------
+    Update
+        Solution of the second.
+    """
+    n, k = scores.shape
+    old, new = _label_parts(before, n, k), _label_parts(after, n, k)
+    changed = np.flatnonzero((old[0] != new[0]) | (old[1] != new[1]).any(axis=1))
+    values, residual = scores.copy(), np.zeros((n, k))
+    free = np.ones(n, dtype=bool)
+    visits = 0
+    if after.kept.size:
+        free[after.kept] = False
+        given = changed[new[0][changed] > 0]
+        rows = after.adjacency[given]
+        residual += rows.T @ (new[1][given] - values[given])
+        values[given] = new[1][given]
+        # A label that was kept and is no more leaves a node to its own equation.
+        gone = changed[new[0][changed] == 0]
+        if gone.size:
+            residual[gone] = after.rhs[gone] - after.total[gone, None] * values[gone]
+            around = after.adjacency[gone]
+            held = np.where(free[:, None], values, 0.0)
+            residual[gone] += around @ held
+            visits += k * int(around.nnz)
+        visits += k * int(rows.nnz)
+    else:
+        weight = new[0][changed] - old[0][changed]
+        told = new[0][changed, None] * new[1][changed] - old[0][changed, None] * old[1][changed]
+        residual[changed] = told - weight[:, None] * values[changed]
+    scaled = after.rhs[free] / np.sqrt(np.maximum(after.total[free], 1e-300))[:, None]
+    size = np.linalg.norm(scaled, axis=0)
+    relaxed = relax_locally(after.adjacency, after.total, free, residual, size, tol=tol)
+    values += relaxed.values
+    return Update(
+        values,
+        relaxed.edge_visits + visits,
+        relaxed.rounds,
+        relaxed.iterations,
+        relaxed.active,
+        relaxed.residual,
+        relaxed.converged,
+    )
+
+
+def _label_parts(system: LabeledSystem, n: int, k: int) -> tuple[FloatArray, FloatArray]:
+    """Weight of the label at every node (1 for kept ones, 0 for none), and what it says."""
+    weight, targets = np.zeros(n), np.zeros((n, k))
+    weight[system.labeled] = 1.0 if system.kept.size else system.label_weight
+    targets[system.labeled] = system.columns
+    return weight, targets
 
 
 def relax_locally(
@@ -69,7 +137,7 @@ def relax_locally(
     size: FloatArray,
     *,
     tol: float,
-) -> Relaxation:
+) -> Update:
     """Solve ``(diag(diagonal) - adjacency)_ff d_f = residual_f`` where the residual is local.
 
     Parameters
@@ -89,7 +157,7 @@ def relax_locally(
 
     Returns
     -------
-    Relaxation
+    Update
         The correction.
     """
     n, k = residual.shape
@@ -102,29 +170,27 @@ def relax_locally(
     visits = iterations = rounds = 0
     while rounds < MOST_ROUNDS:
         scaled = residual * scale[:, None]
-        length = np.linalg.norm(scaled, axis=0)
-        if (length <= goal).all():
+        if (np.linalg.norm(scaled, axis=0) <= goal).all():
             break
         rounds += 1
-        large = _carriers(scaled, goal)
-        visits += _enlarge(adjacency, active, large, free)
+        visits += _enlarge(adjacency, active, _carriers(scaled, goal), free)
         nodes = np.flatnonzero(active)
         rows = adjacency[nodes]
         inner = rows[:, nodes]
-        visits += int(rows.nnz)
         system = (sp.diags_array(diagonal[nodes]) - inner).tocsr()
         # No more exactly than the set deserves: what crosses its border is not known yet.
         solved = solve_spd(system, residual[nodes], tol=REDUCTION)
         iterations += solved.iterations
-        visits += _products(solved.matvecs, solved.method, k) * int(inner.nnz)
+        # A factorisation of a small block reads it once per column for the purpose of the count.
+        products = solved.matvecs if solved.method == "cg" else k
+        visits += products * int(inner.nnz) + (k + 1) * int(rows.nnz)
         correction[nodes] += solved.x
         residual += rows.T @ solved.x
         residual[nodes] -= diagonal[nodes, None] * solved.x
         residual[~free] = 0.0
-        visits += k * int(rows.nnz)
     length = np.linalg.norm(residual * scale[:, None], axis=0)
     left = float((length / np.maximum(size, 1e-300)).max(initial=0.0))
-    return Relaxation(
+    return Update(
         correction, visits, rounds, iterations, int(active.sum()), left, bool(left <= tol)
     )
 
@@ -155,8 +221,3 @@ def _enlarge(
         ring = ring[free[ring] & ~active[ring]]
         active[ring] = True
     return visits
-
-
-def _products(matvecs: int, method: str, columns: int) -> int:
-    # A factorisation of a small block reads it once per column for the purpose of the count.
-    return matvecs if method == "cg" else columns

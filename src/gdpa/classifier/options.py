@@ -1,0 +1,71 @@
+"""What a fit is asked for, checked: one frozen record from the estimator down."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..policy import DEFAULT_POLICY, Policy
+
+__all__ = ["FitOptions"]
+
+logger = logging.getLogger("gdpa.classifier")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Options of one fit; as the parameters of :class:`~gdpa.GDPAClassifier`.
+
+    Parameters
+    ----------
+    label_weight, self_loop, evidence_weight : float or None
+        None is "auto".
+    class_prior : None, "labeled" or ndarray
+        Checked.
+    policy : Policy
+        Size limits.
+    """
+
+    graph: str = "knn"
+    n_neighbors: int | None = None
+    bandwidth: str | float = "self-tuning"
+    rescale: str | None = None
+    laplacian: str = "normalized"
+    algorithm: str = "auto"
+    multiclass: str = "shared"
+    method: str = "gdpa"
+    method_options: Mapping[str, Any] = field(default_factory=dict)
+    label_weight: float | None = None
+    self_loop: float | None = None
+    evidence_weight: float | None = None
+    class_prior: str | NDArray[np.float64] | None = None
+    tol: float = 1e-6
+    max_iter: int | None = None
+    n_jobs: int | None = None
+    random_state: int = 0
+    callback: Callable[[Mapping[str, Any]], Any] | None = None
+    verbose: int = 0
+    policy: Policy = DEFAULT_POLICY
+
+    @property
+    def shared(self) -> bool:
+        """Whether all classes are one block of the labelled system."""
+        return self.multiclass == "shared" and self.method == "gdpa" and not self.method_options
+
+    def report(self, **values: Any) -> Any:
+        """Tell the callback and the log how far the fit has come."""
+        if self.verbose >= (2 if "iteration" in values else 1):
+            logger.info("%s", ", ".join(f"{key}: {value}" for key, value in values.items()))
+        return None if self.callback is None else self.callback(MappingProxyType(values))
+
+    def reporter(self) -> Callable[[Mapping[str, Any]], Any] | None:
+        """What a linear solve reports its iterations to; None if nobody listens."""
+        if self.callback is None and self.verbose < 2:
+            return None
+        return lambda entry: self.report(stage="solve", **entry)

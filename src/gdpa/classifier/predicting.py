@@ -1,0 +1,123 @@
+"""Labels and probabilities of rows that were not fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
+
+from .labels import is_missing, known_labels
+from .state import FittedState
+
+__all__ = ["Predicting"]
+
+FloatArray = NDArray[np.float64]
+
+
+class Predicting:
+    """What a fitted classifier says about new rows."""
+
+    unlabeled: Any
+    abstain_below: float | None
+    _check_X: Any
+
+    @property
+    def state_(self) -> FittedState:
+        """All that the fit found."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Logarithms of the probabilities up to a constant; for two classes the difference,
+            positive for the second one.
+        """
+        p = np.log(self.predict_proba(X))
+        return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, calibrated on left-out labels where there are 20 or more.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1, in the order of ``classes_``.
+        """
+        state = self.state_
+        return state.probabilities(state.row_shares(self._check_X(X, reset=False)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of rows, through their neighbours among the fitted samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples. A row equal to
+            a fitted sample gets that sample's label, as in ``transduction_``: the label given to
+            `fit`, where there was one (where equal samples were given different labels, the most
+            frequent).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels; the marker `unlabeled` where `abstain_below` says so.
+        """
+        state = self.state_
+        shares = state.row_shares(self._check_X(X, reset=False))
+        labels = state.coding.classes[state.winners(shares)]
+        if self.abstain_below is None:
+            return np.asarray(labels)
+        return self._abstain(labels, state.probabilities(shares).max(axis=1) < self.abstain_below)
+
+    def _abstain(self, labels: NDArray[Any], unsure: NDArray[np.bool_]) -> NDArray[Any]:
+        marker = self.unlabeled
+        if labels.dtype.kind in "iuf" and isinstance(marker, int | float | np.number):
+            return np.where(unsure, marker, labels)
+        if labels.dtype.kind == "f" and is_missing(marker):
+            return np.where(unsure, np.nan, labels)
+        out = labels.astype(object)
+        out[unsure] = marker
+        return out
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the rows whose label is known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            Rows.
+        y : array-like of shape (n_rows,)
+            Labels; rows with the marker `unlabeled` are left out.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of right labels.
+        """
+        predicted = self.predict(X)
+        values, known = known_labels(y, self.unlabeled)
+        if not known.any():
+            raise ValueError("y has no known label to score against")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        truth = np.asarray(values[known].tolist()) if values.dtype.kind == "O" else values[known]
+        if self.abstain_below is not None:
+            right = np.array([a == b for a, b in zip(truth, predicted[known], strict=True)])
+            return float(np.average(right, weights=weight))
+        return float(accuracy_score(truth, predicted[known], sample_weight=weight))

@@ -1,0 +1,238 @@
+"""Scores to probabilities: shares, sharpness fitted on left-out labels, class priors.
+
+The score of a class, divided by the sum of all, is its share q. Probabilities are
+``p ~ q^beta exp(b)``: the sharpness beta is fitted on labels that were left out, by their log-loss;
+the offsets b shift the thresholds until the class masses of the unlabelled nodes match a prior, by
+iterative proportional fitting, which converges because the masses are the gradient of a convex
+function of b.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from ..policy import DEFAULT_POLICY
+
+__all__ = [
+    "check_prior",
+    "fit_sharpness",
+    "labeled_prior",
+    "match_masses",
+    "sharpen",
+    "to_shares",
+    "winners",
+]
+
+FloatArray = NDArray[np.float64]
+
+MOST_SHARPNESS = 64.0
+# A share of 0 is never more than "not seen": it keeps probabilities off 0 and 1.
+SMALLEST_SHARE = 1e-6
+
+
+def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
+    """Shares of the classes in non-negative scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_nodes, n_classes)
+        Scores; rounding below 0 is cut.
+    prior : ndarray of shape (n_classes,)
+        Shares of a node without any score.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_classes)
+        Rows that add up to 1.
+    """
+    positive = np.maximum(scores, 0.0)
+    top = positive.max(axis=1, keepdims=True)
+    nothing = top <= 0
+    positive = np.where(nothing, prior, positive / np.where(nothing, 1.0, top))
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+def sharpen(shares: FloatArray, sharpness: float, offset: FloatArray | None = None) -> FloatArray:
+    """Probabilities ``p ~ q^beta exp(offset)``.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_nodes, n_classes)
+        Shares q.
+    sharpness : float
+        beta.
+    offset : ndarray of shape (n_classes,), optional
+        Shift of each class's threshold.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_classes)
+        Rows that add up to 1.
+    """
+    logits = sharpness * np.log(np.maximum(shares, SMALLEST_SHARE))
+    if offset is not None:
+        logits += offset
+    logits -= logits.max(axis=1, keepdims=True)
+    p = np.exp(logits)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def fit_sharpness(
+    left_out: FloatArray | None,
+    codes: NDArray[np.int32],
+    *,
+    fewest: int = DEFAULT_POLICY.calibration_labels,
+) -> float:
+    """Sharpness beta that fits left-out labels best.
+
+    Parameters
+    ----------
+    left_out : ndarray of shape (n_labeled, n_classes) or None
+        Scores of the labelled nodes without their own label.
+    codes : ndarray of int of shape (n_labeled,)
+        Their classes.
+    fewest : int, default=20
+        Labels that must have been left out before their log-loss is trusted.
+
+    Returns
+    -------
+    float
+        beta; 1 where there are fewer labels.
+    """
+    if left_out is None or codes.size < fewest:
+        return 1.0
+    k = left_out.shape[1]
+    shares = to_shares(left_out, np.full(k, 1.0 / k))
+    logs = np.log(np.maximum(shares, SMALLEST_SHARE))
+    at_label = logs[np.arange(codes.size), codes]
+    # As if ten labels spoke for the plain shares: a few labels that all happen to be right must
+    # not make every probability 0 or 1.
+    penalty = 10.0 / codes.size
+
+    def loss(log_beta: float) -> float:
+        beta = np.exp(log_beta)
+        scaled = beta * logs
+        top = scaled.max(axis=1)
+        total = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
+        return float((total - beta * at_label).mean() + penalty * log_beta**2)
+
+    limit = float(np.log(MOST_SHARPNESS))
+    best = minimize_scalar(loss, bounds=(-limit, limit), method="bounded")
+    return float(np.exp(best.x))
+
+
+def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray[np.intp]:
+    """Class of the largest probability; where shares are equal up to rounding, the first.
+
+    Without an offset the shares themselves are compared: sharpening caps them, and would make a
+    tie of two large ones.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_nodes, n_classes)
+        Shares q.
+    sharpness : float
+        beta.
+    offset : ndarray of shape (n_classes,)
+        Shift of each class's threshold.
+
+    Returns
+    -------
+    ndarray of int of shape (n_nodes,)
+        Class numbers.
+    """
+    if not offset.any():
+        return np.asarray(np.argmax(shares, axis=1))
+    return np.asarray(np.argmax(sharpen(shares, sharpness, offset), axis=1))
+
+
+def labeled_prior(codes: NDArray[np.int32], n_classes: int) -> FloatArray:
+    """Share of each class among the labels.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Class numbers of the labels.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Shares that add up to 1.
+    """
+    counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
+    return np.asarray(counts / counts.sum())
+
+
+def check_prior(class_prior: Any, classes: NDArray[Any]) -> FloatArray | None:
+    """Validate a prior given as an array.
+
+    Parameters
+    ----------
+    class_prior : None, "labeled" or array-like of shape (n_classes,)
+        The prior.
+    classes : ndarray
+        The classes, whose order the array follows.
+
+    Returns
+    -------
+    ndarray or None
+        Positive shares that add up to 1; None for the other two kinds.
+    """
+    if class_prior is None or (isinstance(class_prior, str) and class_prior == "labeled"):
+        return None
+    try:
+        prior = np.asarray(class_prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        prior = np.empty(0)
+    if prior.shape != (classes.size,):
+        raise ValueError(
+            f"class_prior={class_prior!r} must be None, 'labeled' or one share per class "
+            f"({classes.size}, in the order of {classes.tolist()!r})"
+        )
+    if not np.isfinite(prior).all() or (prior <= 0).any():
+        raise ValueError(f"class_prior={class_prior!r} must be positive and finite")
+    if abs(float(prior.sum()) - 1.0) > 1e-6:
+        raise ValueError(f"class_prior={class_prior!r} adds up to {prior.sum():g}, not to 1")
+    return np.asarray(prior / prior.sum())
+
+
+def match_masses(
+    probabilities: FloatArray, prior: FloatArray, *, tol: float = 1e-10, max_iter: int = 1000
+) -> FloatArray:
+    """Offsets of the classes that make their mean probabilities equal to the prior.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_nodes, n_classes)
+        Positive rows that add up to 1.
+    prior : ndarray of shape (n_classes,)
+        Positive, adding up to 1.
+    tol : float, default=1e-10
+        Largest deviation of a mass from its prior.
+    max_iter : int, default=1000
+        Most rounds.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Offsets b, with mean 0.
+    """
+    offset = np.zeros(prior.size)
+    if probabilities.shape[0] == 0:
+        return offset
+    scaled = probabilities.copy()
+    for _ in range(max_iter):
+        mass = scaled.mean(axis=0)
+        if np.abs(mass - prior).max() <= tol:
+            break
+        factor = prior / np.maximum(mass, 1e-300)
+        offset += np.log(factor)
+        scaled = probabilities * np.exp(offset - offset.max())
+        scaled /= scaled.sum(axis=1, keepdims=True)
+    return np.asarray(offset - offset.mean())

@@ -1,0 +1,207 @@
+"""Scores of labelled nodes without their own label, in closed form.
+
+With ``s = gamma + e``, ``K = (L + s)^-1`` and ``C = K_ll + 1/a`` the score of a labelled node
+without its own label is
+
+    Y_i - [C^-1 (Y - e K T)]_i / [C^-1]_ii,
+
+so the labelled block of K gives every label weight and every share of evidence in s
+(:func:`left_out_by_one`). That block in turn is a matrix of Gauss quadratures: block Lanczos from
+the labelled unit vectors makes L block tridiagonal, and the first block of ``(T + s)^-1`` is found
+for all s in one run (:func:`labeled_blocks`). Reference: G. H. Golub and G. Meurant, "Matrices,
+moments and quadrature" (2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ..linalg.threads import one_thread
+from .labeled import LabeledSystem
+
+__all__ = ["labeled_blocks", "left_out_by_one"]
+
+FloatArray = NDArray[np.float64]
+
+# What a step of Lanczos may still add to the block; each adds a tenth of the one before, or less.
+STEP_TOL = 1e-8
+MOST_STEPS = 300
+
+
+def labeled_blocks(
+    system: LabeledSystem, shifts: Sequence[float], evidence: FloatArray | None = None
+) -> list[tuple[FloatArray, FloatArray | None]]:
+    """Labelled block of ``(L + s)^-1``, and ``(L + s)^-1 T`` at labelled nodes, for every s.
+
+    Parameters
+    ----------
+    system : LabeledSystem
+        The graph and its labelled nodes; its weights are not looked at.
+    shifts : sequence of float
+        The s; not below ``1e-9 unit``, where the inverse is lost in rounding.
+    evidence : ndarray of shape (n_nodes, n_columns), optional
+        T.
+
+    Returns
+    -------
+    list of (ndarray of shape (n_labeled, n_labeled), ndarray or None)
+        One pair per shift.
+    """
+    unit = system.unit
+    values = [max(float(s), 1e-9 * unit) for s in shifts]
+    recursions = [_Recursion(s / unit, system.labeled.size, evidence) for s in values]
+    largest = float(system.diagonal.max(initial=0.0))
+    # Rows a million times the mean, or hardly a shift, take Lanczos more steps than there are.
+    if largest < 1e6 * unit and min(values) > 1e-6 * unit:
+        with one_thread():
+            _lanczos(system, recursions, evidence)
+    return [
+        r.result(unit) if r.done and not r.failed else _block_by_columns(system, s, evidence)
+        for s, r in zip(values, recursions, strict=True)
+    ]
+
+
+class _Recursion:
+    """First block of ``(T + s)^-1 [E_1, b]`` by forward elimination, one block row at a time."""
+
+    def __init__(self, shift: float, size: int, evidence: FloatArray | None) -> None:
+        self.shift, self.size = shift, size
+        self.done, self.failed = False, 0
+        self.sum = np.zeros((size, size + (0 if evidence is None else evidence.shape[1])))
+        self.solved = np.zeros((size, 0))
+
+    def add(self, alpha: FloatArray, beta: FloatArray | None, moments: FloatArray) -> None:
+        """Eliminate the next block row; `beta` couples it to the last one."""
+        count = alpha.shape[0]  # shrinks where the space is nearly exhausted
+        pivot = alpha + self.shift * np.eye(count)
+        if beta is None:
+            right = np.hstack([np.eye(count), moments])
+        else:
+            step = beta @ self.solved
+            pivot -= step[:, : beta.shape[1]] @ beta.T
+            right = -step[:, beta.shape[1] :]
+            right[:, self.size :] += moments
+        _, self.solved, self.failed = linalg.lapack.dposv(pivot, np.hstack([np.eye(count), right]))
+        gain = right[:, : self.size].T @ self.solved[:, count:]
+        self.sum += gain
+        parts = (slice(0, self.size), slice(self.size, None))
+        left, whole = np.abs(gain), np.abs(self.sum)
+        self.done = all(
+            left[:, p].max(initial=0.0) <= STEP_TOL * whole[:, p].max(initial=0.0) for p in parts
+        )
+
+    def result(self, unit: float) -> tuple[FloatArray, FloatArray | None]:
+        """The block and the evidence's part, in the units of the system."""
+        K, rest = self.sum[:, : self.size] / unit, self.sum[:, self.size :] / unit
+        return 0.5 * (K + K.T), rest if rest.size else None
+
+
+def _lanczos(
+    system: LabeledSystem, recursions: list[_Recursion], evidence: FloatArray | None
+) -> None:
+    """Run block Lanczos on ``L / unit`` until every recursion is done, or the space exhausted."""
+    n, m = system.n_nodes, system.labeled.size
+    diagonal = (system.diagonal / system.unit)[:, None]
+    A = sp.csr_array(system.adjacency / system.unit)
+    T = np.zeros((n, 0)) if evidence is None else evidence
+    Q = np.zeros((n, m))
+    Q[system.labeled, np.arange(m)] = 1.0
+    before: FloatArray | None = None
+    beta: FloatArray | None = None
+    for _ in range(MOST_STEPS):
+        Z = diagonal * Q
+        Z -= A @ Q
+        if before is not None and beta is not None:
+            Z -= before @ beta.T
+        alpha = Q.T @ Z
+        alpha = 0.5 * (alpha + alpha.T)
+        moments = Q.T @ T
+        for recursion in recursions:
+            if not recursion.done:
+                recursion.add(alpha, beta, moments)
+        if all(r.done for r in recursions) or any(r.failed for r in recursions):
+            return
+        Z -= Q @ alpha
+        before = Q
+        Q, beta = _orthonormal(Z)
+        if Q.shape[1] == 0:  # exhausted: what was found is exact
+            for recursion in recursions:
+                recursion.done = True
+            return
+
+
+def _orthonormal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``Z = Q R`` by the Cholesky factor of ``Z'Z``; columns that have run out are dropped."""
+    R, failed = linalg.lapack.dpotrf(Z.T @ Z, lower=0, clean=1)
+    pivots = np.diagonal(R)
+    if not failed and pivots.min() > 1e-4 * max(float(pivots.max()), 1e-4):
+        return np.ascontiguousarray(linalg.blas.dtrsm(1.0, R, Z, side=1)), R
+    Q, R, order = linalg.qr(Z, mode="economic", pivoting=True)
+    kept = int((np.abs(np.diagonal(R)) > 1e-10).sum())
+    beta = np.empty((kept, Z.shape[1]))
+    beta[:, order] = R[:kept]
+    return np.ascontiguousarray(Q[:, :kept]), beta
+
+
+def _block_by_columns(
+    system: LabeledSystem, shift: float, evidence: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """The same by solving for every label; slow, and safe for any weights."""
+    nodes = system.labeled
+    plain = replace(system, labeled=nodes[:0], targets=np.zeros((0, 1)), self_loop=shift)
+    plain = replace(plain, label_weight=np.inf, evidence=None, evidence_weight=0.0)
+    K = np.empty((nodes.size, nodes.size))
+    step = max(4, int(2**21 // (48 * system.n_nodes)))
+    for start in range(0, nodes.size, step):
+        part = nodes[start : start + step]
+        K[:, start : start + step] = plain.inverse_columns(part, tol=1e-8)[nodes]
+    rest = None
+    if evidence is not None:
+        told = replace(plain, evidence=evidence, targets=np.zeros((0, evidence.shape[1])))
+        rest = told.solve(tol=1e-8).values[nodes]
+    return 0.5 * (K + K.T), rest
+
+
+def left_out_by_one(
+    K: FloatArray,
+    targets: FloatArray,
+    label_weights: Iterable[float],
+    from_evidence: FloatArray | None = None,
+) -> Iterator[tuple[float, FloatArray, FloatArray | None]]:
+    """Scores of labelled nodes, each without its own label, for several label weights.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_labeled, n_labeled)
+        Labelled block of ``(L + s)^-1``.
+    targets : ndarray of shape (n_labeled, n_columns)
+        Y.
+    label_weights : iterable of float
+        The a.
+    from_evidence : ndarray of shape (n_labeled, n_columns), optional
+        ``K T`` at labelled nodes.
+
+    Yields
+    ------
+    label_weight : float
+        a.
+    from_labels, from_evidence : ndarray of shape (n_labeled, n_columns) or None
+        Left-out scores, and what evidence of weight one adds to them.
+    """
+    with one_thread():
+        values, V = linalg.eigh(K)
+    VY = V.T @ targets
+    VT = None if from_evidence is None else V.T @ from_evidence
+    squares = V * V
+    for weight in label_weights:
+        shifted = values + (0.0 if np.isinf(weight) else 1.0 / weight)
+        inverse = 1.0 / np.maximum(shifted, 1e-14 * max(float(shifted.max()), 1e-300))
+        pivots = (squares @ inverse)[:, None]
+        labels = targets - (V @ (inverse[:, None] * VY)) / pivots
+        yield weight, labels, None if VT is None else (V @ (inverse[:, None] * VT)) / pivots

@@ -1,0 +1,373 @@
+"""The labelled system: the one place where it is written down.
+
+    (L + diag(a + gamma + e)) F = a Y + e T
+
+L is a graph Laplacian ``diag(diagonal) - A``; a the weight of the labels Y, on labelled nodes;
+gamma a self-loop that keeps their influence local; e the weight of evidence T, on all nodes. An
+infinite label weight keeps the labels: their rows are left out, and what they send to the others,
+``A_ul Y``, goes to the right-hand side. Limits: ``a = inf, gamma = 0`` is the harmonic function,
+``gamma -> inf`` the one-step vote, ``a -> 0`` with the constant removed Poisson learning.
+
+Small systems are stored and factorised or iterated on; large ones are products with the graph
+(:mod:`gdpa.system.products`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import ConvergenceWarning
+from ..linalg import solve_spd
+from ..linalg.spd import cg_steps
+from ..policy import DEFAULT_POLICY, Policy
+from .products import Arranged, ScaledProducts, arrange, is_full
+
+__all__ = ["LabeledSystem", "Scores", "right_hand_side", "system_diagonal"]
+
+FloatArray = NDArray[np.float64]
+
+# Scales further from 1 than this are left to the stored matrix, whose solver scales with care.
+ORDINARY = 1e100
+
+
+def system_diagonal(
+    diagonal: FloatArray,
+    labeled: NDArray[np.intp],
+    label_weight: float | FloatArray,
+    self_loop: float | FloatArray,
+    evidence_weight: float | FloatArray = 0.0,
+) -> FloatArray:
+    """Diagonal of the system, ``L_ii + gamma + e``, and ``+ a`` on labelled nodes if a is finite.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n_nodes,)
+        Diagonal of the Laplacian.
+    labeled : ndarray of int of shape (n_labeled,)
+        Labelled nodes.
+    label_weight, self_loop, evidence_weight : float or ndarray
+        a (one per label), gamma and e (one per node).
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        The diagonal; that of kept labels plays no part.
+    """
+    total = diagonal + self_loop + evidence_weight
+    if np.isfinite(label_weight).all():
+        total[labeled] += label_weight
+    return np.asarray(total)
+
+
+def right_hand_side(
+    adjacency: sp.csr_array,
+    labeled: NDArray[np.intp],
+    targets: FloatArray,
+    label_weight: float | FloatArray,
+    evidence: FloatArray | None = None,
+) -> FloatArray:
+    """Right-hand side ``a Y + e T``; for kept labels ``A_ul Y + e T``.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        A. Only its labelled rows are read, and only for kept labels.
+    labeled : ndarray of int of shape (n_labeled,)
+        Labelled nodes.
+    targets : ndarray of shape (n_labeled, n_columns)
+        Y.
+    label_weight : float or ndarray of shape (n_labeled,)
+        a; infinite for kept labels.
+    evidence : ndarray of shape (n_nodes, n_columns), optional
+        ``e T``.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_columns)
+        The right-hand side; what it says at kept labels plays no part.
+    """
+    n = adjacency.shape[1]
+    b = np.zeros((n, targets.shape[1])) if evidence is None else evidence.copy()
+    if np.isfinite(label_weight).all():
+        b[labeled] += np.reshape(label_weight, (-1, 1)) * targets
+    elif labeled.size:
+        b += adjacency[labeled].T @ targets
+    return np.asarray(b)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Solved scores, and how they were found.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_nodes,) or (n_nodes, n_columns)
+        The scores; the targets themselves where labels are kept.
+    residual : float
+        Largest relative residual of a column.
+    iterations, matvecs : int
+        Iterations, and products with the matrix.
+    converged : bool
+        Whether the tolerance was met.
+    exact : bool
+        Whether they come from a factorisation, right to rounding.
+    method, message : str
+        Engine ("cholesky-cg": a factorisation, and as many steps as its rounding takes), and why it
+        stopped.
+    """
+
+    values: FloatArray
+    residual: float = 0.0
+    iterations: int = 0
+    matvecs: int = 0
+    converged: bool = True
+    exact: bool = True
+    method: str = "none"
+    message: str = "nothing to solve"
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledSystem:
+    """``(L + diag(a + gamma + e)) F = a Y + e T``.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        A in ``L = diag(diagonal) - A``.
+    diagonal : ndarray of shape (n_nodes,)
+        Diagonal of L.
+    labeled : ndarray of int of shape (n_labeled,)
+        Labelled nodes.
+    targets : ndarray of shape (n_labeled,) or (n_labeled, n_columns)
+        Y, one column per class.
+    label_weight : float or ndarray of shape (n_labeled,), default=inf
+        a; infinite on all labels or on none.
+    self_loop : float or ndarray of shape (n_nodes,), default=0
+        gamma.
+    evidence : ndarray of shape (n_nodes,) or (n_nodes, n_columns), optional
+        ``e T``, as it enters the right-hand side.
+    evidence_weight : float or ndarray of shape (n_nodes,), optional
+        e; the sum of ``|e T|`` over the columns if not given.
+    arranged : Arranged, optional
+        `adjacency`, prepared for several systems on one graph.
+    policy : Policy
+        Size limits.
+    """
+
+    adjacency: sp.csr_array
+    diagonal: FloatArray
+    labeled: NDArray[np.intp]
+    targets: FloatArray
+    label_weight: float | FloatArray = np.inf
+    self_loop: float | FloatArray = 0.0
+    evidence: FloatArray | None = None
+    evidence_weight: float | FloatArray | None = None
+    arranged: Arranged | None = None
+    policy: Policy = DEFAULT_POLICY
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning."""
+        infinite = np.isinf(self.label_weight)
+        if infinite.any() and not infinite.all():
+            raise ValueError("label_weight must be infinite on all labelled nodes or on none")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.diagonal.size)
+
+    @property
+    def unit(self) -> float:
+        """Mean diagonal of the Laplacian: what self-loops and weights are measured against."""
+        mean = float(self.diagonal.mean())
+        return mean if mean > 0 else 1.0
+
+    @property
+    def columns(self) -> FloatArray:
+        """The targets as a matrix, also where no node is labelled (evidence alone)."""
+        return self.targets[:, None] if self.targets.ndim == 1 else self.targets
+
+    @cached_property
+    def kept(self) -> NDArray[np.intp]:
+        """Nodes whose labels are kept exactly: all labelled ones, or none."""
+        return self.labeled if np.isinf(self.label_weight).any() else self.labeled[:0]
+
+    @cached_property
+    def _evidence(self) -> FloatArray | None:
+        return None if self.evidence is None else self.evidence.reshape(self.n_nodes, -1)
+
+    @cached_property
+    def total(self) -> FloatArray:
+        """Diagonal of the system."""
+        weight = self.evidence_weight
+        if weight is None:
+            weight = 0.0 if self._evidence is None else np.abs(self._evidence).sum(axis=1)
+        return system_diagonal(
+            self.diagonal, self.labeled, self.label_weight, self.self_loop, weight
+        )
+
+    @cached_property
+    def rhs(self) -> FloatArray:
+        """Right-hand side, on all nodes."""
+        return right_hand_side(
+            self.adjacency, self.labeled, self.columns, self.label_weight, self._evidence
+        )
+
+    @cached_property
+    def unknown(self) -> NDArray[np.intp]:
+        """The nodes that the equations are for: all, or those without a kept label."""
+        free = np.ones(self.n_nodes, dtype=bool)
+        free[self.kept] = False
+        return np.flatnonzero(free)
+
+    def matrix(self) -> sp.csr_array:
+        """The matrix on the unknown nodes."""
+        inner = self.adjacency
+        if self.kept.size:
+            inner = inner[self.unknown][:, self.unknown]
+        return (sp.diags_array(self.total[self.unknown]) - inner).tocsr()
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Values of the unknown nodes among the kept labels."""
+        scores = np.zeros((self.n_nodes, values.shape[1]))
+        scores[self.kept] = self.columns[: self.kept.size]
+        scores[self.unknown] = values
+        return scores
+
+    def solve(
+        self,
+        *,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        x0: FloatArray | None = None,
+        preconditioner: Any = "auto",
+        callback: Any = None,
+        n_jobs: int | None = None,
+    ) -> Scores:
+        """Scores of all nodes and all columns.
+
+        Parameters
+        ----------
+        tol : float, default=1e-6
+            Relative residual to reach.
+        max_iter : int, optional
+            Most iterations.
+        x0 : ndarray of the shape of the scores, optional
+            Where to start.
+        preconditioner : str or callable, default="auto"
+            As in :func:`gdpa.linalg.solve_spd`.
+        callback : callable, optional
+            Told about each iteration; returning True stops.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Scores
+            The scores. They are told apart from converged ones by `converged`, not by a warning.
+        """
+        options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
+        options |= {"n_jobs": n_jobs, "policy": self.policy}
+        start = None if x0 is None else np.asarray(x0).reshape(self.n_nodes, -1)
+        shape = (self.n_nodes, *self.targets.shape[1:])
+        if not self.unknown.size:
+            return Scores(self.spread(np.empty((0, self.columns.shape[1]))).reshape(shape))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if self._is_implicit(preconditioner):
+                steps = cg_steps(self._excess(), tol)
+                arranged = self.arranged
+                if arranged is None:
+                    ordered = steps > self.policy.long_steps
+                    arranged = arrange(self.adjacency, None, ordered, self.policy, n_jobs)
+                products = ScaledProducts(arranged, self.total, self.kept)
+                inverse: Any = "jacobi"
+                if preconditioner == "auto":
+                    inverse = products.preconditioner(steps, self.rhs.shape[1], self.policy)
+                result = solve_spd(
+                    products,
+                    products.right(self.rhs),
+                    x0=None if start is None else products.start(start),
+                    preconditioner=inverse,
+                    dense_below=0,
+                    **options,
+                )
+                exact = is_full(self.adjacency, self.policy) and not isinstance(inverse, str)
+                method = "cholesky-cg" if exact else result.method
+                values = products.scores(result.x)
+                values[self.kept] = self.columns[: self.kept.size]
+            else:
+                result = solve_spd(
+                    self.matrix(),
+                    self.rhs[self.unknown],
+                    x0=None if start is None else start[self.unknown],
+                    preconditioner=preconditioner,
+                    **options,
+                )
+                exact, method = result.method != "cg", result.method
+                values = self.spread(result.x)
+        return Scores(
+            values.reshape(shape),
+            result.residual,
+            result.iterations,
+            result.matvecs,
+            result.converged,
+            exact,
+            method,
+            result.message,
+        )
+
+    def inverse_columns(self, nodes: NDArray[np.intp], *, tol: float = 1e-3) -> FloatArray:
+        """Columns ``K^-1 e_i`` of some unknown nodes.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+            The nodes.
+        tol : float, default=1e-3
+            Relative residual.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, n_columns)
+            The columns; 0 at kept labels.
+        """
+        place = np.searchsorted(self.unknown, nodes)
+        units = np.zeros((self.unknown.size, nodes.size))
+        units[place, np.arange(nodes.size)] = 1.0
+        out = np.zeros((self.n_nodes, nodes.size))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solved = solve_spd(self.matrix(), units, tol=tol, policy=self.policy)
+        out[self.unknown] = solved.x
+        return out
+
+    def _excess(self) -> float:
+        """Bound of the scaled matrix's smallest eigenvalue from above, by the constant vector."""
+        A = self.adjacency
+        free = np.ones(self.n_nodes, dtype=bool)
+        free[self.kept] = False
+        rows = A[self.kept]
+        # The sum over all pairs of free nodes, from all pairs and the rows of the kept labels.
+        pairs = float(A.data.sum()) - 2.0 * float(rows.data.sum())
+        pairs += float(rows.data[~free[rows.indices]].sum())
+        return 1.0 - pairs / max(float(self.total[free].sum()), 1e-300)
+
+    def _is_implicit(self, preconditioner: Any) -> bool:
+        """Whether products with the graph are the fastest way: many nodes, few labels kept."""
+        named = preconditioner is None or isinstance(preconditioner, str)
+        if not named or preconditioner not in (None, "jacobi", "auto"):
+            return False
+        many = self.n_nodes >= self.policy.implicit_nodes
+        if not many and not (preconditioner == "auto" and is_full(self.adjacency, self.policy)):
+            return False
+        if 4 * self.kept.size > self.n_nodes:
+            return False
+        return bool(self.total.min() > 1 / ORDINARY and self.total.max() < ORDINARY)

@@ -1,0 +1,145 @@
+"""Scores of labelled nodes without their own label, by folds: all folds, or with many labels one.
+
+A fold's labels are unknown to its solve. With thousands of labels in it one fold measures a loss to
+a few thousandths and fixes the sharpness of the probabilities; the others would only repeat it.
+(With few labels each is left out on its own, :mod:`gdpa.system.closed_form`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .labeled import LabeledSystem
+
+__all__ = [
+    "FOLD_TOL",
+    "LARGE_FOLDS",
+    "SCREENING_TOL",
+    "FirstFold",
+    "fold_scores",
+    "stratified_folds",
+]
+
+FloatArray = NDArray[np.float64]
+
+# Residuals that are enough to tell settings apart, and for the scores that probabilities rest on.
+SCREENING_TOL, FOLD_TOL = 1e-2, 1e-3
+LARGE_FOLDS = 3
+
+
+def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32]:
+    """Fold of each label: the classes are dealt out in turn, without chance.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_labels,)
+        Class numbers.
+    n_folds : int
+        Number of folds.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_labels,)
+        Fold numbers; sizes differ by at most one, in total and within each class.
+    """
+    order = np.argsort(codes, kind="stable")
+    fold = np.empty(codes.size, dtype=np.int32)
+    fold[order] = np.arange(codes.size) % n_folds
+    return fold
+
+
+def fold_scores(
+    system: LabeledSystem, codes: NDArray[np.int32], n_folds: int, evidence: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Left-out scores of all labels, fold by fold; labels and evidence are columns of one block.
+
+    Parameters
+    ----------
+    system : LabeledSystem
+        Label weight, and as self-loop the total ``gamma + e``.
+    codes : ndarray of int of shape (n_labeled,)
+        Class numbers, which the folds are dealt out by.
+    n_folds : int
+        Number of folds.
+    evidence : ndarray of shape (n_nodes, n_columns), optional
+        T.
+
+    Returns
+    -------
+    from_labels, from_evidence : ndarray of shape (n_labeled, n_columns) or None
+        Left-out scores, and what evidence of weight one adds to them.
+    """
+    fold = stratified_folds(codes, n_folds)
+    Y, k = system.targets, system.targets.shape[1]
+    if evidence is not None:
+        Y = np.hstack([Y, np.zeros_like(Y)])
+        both = np.hstack([np.zeros_like(evidence), evidence])
+        system = replace(system, evidence=both, evidence_weight=0.0)
+    out = np.zeros_like(Y)
+    for number in range(n_folds):
+        held = fold == number
+        rest = replace(system, labeled=system.labeled[~held], targets=Y[~held])
+        out[held] = rest.solve(tol=FOLD_TOL).values[system.labeled[held]]
+    return out[:, :k], out[:, k:] if evidence is not None else None
+
+
+class FirstFold:
+    """The first of three folds: scores of its labels from all other labels.
+
+    Parameters
+    ----------
+    system : LabeledSystem
+        The graph, its labels and their weight.
+    codes : ndarray of int of shape (n_labeled,)
+        Class numbers.
+
+    Attributes
+    ----------
+    held : ndarray of bool of shape (n_labeled,)
+        The labels of the fold.
+    nodes : ndarray of int
+        Their nodes.
+    targets : ndarray of shape (n_held, n_columns)
+        What they say.
+    """
+
+    def __init__(self, system: LabeledSystem, codes: NDArray[np.int32]) -> None:
+        self.held = stratified_folds(codes, LARGE_FOLDS) == 0
+        self.nodes, self.targets = system.labeled[self.held], system.targets[self.held]
+        rest = ~self.held
+        self.rest = replace(system, labeled=system.labeled[rest], targets=system.targets[rest])
+        self._started: dict[float, FloatArray] = {}
+
+    def screened(self, loops: Iterable[float]) -> Iterator[tuple[float, FloatArray]]:
+        """Self-loops with rough scores of the fold, each up to a constant per node.
+
+        Of two classes only the difference is solved for, one column: it is all that a loss that is
+        free of row means looks at. It is kept as a start.
+        """
+        Y = self.rest.targets
+        two = Y.shape[1] == 2
+        for loop in loops:
+            rough = replace(self.rest, self_loop=loop, targets=Y[:, :1] - Y[:, 1:] if two else Y)
+            values = rough.solve(tol=SCREENING_TOL).values
+            if two:
+                self._started[loop] = values
+                values = values * [[0.5, -0.5]]
+            yield loop, values[self.nodes]
+
+    def scores(self, loop: float) -> FloatArray:
+        """Scores of the fold's labels."""
+        system = replace(self.rest, self_loop=loop)
+        start = self._started.get(loop)
+        if start is None:
+            return np.asarray(system.solve(tol=FOLD_TOL).values[self.nodes])
+        self._started.clear()
+        # Sum and difference of the two columns, of which the second is half done.
+        turn = np.array([[1.0, 1.0], [1.0, -1.0]])
+        begun = np.zeros((start.shape[0], 2), order="F")
+        begun[:, 1] = start[:, 0]
+        turned = replace(system, targets=system.targets @ turn).solve(tol=FOLD_TOL, x0=begun)
+        return np.asarray(0.5 * (turned.values[self.nodes] @ turn))
