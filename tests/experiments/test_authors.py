@@ -71,7 +71,7 @@ def test_most_of_the_published_presets_difference_is_colon_cancer(paper_set):
     errors = [
         100.0
         * (
-            run.errors(gdpa.solve(run.problem(), preset="published").labels)
+            run.errors(gdpa.solve(run.problem(), "gdpa-published").labels)
             - author_runs()["colon-cancer", "min-max", run.fold, run.split].errors["GDPA"]
         )
         / run.n_unlabeled
