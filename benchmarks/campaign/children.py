@@ -40,6 +40,8 @@ def forked(work: Callable[[], int], log: Path) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code & 255)
 
 

@@ -10,11 +10,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from gdpa.experiments import runner, worker
+from gdpa.experiments import environment, runner, worker
 from gdpa.experiments.store import ResultsStore, Task
 
 from . import children
@@ -51,10 +52,7 @@ class ForkedProcess:
                 # The store's lock must end with the run, not with its workers.
                 os.closerange(3, 256)
                 sys.stdin = os.fdopen(0, "r")
-                import gdpa.experiments.catalogue as catalogue
-
-                catalogue.compute = compute  # type: ignore[assignment]
-                worker.main()
+                worker.serve(lambda: compute)
             finally:
                 os._exit(0)
         os.close(task_out)
@@ -80,7 +78,7 @@ def tasks() -> list[Task]:
 
 def work(folder: Path, jobs: int) -> int:
     """One run, as ``gdpa reproduce`` makes it."""
-    runner.subprocess.Popen = ForkedProcess  # type: ignore[assignment,misc]
+    runner.subprocess = SimpleNamespace(Popen=ForkedProcess, PIPE=-1, DEVNULL=-3)  # type: ignore
     with ResultsStore(folder) as store:
         runner.run_tasks(tasks(), store, jobs=jobs)
     return 0
@@ -95,6 +93,7 @@ def lines(folder: Path) -> list[bytes]:
 def run(seed: int) -> str:
     """A folder from its first row to its last, killed on the way; `cycles` counts the kills."""
     rng = generator("resume", seed)
+    environment.commit()  # asked for once, here: the children know it
     counts = {"cycles": 0, "after_rows": 0}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "results"
