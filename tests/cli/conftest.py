@@ -117,3 +117,33 @@ def graph(tmp_path):
     )
     (tmp_path / "labels.csv").write_text("node,label\na,left\nf,right\n")
     return tmp_path / "edges.csv", tmp_path / "labels.csv"
+
+
+@pytest.fixture
+def many_rows(tmp_path):
+    """A table that takes long enough to be interrupted."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8_000, 12))
+    path = tmp_path / "many.csv"
+    labels = np.where(np.arange(len(X)) < 200, np.where(X[:, 0] > 0, "a", "b"), "")
+    with path.open("w") as file:
+        file.write(",".join(f"x{j}" for j in range(12)) + ",y\n")
+        for row, label in zip(X, labels, strict=True):
+            file.write(",".join(f"{v:.4f}" for v in row) + f",{label}\n")
+    return path
+
+
+@pytest.fixture
+def refused():
+    """Check that a command ended as bad input does."""
+
+    def check(ended, *words):
+        assert ended.code == 2, ended.err
+        line = [text for text in ended.err.splitlines() if "error:" in text]
+        assert len(line) == 1
+        for word in words:
+            assert word in line[0]
+        assert "Traceback" not in ended.err
+        assert ended.out == ""
+
+    return check

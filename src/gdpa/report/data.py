@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ..certificate import Certificate, certify
 from ..graph import component_labels
+from ..layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
 from .evaluation import Baselines, LeftOut, baselines, left_out_labels
-from .layout import Picture, picture
 
 __all__ = ["ColumnCard", "GraphSummary", "Question", "ReportData", "gather"]
 

@@ -1,21 +1,17 @@
-"""The report: complete, self-contained, and safe against whatever the data hold."""
+"""The page: nothing of the data becomes markup, nothing outside is referred to."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
 import numpy as np
-import pytest
 
 from gdpa import GDPAClassifier
 from gdpa.report import gather, render
-from gdpa.report.charts import _ticks, histogram
-from gdpa.report.evaluation import confusion, left_out_labels
-from gdpa.report.layout import picture
-from gdpa.report.markup import escape
-from gdpa.tables import TableEncoder
 
 VOID = {"meta", "link", "br", "rect", "path", "img", "hr"}
+
+
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -55,35 +51,6 @@ class Page(HTMLParser):
         self.text.append(data)
         if self.charts and self.open and self.open[-1] in ("title", "desc"):
             self.charts[-1][self.open[-1]] += data
-
-
-def hostile_page(classes=2):
-    rng = np.random.default_rng(0)
-    n = 60
-    group = np.arange(n) % classes
-    X = rng.normal(size=(n, 4)) + 5.0 * group[:, None]
-    names = [HOSTILE[g] for g in range(classes)]
-    y = np.array([names[g] if i < 6 * classes else None for i, g in enumerate(group)], dtype=object)
-    model = GDPAClassifier(unlabeled=None, n_neighbors=5).fit(X, y)
-    words = np.array([HOSTILE[i % len(HOSTILE)] for i in range(n)], dtype=object)
-    table = dict(zip((*HOSTILE[:4], "word"), (*X.T, words), strict=True))
-    data = gather(
-        model,
-        X,
-        title=HOSTILE[0],
-        asked={HOSTILE[1]: HOSTILE[2]},
-        command=f"gdpa fit '{HOSTILE[4]}'",
-        notes=HOSTILE,
-        table=table,
-        columns=TableEncoder().fit(table).columns_,
-        ids=[HOSTILE[i % len(HOSTILE)] for i in range(n)],
-    )
-    return render(data), data, model
-
-
-@pytest.fixture(scope="module")
-def hostile():
-    return hostile_page()
 
 
 def test_nothing_of_the_data_becomes_markup(hostile):
@@ -150,19 +117,8 @@ def test_all_sections_are_there_and_state_the_numbers_of_the_model(hostile):
     assert len(data.questions) == 20
 
 
-def test_agreement_along_edges_by_definition():
-    W = np.array([[0, 3.0, 1, 0], [3, 0, 0, 1], [1, 0, 0, 2], [0, 1, 2, 0]])
-    model = GDPAClassifier(graph="precomputed", unlabeled=None)
-    model.fit(W, np.array(["a", "a", "b", "b"], dtype=object))
-    graph = gather(model, None).graph
-    assert graph.agreement == pytest.approx(5 / 7)  # weights 3 + 2 within, 1 + 1 across
-    assert graph.predicted_agreement == pytest.approx(5 / 7)
-    assert graph.chance == pytest.approx(0.5)
-    assert (graph.n_components, graph.isolated) == (1, 0)
-
-
-def test_many_classes_and_precomputed_graphs_are_drawn():
-    text, data, _ = hostile_page(classes=5)
+def test_many_classes_and_precomputed_graphs_are_drawn(hostile_of_five):
+    text, data, _ = hostile_of_five
     Page(text)
     assert data.certificate is None
     assert "two classes" in text
@@ -171,51 +127,3 @@ def test_many_classes_and_precomputed_graphs_are_drawn():
     y = np.where(np.arange(240) < 120, np.arange(240) % 12, -1)
     many = GDPAClassifier(n_neighbors=6).fit(X, y)
     assert "other classes" in render(gather(many, X))
-
-
-def test_confusion_counts_left_out_labels(hostile):
-    _, _, model = hostile
-    checked = left_out_labels(model)
-    counts = confusion(checked, 2)
-    assert counts.sum() == 12
-    for i in range(2):
-        for j in range(2):
-            assert counts[i, j] == ((checked.truth == i) & (checked.predicted == j)).sum()
-    few = GDPAClassifier(n_neighbors=2).fit([[0.0], [1], [5], [6]], [0, -1, -1, 1])
-    assert left_out_labels(few) is None
-    assert "too few labels" in render(gather(few, np.array([[0.0], [1], [5], [6]])))
-
-
-def test_a_large_graph_is_sampled_and_small_ones_are_whole(random_graph):
-    W = random_graph(40, 0)
-    whole = picture(W, None, keep=np.array([3]))
-    assert whole.nodes.tolist() == list(range(40))
-    assert whole.positions.min() >= 0
-    assert whole.positions.max() <= 1
-    sample = picture(W, None, keep=np.array([3, 17]), most=24)
-    assert sample.nodes.size == 24
-    assert {3, 17} <= set(sample.nodes.tolist())
-    assert sample.edges.max(initial=0) < 24
-    same = picture(W, np.ones((40, 2)), keep=np.array([3]), most=12)
-    assert np.isfinite(same.positions).all()
-
-
-def test_bars_add_up_to_the_number_of_values():
-    values = np.array([0.0, 0.1, 0.5, 0.9, 1.0, 1.0])
-    chart = histogram("h", values, np.linspace(0, 1, 5), title="t", axis="x", marked_below=0.5)
-    described = chart[chart.index("Histogram of x. ") : chart.index("</desc>")]
-    assert sum(int(part.rsplit(": ", 1)[1]) for part in described.split(", ")) == values.size
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0.5, 1), (9.5, 38.5), (0, 434), (3, 3)])
-def test_ticks_are_inside_and_even(low, high):
-    ticks = _ticks(low, high)
-    assert 1 <= len(ticks) <= 8
-    assert all(low - 1e-9 <= t <= high + 1e-9 for t in ticks)
-    assert np.allclose(np.diff(ticks, 2), 0)
-
-
-def test_escape_cuts_endless_text_and_controls():
-    assert len(escape("x" * 10_000)) == 200
-    assert escape("a\0b\x1b") == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}"
-    assert escape("<&>\"'") == "&lt;&amp;&gt;&quot;&#x27;"

@@ -1,0 +1,26 @@
+"""The command as a whole: completion, missing extras."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from gdpa import list_methods
+
+
+def test_shell_completion_completes_names_of_methods(process):
+    complete = {"_GDPA_COMPLETE": "complete_bash", "COMP_WORDS": "gdpa solve g --method sdr-"}
+    ended = process(**complete, COMP_CWORD="4")
+    assert ended.out.split() == [m.name for m in list_methods() if m.name.startswith("sdr-")]
+
+
+def test_without_typer_one_line_names_the_extra(monkeypatch, capsys):
+    from gdpa.cli import main
+
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as end:
+        main(["methods"])
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "gdpa[cli]" in line

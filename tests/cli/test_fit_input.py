@@ -1,0 +1,94 @@
+"""gdpa fit: what is wrong with a table is said in one line."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2] if i < 10 else ''}\n" for i in range(30))
+
+
+GOOD = "u,v,y\n" + ROWS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", ["is empty"]),
+        ("u,v,y\n", ["a header and no rows"]),
+        ("u,u,y\n1,2,a\n", ["two columns are called 'u'"]),
+        ("u,v,y\n1,2,a\n1,2\n", ["line 3", "2 cells where the header has 3"]),
+        ("u,v,z\n1,2,a\n", ["no target column 'y'", "Accepted"]),
+        ("u,v,y\n" + ROWS.replace("a", "").replace("b", ""), ["no row has a label"]),
+        ("u,v,y\n" + ROWS.replace("b", "a"), ["the only class is 'a'"]),
+        (
+            "u,v,y\n" + "".join(f"{i},0,{'ab'[i % 2]}\n" for i in range(9)),
+            ["all 9 rows", "--model"],
+        ),
+        (GOOD.replace("\n29,", "\nmany,"), ["column 'u'", "row 30", "'many'"]),
+        ("u,v,y\n" + "".join(f"{i},0,c{i}\n" for i in range(50)), ["50 different labels"]),
+        (GOOD.replace("\n3,", "\n1" + "0" * 400 + ","), ["column 'u'", "row 4", "infinite"]),
+        ("a\0b,y\n1,2\n", ["NUL"]),
+    ],
+)
+def test_fit_says_what_is_wrong_with_a_table(refused, command, tmp_path, content, words):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    refused(command("fit", path, "--target", "y", "--out", "p.csv"), *words)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+
+
+def test_target_not_found_names_the_nearest(refused, command, table):
+    refused(command("fit", table, "--target", "anser"), "did you mean 'answer'?")
+
+
+def test_missing_file_names_the_nearest_and_a_directory_is_none(refused, command, table, tmp_path):
+    refused(command("fit", "row.csv", "-t", "y"), "does not exist", "did you mean 'rows.csv'?")
+    refused(command("fit", tmp_path, "-t", "y", "--format", "csv"), "is a directory")
+
+
+def test_thousands_of_categories_are_taken_as_text_with_a_word(command, tmp_path):
+    lines = [f"{i % 5},{i},word of {i},{'ab'[i % 2] if i < 20 else ''}" for i in range(3_000)]
+    (tmp_path / "t.csv").write_text("u,v,text,y\n" + "\n".join(lines))
+    ended = command("fit", "t.csv", "-t", "y", "--out", "p.csv")
+    assert ended.code == 0
+    assert "'text' has 3,000 different texts: taken as text" in ended.err
+    assert "'v' is left out: numbers the rows" in ended.err
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 3_001
+
+
+def test_huge_integers_are_numbers(command, tmp_path):
+    lines = [f"{10**60 + i * 10**59},{'ab'[i % 2] if i < 4 else ''}" for i in range(12)]
+    (tmp_path / "t.csv").write_text("u,y\n" + "\n".join(lines))
+    assert command("fit", "t.csv", "-t", "y", "--out", "p.csv", "-q").code == 0
+
+
+def test_all_rows_labelled_makes_a_model(command, tmp_path):
+    text = "u,y\n" + "".join(f"{i + 20 * (i % 2)},{'ab'[i % 2]}\n" for i in range(12))
+    (tmp_path / "t.csv").write_text(text)
+    assert command("fit", "t.csv", "-t", "y", "--model", "m.npz", "-q").code == 0
+    (tmp_path / "new.csv").write_text("u\n5\n27\n")
+    ended = command("predict", "m.npz", "new.csv", "-q")
+    assert [line.split(",")[1] for line in ended.out.splitlines()] == ["prediction", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--rescale", "minmx"], ["--rescale 'minmx'", "minmax"]),
+        (["--method", "gdap"], ["method", "gdap"]),
+        (["--id", "nme"], ["no --id column 'nme'", "did you mean 'name'?"]),
+        (["--drop", "colr"], ["no column 'colr'"]),
+        (["--delimiter", "ab"], ["one character"]),
+        (["--format", "xls"], ["format='xls'"]),
+    ],
+)
+def test_options_of_fit_are_checked(refused, command, table, args, words):
+    refused(command("fit", table, "-t", "answer", *args), *words)
+
+
+def test_a_missing_extra_of_a_format_is_named(refused, command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    refused(command("fit", "t.parquet", "-t", "y"), "gdpa[parquet]")

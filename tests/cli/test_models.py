@@ -1,0 +1,97 @@
+"""Model files: newer, damaged, forged ones are refused; predict needs the columns of fit."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2] if i < 10 else ''}\n" for i in range(30))
+
+
+GOOD = "u,v,y\n" + ROWS
+
+
+@pytest.fixture
+def model(command, table):
+    assert command("fit", table, "-t", "answer", "--id", "name", "--model", "m.npz", "-q").code == 0
+    return table.parent / "m.npz"
+
+
+def rewritten(path, change, monkeypatch=None, version=None):
+    """The model with something changed and a valid checksum."""
+    from gdpa.classifier import storage
+
+    arrays, meta = storage.read_file(path)
+    meta = {k: v for k, v in meta.items() if k not in ("format", "version")}
+    change(arrays, meta)
+    if version is not None:
+        monkeypatch.setattr(storage, "VERSION", version)
+    storage.write_file(path, arrays, meta)
+    if version is not None:
+        monkeypatch.undo()
+
+
+def test_a_model_of_a_newer_version_is_refused(refused, command, model, table, monkeypatch):
+    rewritten(model, lambda arrays, meta: None, monkeypatch, version=99)
+    refused(command("predict", model, table), "version 99", "install a newer gdpa")
+
+
+def test_a_damaged_model_is_refused(refused, command, model, table):
+    raw = bytearray(model.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    model.write_bytes(bytes(raw))
+    refused(command("query", model), "damaged")
+
+
+class Bomb:
+    """What a hostile pickle would hold: it runs code when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def test_a_model_file_cannot_run_code(refused, command, table, tmp_path):
+    np.savez(tmp_path / "evil.npz", json=np.array([Bomb(tmp_path / "ran")], dtype=object))
+    refused(command("predict", "evil.npz", table), "evil.npz")
+    import pickle
+
+    (tmp_path / "pickle.npz").write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
+    refused(command("query", "pickle.npz"), "pickle.npz")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays, meta: arrays["W_indices"].__setitem__(0, 10**6),
+        lambda arrays, meta: arrays["W_indptr"].__setitem__(1, 10**6),
+        lambda arrays, meta: arrays.pop("scores"),
+        lambda arrays, meta: meta["extra"]["table"]["encoder"].update(columns=[{"kind": "number"}]),
+        lambda arrays, meta: meta["extra"]["table"].update(ids=["one"]),
+        lambda arrays, meta: meta["extra"]["table"].update(sure=7),
+        lambda arrays, meta: meta["extra"].update(table=[]),
+        lambda arrays, meta: meta.pop("params"),
+    ],
+)
+def test_a_forged_model_is_refused_not_followed(refused, command, model, table, change):
+    rewritten(model, change)
+    refused(command("predict", model, table), "m.npz")
+
+
+def test_predict_needs_the_columns_of_fit(refused, command, model, tmp_path):
+    (tmp_path / "new.csv").write_text("width,colour\n1,red\n")
+    refused(command("predict", model, "new.csv"), "no column 'height'")
+    (tmp_path / "new.csv").write_text("width,height,colour\n1,tall,red\n")
+    refused(command("predict", model, "new.csv"), "column 'height', row 1", "'tall'")
+
+
+def test_an_unseen_category_is_said(command, model, tmp_path):
+    (tmp_path / "new.csv").write_text("width,height,colour\n0,0,green\n")
+    ended = command("predict", model, "new.csv")
+    assert ended.code == 0
+    assert "a category not seen before" in ended.err

@@ -1,0 +1,94 @@
+"""What a command says and how it ends: terminal, pipe, JSON, colours."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+pty = pytest.importorskip("pty", reason="terminals of this kind are POSIX's")
+
+
+def test_a_reader_that_leaves_early_is_no_error(graph, tmp_path):
+    quoted = f"'{sys.executable}' -m gdpa.cli"
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {quoted} datasets --quiet | head -n 1 >/dev/null"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode in (0, 141)
+
+
+def in_terminal(args, cwd, *, whole=False, **environment):
+    """What a command writes to a terminal: stderr, or with `whole` stdout as well."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "gdpa.cli", *map(str, args)],
+        cwd=cwd,
+        stdout=slave if whole else subprocess.DEVNULL,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color", "OMP_NUM_THREADS": "1", **environment},
+    )
+    os.close(slave)
+    seen = b""
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        ready, _, _ = select.select([master], [], [], 0.2)
+        if ready:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            seen += chunk
+        elif child.poll() is not None:
+            break
+    os.close(master)
+    return child.wait(timeout=60), seen.decode(errors="replace")
+
+
+def test_a_terminal_gets_a_moving_bar_and_then_the_first_rows(many_rows, tmp_path):
+    code, seen = in_terminal(["fit", many_rows, "-t", "y"], tmp_path, whole=True)
+    assert code == 0
+    for stage in ("reading", "encoding", "graph", "tuning", "solve", "writing"):
+        assert stage in seen
+    frames = {line for line in seen.splitlines() if "graph" in line}
+    assert len(frames) > 2  # the same stage, drawn differently: it moves
+    table = seen.index("prediction")
+    assert "\x1b[1A" in seen[:table]  # the bar is drawn over itself
+    assert "\x1b[1A" not in seen[table:]  # but never over the table
+    assert "more rows" in seen[table:]
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_no_color_is_respected(tmp_path, no_color):
+    environment = {"NO_COLOR": "1"} if no_color else {}
+    code, seen = in_terminal(["query", "missing.npz"], tmp_path, **environment)
+    assert code == 2
+    assert ("\x1b[31m" in seen) is not no_color
+
+
+def test_json_carries_errors_too(process):
+    ended = process("solve", "nothing.csv", "--labels", "x.csv", "--json")
+    assert ended.code == 2
+    assert ended.document["status"] == "error"
+    assert "nothing.csv does not exist" in ended.document["message"]
+    assert [line for line in ended.err.splitlines() if "error:" in line] == [
+        "gdpa solve: error: nothing.csv does not exist"
+    ]
+
+
+def test_terminal_sequences_in_data_are_made_harmless(refused, command, tmp_path):
+    (tmp_path / "t.csv").write_text("u,\x1b[31mred\x07,y\n1,2,\x1b]0;title\x07\n")
+    ended = command("fit", "t.csv", "-t", "z")
+    refused(ended)
+    assert "\x1b" not in ended.err
+    assert "\x07" not in ended.err

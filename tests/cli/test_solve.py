@@ -1,0 +1,62 @@
+"""gdpa solve: graphs in, labellings out, wrong ones named."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_solve_reads_a_pipe_and_writes_one(process, graph):
+    edges, labels = graph
+    ended = process("solve", "-", "--labels", labels, text=edges.read_text())
+    assert ended.code == 0
+    found = {row["node"]: row["label"] for row in rows_of(ended.out)}
+    assert found == dict.fromkeys("abc", "left") | dict.fromkeys("def", "right")
+    assert "objective" in ended.err  # messages are not data
+
+
+def test_not_converged_is_exit_code_1_and_still_answers(command, graph):
+    ended = command(
+        *("solve", *graph[:1], "--labels", graph[1], "--method", "sdr-low-rank"),
+        *("--option", "max_iter=1", "--option", "tol=1e-14", "--json"),
+    )
+    assert ended.code == 1
+    assert ended.document["status"] == "not converged"
+    assert ended.document["converged"] is False
+    assert len(ended.document["labeling"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("edges", "labels", "words"),
+    [
+        ("a,b,1\na,b,2\n", "a,x\nb,y\n", ["more than once"]),
+        ("a,b,-1\n", "a,x\nb,y\n", ["edges.csv", "negative"]),
+        ("a,b,one\nb,c,two\n", "a,x\n", ["weight 'two' is not a number"]),
+        ("a,b,1\nb\n", "a,x\n", ["line 2", "1 cells"]),
+        ("source,target\n", "a,x\n", ["no edges"]),
+        ("a,b,1\n", "a,x\nz,y\n", ["no node 'z'"]),
+        ("a,b,1\n", "a,x\na,y\n", ["the node a twice"]),
+        ("a,b,1\n", "a,x\n", ["one class only ('x')"]),
+        ("a,b,1\nb,c,1\n", "a,x\nb,y\nc,z\n", ["3 classes"]),
+        ("a,b,1\n", "x\ny\nx\n", ["3 lines and the graph has 2 nodes"]),
+        ("a,b,1\n", "a,\nb,\n", ["has no label"]),
+    ],
+)
+def test_solve_says_what_is_wrong_with_a_graph(refused, command, tmp_path, edges, labels, words):
+    (tmp_path / "edges.csv").write_text(edges)
+    (tmp_path / "labels.csv").write_text(labels)
+    refused(command("solve", "edges.csv", "--labels", "labels.csv"), *words)
+
+
+def test_options_of_methods_are_checked(refused, command, graph):
+    solve = ("solve", graph[0], "--labels", graph[1])
+    refused(command(*solve, "--method", "gdpaa"), "did you mean 'gdpa'?")
+    refused(command(*solve, "--option", "tool=1"), "no option 'tool'")
+    refused(command(*solve, "--option", "tol"), "NAME=VALUE")
+    refused(command(*solve, "--laplacian", "norm"), "laplacian")

@@ -1,0 +1,23 @@
+"""Charts: bars and ticks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdpa.report.charts import _ticks, histogram
+
+
+def test_bars_add_up_to_the_number_of_values():
+    values = np.array([0.0, 0.1, 0.5, 0.9, 1.0, 1.0])
+    chart = histogram("h", values, np.linspace(0, 1, 5), title="t", axis="x", marked_below=0.5)
+    described = chart[chart.index("Histogram of x. ") : chart.index("</desc>")]
+    assert sum(int(part.rsplit(": ", 1)[1]) for part in described.split(", ")) == values.size
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0.5, 1), (9.5, 38.5), (0, 434), (3, 3)])
+def test_ticks_are_inside_and_even(low, high):
+    ticks = _ticks(low, high)
+    assert 1 <= len(ticks) <= 8
+    assert all(low - 1e-9 <= t <= high + 1e-9 for t in ticks)
+    assert np.allclose(np.diff(ticks, 2), 0)
