@@ -306,3 +306,19 @@ def test_bad_query_is_refused():
         index.query([[0.0, np.nan]], 1)
     with pytest.warns(UserWarning, match="n_neighbors=9 is more than the 4 fitted points"):
         assert index.query([[0.0, 0.0]], 9).indices.shape == (1, 4)
+
+
+@pytest.mark.parametrize("algorithm", ["approximate", "faiss"])
+def test_a_copy_finds_what_the_original_finds(algorithm):
+    if algorithm == "faiss":
+        pytest.importorskip("faiss")
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(3000, 12)), rng.normal(size=(200, 12))
+    index = NeighborIndex(X, algorithm=algorithm)
+    index.neighbors(40)  # the search is tuned for these
+    copy = pickle.loads(pickle.dumps(index))
+    fresh = NeighborIndex(X, algorithm=algorithm)
+    fresh.prepared_for = index.prepared_for
+    want = index.query(Q, 5)
+    for other in (copy, fresh):
+        np.testing.assert_array_equal(other.query(Q, 5).indices, want.indices)

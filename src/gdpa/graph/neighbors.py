@@ -88,6 +88,8 @@ class NeighborIndex:
         The search structure in use.
     recall : float
         1 if exact; otherwise measured at the first question about the points themselves.
+    prepared_for : int
+        Largest number of neighbours asked for so far.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class NeighborIndex:
         self._tuned_for = 0
         self._thinned = Thinned(None, None)
         self._thinned_for = -1
+        self.prepared_for = 0
         if isinstance(self.X, np.ndarray):
             per_value = {"kd-tree": 8, "brute-force": self.X.itemsize}.get(self.algorithm, 4)
             check_memory(
@@ -157,7 +160,7 @@ class NeighborIndex:
                 np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.recall
             )
         backend = self._prepare(k, n)
-        self._tune(backend, k)
+        self._tune(backend, self.prepared_for)
         indices = np.empty((n, k), dtype=index_dtype(n))
         distances = np.empty((n, k))
         order = self._order(backend)
@@ -202,7 +205,7 @@ class NeighborIndex:
             self._surroundings = Surroundings.of(self.X)
         Q = self._surroundings.bring_near(Q)
         backend = self._prepare(k, Q.shape[0])
-        self._tune(backend, k)
+        self._tune(backend, self.prepared_for)
         indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
         kept = self._thinned.kept
@@ -240,6 +243,9 @@ class NeighborIndex:
             f"{k} neighbours of {n_queries} points",
             "ask for fewer neighbours or in parts",
         )
+        # A copy, or a stored index, is built as for the largest number that this one was asked for:
+        # an approximate search then finds the same neighbours again.
+        self.prepared_for = k = max(k, self.prepared_for)
         if self._backend is not None and k <= self._thinned_for:
             return self._backend
         self._thinned = thin_duplicates(self.X, k + 2)
