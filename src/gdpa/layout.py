@@ -95,7 +95,10 @@ def principal_positions(X: Any) -> FloatArray:
 
     n, d = X.shape
     out = np.zeros((n, 2))
-    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)) or 1.0
+    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+    if 1e-100 < largest < 1e100:
+        largest = 1.0
+    largest = largest or 1.0
     few = min(n, d)
     if few <= 2:
         A = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64) / largest
@@ -105,7 +108,7 @@ def principal_positions(X: Any) -> FloatArray:
         solver = "arpack" if sp.issparse(X) else "auto"
         out[:] = PCA(2, svd_solver=solver, random_state=0).fit_transform(X / largest)
     signs = np.where(out[np.abs(out).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
-    return np.asarray(out * signs)
+    return np.asarray(out * (signs * largest))
 
 
 def spectral_positions(W: sp.csr_array) -> FloatArray:
