@@ -20,6 +20,8 @@ __all__ = ["Call", "Event", "Runner", "Task", "TaskError", "connect"]
 
 # A task whose worker died so often is not tried again: it is the task that kills them.
 MOST_DEATHS = 20
+# How long to wait for the scheduler to answer.
+PATIENCE = "30s"
 
 Report = Callable[["Event"], None]
 
@@ -351,7 +353,7 @@ def connect(
     with dask.config.set(settings):
         if scheduler is not None:
             try:
-                client = distributed.Client(scheduler, timeout="30s")
+                client = distributed.Client(scheduler, timeout=PATIENCE)
             except (OSError, ValueError) as error:
                 raise ValueError(f"no scheduler answers at {scheduler!r}: {error}") from error
             with client:

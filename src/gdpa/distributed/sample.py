@@ -83,6 +83,7 @@ def take_sample(
     base = f"sample/{number:06d}"
     wanted = [*features, target, *([id_column] if id_column else [])]
     table = piece.read(list(dict.fromkeys(wanted)))
+    _check_finite(table.select(features), piece)
     rng = np.random.default_rng([seed, number])
     count = min(piece.rows, int(np.ceil(share * piece.rows)))
     rows = np.sort(rng.choice(piece.rows, count, replace=False))
@@ -110,6 +111,22 @@ def take_sample(
         result["ends"] = [0, *np.searchsorted(keys, edges).tolist(), int(keys.size)]
         output.array(f"{base}.ids.npy", keys)
     return result
+
+
+def _check_finite(table: Any, piece: Piece) -> None:
+    """Refuse infinite numbers; missing ones are the encoder's."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_floating(column.type):
+            infinite = pc.is_inf(column)
+            if pc.any(infinite).as_py():
+                row = int(np.flatnonzero(infinite.fill_null(False).to_numpy())[0])
+                raise TableError(
+                    f"{piece.place(row)}, column {name!r}: the value is infinite, not a finite "
+                    "number"
+                )
 
 
 def _write_rows(output: Output, name: str, table: Any, rows: NDArray[np.intp]) -> None:
