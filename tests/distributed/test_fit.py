@@ -48,7 +48,8 @@ def assembled(folder, n_parts, n):
 
 def test_predictions_are_those_of_one_machine(parts, tmp_path):
     pattern, _, truth, known = parts
-    options = {"n_parts": 3, "recall": 1.0, "keep": True, "class_probabilities": True}
+    options = {"n_parts": 3, "recall": 1.0, "metric": "plain", "keep": True}
+    options["class_probabilities"] = True
     result, out = run(pattern, tmp_path, **options)
     found = predictions(out)
     names = ["id", "prediction", "probability", "probability_a", "probability_b"]

@@ -23,6 +23,7 @@ COMMANDS = (
     "methods",
     "datasets",
     "reproduce",
+    "distributed",
 )
 
 app = typer.Typer(

@@ -5,8 +5,10 @@ functions of :mod:`gdpa.graph` and of the labelled system on blocks of rows, and
 results from stage to stage.
 """
 
+from .export import export
 from .fit import fit
+from .new_rows import PredictResult, predict
 from .runner import Event, TaskError
 from .stages import FitResult
 
-__all__ = ["Event", "FitResult", "TaskError", "fit"]
+__all__ = ["Event", "FitResult", "PredictResult", "TaskError", "export", "fit", "predict"]

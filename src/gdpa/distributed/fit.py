@@ -29,6 +29,7 @@ def fit(
     drop: Sequence[str] = (),
     unlabeled: str | None = None,
     scale: str = "robust",
+    metric: str = "auto",
     n_neighbors: int = 10,
     recall: float | None = None,
     label_weight: float | None = None,
@@ -65,6 +66,9 @@ def fit(
         What marks an unknown label, besides an empty cell.
     scale : {"robust", "standard", "minmax", "none"}, default="robust"
         Scale of number columns; see :class:`gdpa.tables.TableEncoder`.
+    metric : {"auto", "plain", "importance"}, default="auto"
+        Columns as they are, or weighed by the importance that a forest of the labels gives them;
+        "auto" asks labels that neither has seen, on a sample.
     n_neighbors : int, default=10
         Neighbours per row.
     recall : float, optional
@@ -106,7 +110,16 @@ def fit(
         to another run.
     """
     options = check_options(
-        scale, n_neighbors, recall, label_weight, self_loop, n_parts, tol, random_state, n_workers
+        scale,
+        metric,
+        n_neighbors,
+        recall,
+        label_weight,
+        self_loop,
+        n_parts,
+        tol,
+        random_state,
+        n_workers,
     )
     inputs = look(paths)
     target_type = inputs.column(target, "target column")

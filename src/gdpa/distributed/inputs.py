@@ -94,17 +94,16 @@ class Inputs:
             )
         return types[name]
 
+    def names(self) -> list[str]:
+        """Names of the files of predictions: those of the input, numbered where they repeat."""
+        names = [path.rsplit("/", 1)[-1] for path in self.paths]
+        if len(set(names)) == len(names):
+            return names
+        return [f"{i:05d}-{name}" for i, name in enumerate(names)]
+
     def pieces_of(self, file: int) -> list[Piece]:
         """Pieces of one file."""
         return [piece for piece in self.pieces if piece.path == self.paths[file]]
-
-    def file_of(self, row: int) -> tuple[str, int]:
-        """File of a row and its number within it."""
-        for path, rows in zip(self.paths, self.rows, strict=True):
-            if row < rows:
-                return path, row
-            row -= rows
-        raise IndexError(row)
 
 
 def open_parquet(path: str) -> Any:

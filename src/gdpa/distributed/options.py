@@ -14,6 +14,7 @@ from ..errors import nearest_name
 from ..files import LockedError, lock
 from ..tables.encoder import SCALES
 from .chebyshev import LEAST_SELF_LOOP
+from .metric import METRICS
 from .store import Folder
 
 __all__ = ["check_options", "check_space", "default_parts", "locked"]
@@ -34,6 +35,7 @@ def _is_number(value: Any) -> bool:
 
 def check_options(
     scale: str,
+    metric: str,
     n_neighbors: Any,
     recall: Any,
     label_weight: Any,
@@ -46,6 +48,8 @@ def check_options(
     """Options that decide the result, checked."""
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not known; {nearest_name(scale, list(SCALES))}")
+    if metric not in METRICS:
+        raise ValueError(f"metric={metric!r} is not known; {nearest_name(metric, list(METRICS))}")
     counts = {"n_neighbors": n_neighbors, "n_parts": n_parts, "n_workers": n_workers}
     for name, value in counts.items():
         if value is not None and (not isinstance(value, Integral) or value < 1):
@@ -68,6 +72,7 @@ def check_options(
         )
     return {
         "scale": scale,
+        "metric": metric,
         "n_neighbors": int(n_neighbors),
         "recall": None if recall is None else float(recall),
         "label_weight": None if label_weight is None else str(float(label_weight)),

@@ -51,6 +51,9 @@ def answer(
     codes = folder.read_array("plan/codes.npy")[folder.read_array(part_file(part, "label"))]
     best = shares.argmax(axis=1)
     best[labeled] = codes
+    code = np.full(best.size, -1, dtype=np.int32)
+    code[labeled] = codes
+    output.array(model_file(part, "code"), code)
     output.array(model_file(part, "scores"), F)
     output.array(model_file(part, "degree"), folder.read_array(f"rows/{part:05d}.degree.npy"))
     output.array(model_file(part, "scale"), folder.read_array(f"search/{part:05d}.scale.npy"))
@@ -58,8 +61,7 @@ def answer(
     ends = write_answers(
         output, f"answers/{part:05d}", row, best, shares, sharpness, files, classes
     )
-    unknown = np.ones(best.size, dtype=bool)
-    unknown[labeled] = False
+    unknown = code < 0
     return {
         "ends": ends,
         "predicted": np.bincount(best[unknown], minlength=len(prior)).tolist(),

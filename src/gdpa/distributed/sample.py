@@ -22,6 +22,7 @@ from ..tables import TableEncoder, TableError, table_of
 from ..tables.encoder import HALF_PRECISION
 from .inputs import Piece
 from .manifest import Output
+from .metric import choose_metric
 from .store import Folder, open_folder
 
 __all__ = ["Plan", "check_ids", "load_plan", "make_plan", "take_sample"]
@@ -243,6 +244,7 @@ def make_plan(
     target: str,
     source: str,
     scale: str,
+    metric: str,
     n_parts: int,
     seed: int,
 ) -> dict[str, Any]:
@@ -258,7 +260,13 @@ def make_plan(
     encoder.half_ = n_rows * encoder.columns_.n_features > HALF_PRECISION
     X = encoder.encode(table_of(sample, source))[0]
     classes, counts, rows, codes = _classes(folder, base, labels, target, source)
-    factors = np.ones(X.shape[1])
+    folds = stratified_folds(codes, LARGE_FOLDS).astype(np.int32)
+    known = pa.concat_tables([read_rows(folder, f"{b}.known.parquet") for b in base])
+    place = np.searchsorted(
+        rows, np.concatenate([folder.read_array(f"{b}.known.npy") for b in base])
+    )
+    taught = encoder.encode(table_of(known, source))[0]
+    factors, weighed = choose_metric(metric, X, taught, codes[place], folds[place], seed)
     X = X * factors.astype(X.dtype)
     space = CellSpace.fit(X, feature_scale(X), seed, n_points=n_rows)
     n_cells = space.centers.n_cells
@@ -276,14 +284,14 @@ def make_plan(
     output.array("plan/bounds.npy", bounds)
     output.array("plan/labeled.npy", rows)
     output.array("plan/codes.npy", codes)
-    output.array("plan/folds.npy", stratified_folds(codes, LARGE_FOLDS).astype(np.int32))
+    output.array("plan/folds.npy", folds)
     return {
         "n_parts": int(bounds.size - 1),
         "n_cells": n_cells,
         "n_features": int(X.shape[1]),
         "sample": int(sample.num_rows),
         "classes": dict(zip(classes, counts, strict=True)),
-        "notes": list(encoder.notes_),
+        "notes": [*encoder.notes_, weighed],
     }
 
 

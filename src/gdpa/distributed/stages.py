@@ -33,8 +33,8 @@ from .tuning import batches, choose_setting
 
 __all__ = ["FitResult", "run_stages"]
 
-# What only the classifier of one machine has.
-NOT_HERE = ("forest", "feature models", "evidence of other classifiers")
+# Members of the committee that only the classifier of one machine has.
+NOT_HERE = ("forest graph", "forest", "linear", "kernel")
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,14 @@ def run_stages(
         notes=tuple(notes),
         files=tuple(written),
     )  # fmt: skip
-    manifest.note("setting", {"self_loop": result.self_loop, "sharpness": sharpness})
+    model = {
+        "classes": names, "starts": starts, "features": features, "target_type": target_type,
+        "prior": labeled_prior(codes, len(names)).tolist(), "sharpness": sharpness,
+        "self_loop": result.self_loop, "label_weight": str(result.label_weight),
+        "probes": found["probes"], "scale": found["scale"], "n_neighbors": k, "tol": asked["tol"],
+        "source": inputs.paths[0],
+    }  # fmt: skip
+    manifest.note("model", model)
     if not keep:
         for stage in ("search", "rows", "truth", "queries", "sample"):
             manifest.discard(stage)
@@ -217,6 +224,7 @@ def _points(
         "target": target,
         "source": inputs.paths[0],
         "scale": asked["scale"],
+        "metric": asked["metric"],
         "n_parts": asked["n_parts"] or default_parts(n),
         "seed": seed,
     }
@@ -243,7 +251,7 @@ def _points(
     notes = [
         *planned["notes"],
         f"columns were learnt from a sample of {planned['sample']} rows",
-        f"on one graph; not available on parts: {', '.join(NOT_HERE)}",
+        f"members of the committee that are not available on parts: {', '.join(NOT_HERE)}",
     ]
     largest = max(sizes)
     if largest > 4 * n / len(sizes) and n > LEAST_PARTS * PART_POINTS:
@@ -313,9 +321,7 @@ def _files(
     done = runner.manifest.stage("files")
     if done and any(out.size(r.result["file"]) != r.result["size"] for r in done.values()):
         del runner.manifest.data["stages"]["files"]
-    names = [path.rsplit("/", 1)[-1] for path in inputs.paths]
-    if len(set(names)) < len(names):
-        names = [f"{i:05d}-{name}" for i, name in enumerate(names)]
+    names = inputs.names()
     firsts = np.concatenate([[0], np.cumsum(inputs.rows)]).tolist()
     about = {
         "ends": [record.result["ends"] for record in answers.values()],

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..system import system_diagonal
 from .chebyshev import BlockFilling, BlockSystem, State
 from .manifest import Output
 from .rows import Shard, load_shard
@@ -165,18 +166,24 @@ def _system(
     folds = folder.read_array("plan/folds.npy")[label]
     known = np.array([folds != column.fold for column in spec.columns]).reshape(k, -1).T
     targets = np.stack([_targets(codes, c.target) for c in spec.columns], axis=1) * known
-    total = ((held.shard.degree > 0)[:, None] + spec.self_loops).astype(np.float64)
+    diagonal = (held.shard.degree > 0).astype(np.float64)  # of the normalised Laplacian
+    total = np.stack(
+        [
+            system_diagonal(diagonal, labeled[own], spec.label_weight, column.self_loop)
+            for own, column in zip(known.T, spec.columns, strict=True)
+        ],
+        axis=1,
+    )
     x = np.zeros((n, k))
     if np.isinf(spec.label_weight):
         same = (known == known[:, :1]).all()
         free = np.ones((n, 1 if same else k))
         free[labeled] -= known[:, :1] if same else known
         x[labeled] = targets
-        if (held.shard.degree > 0).all():
+        if diagonal.all():
             total = total[:1]
         system = BlockSystem(held.shard.W, held.shard.degree, total, None, free)
     else:
-        total[labeled] += spec.label_weight * known
         rhs = np.zeros((n, k))
         rhs[labeled] = spec.label_weight * targets
         system = BlockSystem(held.shard.W, held.shard.degree, total, rhs, None)
