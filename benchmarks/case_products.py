@@ -1,0 +1,119 @@
+"""What single precision, the order of the nodes and the loop of its own gain, piece by piece.
+
+    python -m benchmarks.case_products [--nodes 1000000] [--repeats 5]
+
+10-NN graph of 20 Gaussian clusters in 8 dimensions. Products in units of SciPy's ``W @ x`` in
+double precision with the nodes as given; solves of the labelled system (1 % labels kept, self-loop
+0.01, tolerance 1e-6) in units of SciPy's own ``cg``, Jacobi-scaled, on the matrix as given and on
+one whose nodes were put in order. One thread, CPU time, medians of interleaved repeats. What is not
+faster than its neighbour in this list has no place in the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import cg
+
+from gdpa.graph import laplacian_parts, neighbor_graphs
+from gdpa.linalg import Matrix, solve_spd
+from gdpa.linalg import ordering as orders
+from gdpa.linalg.ordering import near_order, permuted
+from gdpa.linalg.threads import one_thread
+from gdpa.policy import Policy
+
+
+def interleaved(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median CPU seconds of each job."""
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            start = time.process_time()
+            job()
+            times[name].append(time.process_time() - start)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def without_lengths(A: sp.csr_array, known: Any, policy: Policy) -> Any:
+    """The order without rows of equal length together."""
+    window, orders.WINDOW = orders.WINDOW, 2**62
+    try:
+        return near_order(A, known, policy)
+    finally:
+        orders.WINDOW = window
+
+
+def show(title: str, seconds: dict[str, float], unit: str) -> None:
+    """Print a table of times in units of one of them."""
+    print(f"\n{title}")
+    for name, value in seconds.items():
+        print(f"  {name:58s}{value:9.4f} s{value / seconds[unit]:8.2f}")
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args(argv)
+    n, policy = options.nodes, Policy(order_rows=1)
+    rng = np.random.default_rng(0)
+    centres = 1.5 * rng.standard_normal((20, 8))
+    X = (centres[rng.integers(0, 20, n)] + rng.standard_normal((n, 8))).astype(np.float32)
+    graph = neighbor_graphs(X, [10], n_jobs=-1)[0]
+    A, d = laplacian_parts(graph.W, "normalized")
+    known = graph.node_order
+    given = {
+        "as given": A,
+        "breadth first": permuted(A, near_order(A, None, policy)),
+        "order of the search": permuted(A, without_lengths(A, known, policy)),
+        "order of the search, lengths together": permuted(A, near_order(A, known, policy)),
+    }
+    x = rng.standard_normal(n)
+    short = x.astype(np.float32)
+    jobs: dict[str, Callable[[], Any]] = {}
+    for name, matrix in given.items():
+        operator = Matrix(matrix, checked=True)
+        operator.dot(short, np.float32)
+        jobs[f"double precision, {name}"] = lambda o=operator: o.dot(x)
+        jobs[f"single precision, {name}"] = lambda o=operator: o.dot(short, np.float32)
+    with one_thread():
+        show(
+            f"Products, {n} nodes", interleaved(jobs, options.repeats), "double precision, as given"
+        )
+        order = near_order(A, known, policy)
+        start = time.process_time()
+        permuted(A, order)
+        print(f"  {'(to arrange the matrix once)':58s}{time.process_time() - start:9.4f} s")
+        labeled = rng.choice(n, n // 100, replace=False)
+        free = np.ones(n, dtype=bool)
+        free[labeled] = False
+        K = sp.csr_array(sp.diags_array(d + 0.01) - A)[free][:, free]
+        b = np.asarray(A[free][:, labeled] @ rng.choice([-1.0, 1.0], labeled.size))
+        rank = np.empty(n, dtype=np.int64)
+        rank[order] = np.arange(n)
+        place = np.argsort(rank[free])
+        scaled = sp.diags_array(1.0 / np.sqrt(K.diagonal()))
+        S, s_b = sp.csr_array(scaled @ K @ scaled), scaled @ b
+        P, p_b = permuted(S, place.astype(np.int32)), s_b[place]
+        solves: dict[str, Callable[[], Any]] = {
+            "scipy.sparse.linalg.cg, nodes as given": lambda: cg(S, s_b, rtol=1e-6),
+            "scipy.sparse.linalg.cg, nodes in order": lambda: cg(P, p_b, rtol=1e-6),
+            "solve_spd, nodes as given": lambda: solve_spd(S, s_b, preconditioner="jacobi"),
+            "solve_spd, nodes in order": lambda: solve_spd(P, p_b, preconditioner="jacobi"),
+            "solve_spd, nodes in order, double precision": lambda: solve_spd(
+                P, p_b, preconditioner="jacobi", policy=Policy(single_rows=2**62)
+            ),
+        }
+        repeats = min(options.repeats, 3)
+        show("Solves", interleaved(solves, repeats), "scipy.sparse.linalg.cg, nodes in order")
+
+
+if __name__ == "__main__":
+    main()
