@@ -61,23 +61,23 @@ class BruteForce:
         if isinstance(q, np.ndarray):
             q = q.astype(self.points.dtype, copy=False)
         with at_most(_threads(n_jobs, q.shape[0])):
-            distances, found = self.search.kneighbors(q, more)
+            distances, nearest = self.search.kneighbors(q, more)
         if isinstance(q, np.ndarray) and more < n:
-            doubtful = self._doubtful(q, found, distances, k)
+            doubtful = self._doubtful(q, nearest, distances, k)
             if doubtful.size:
                 with at_most(_threads(n_jobs, doubtful.size)):
-                    found[doubtful] = self._by_differences(q[doubtful], more)
-        return np.asarray(found, dtype=np.intp)
+                    nearest[doubtful] = self._by_differences(q[doubtful], more)
+        return np.asarray(nearest, dtype=np.intp)
 
     def _doubtful(
-        self, q: NDArray[Any], found: IndexArray, distances: FloatArray, k: int
+        self, q: NDArray[Any], nearest: IndexArray, distances: FloatArray, k: int
     ) -> IndexArray:
         doubtful = []
-        for rows in row_blocks(q.shape[0], 32 * found.shape[1]):
+        for rows in row_blocks(q.shape[0], 32 * nearest.shape[1]):
             part = q[rows]
             norms = np.einsum("ij,ij->i", part, part, dtype=np.float64)
             error = 64 * np.finfo(np.float64).eps * (norms + self.norm)
-            near = pair_distances(part, self.points, found[rows], 1.0)
+            near = pair_distances(part, self.points, nearest[rows], 1.0)
             near.sort(axis=1)
             kth = near[:, k - 1] ** 2
             reach = distances[rows, -1].astype(np.float64) ** 2
@@ -92,8 +92,8 @@ class BruteForce:
         search = NearestNeighbors(
             algorithm="brute", metric="seuclidean", metric_params={"V": np.ones(q.shape[1])}
         ).fit(self.points)
-        found = search.kneighbors(q, k, return_distance=False)
-        return np.asarray(found, dtype=np.intp)
+        nearest = search.kneighbors(q, k, return_distance=False)
+        return np.asarray(nearest, dtype=np.intp)
 
 
 def _threads(n_jobs: int, n_queries: int) -> int:

@@ -313,11 +313,11 @@ class CellSpace:
         asked, place = np.unique(home, return_inverse=True)
         near = self.centers.around(asked, SPARE_FACTOR * n_probe + SPARE_CELLS)
         for start, stop in runs(home):
-            own = home[start]
+            cell = home[start]
             around = near[place[start]]
-            step = (centers[around] - centers[own]).astype(np.float32)
+            step = (centers[around] - centers[cell]).astype(np.float32)
             squares = np.einsum("ij,ij->i", step, step) - 2 * residual[start:stop] @ step.T
-            squares[:, around == own] = -np.inf
+            squares[:, around == cell] = -np.inf
             if n_probe < around.size:
                 first = np.argpartition(squares, n_probe - 1, axis=1)[:, :n_probe]
                 squares = np.take_along_axis(squares, first, 1)

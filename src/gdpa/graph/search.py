@@ -200,8 +200,8 @@ class KDTree:
     def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
         """Indices of the k nearest points of each row of Q."""
         q = self._placed(Q)
-        _, found = self.tree.query(q, k=k, workers=n_jobs)
-        return np.asarray(found, dtype=np.intp).reshape(q.shape[0], k)
+        _, nearest = self.tree.query(q, k=k, workers=n_jobs)
+        return np.asarray(nearest, dtype=np.intp).reshape(q.shape[0], k)
 
 
 def visits_needed(

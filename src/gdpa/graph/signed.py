@@ -84,8 +84,8 @@ def _spanning_forest(S: sp.csr_array) -> tuple[NDArray[np.intp], NDArray[np.int8
     indptr = np.concatenate([S.indptr, [S.nnz + roots.size]])
     indices = np.concatenate([S.indices, roots]).astype(S.indices.dtype)
     linked = sp.csr_array((np.ones(indices.size), indices, indptr), shape=(n + 1, n + 1))
-    _, found = breadth_first_order(linked, n, directed=True, return_predecessors=True)
-    parent = found[:n].astype(np.intp)
+    _, predecessors = breadth_first_order(linked, n, directed=True, return_predecessors=True)
+    parent = predecessors[:n].astype(np.intp)
     parent[roots] = roots
     sign = np.ones(n, dtype=np.int8)
     child = np.flatnonzero(parent != np.arange(n))

@@ -319,10 +319,10 @@ def eigen_two_level(
         The best vector made of the pieces.
     """
     coarse = CoarseSpace(A, patch, count, vector)
-    found = coarse.gap_inverse()
-    if found is None:
+    gap = coarse.gap_inverse()
+    if gap is None:
         return smooth, None
-    first, inverse = found
+    first, inverse = gap
     Z, Zt = coarse.Z, coarse.Z.T
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
