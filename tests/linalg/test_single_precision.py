@@ -23,8 +23,8 @@ def rounds(monkeypatch):
     seen = []
     begin = spd.Columns.__init__
 
-    def counted(self, numbers, R):
-        begin(self, numbers, R)
+    def counted(self, numbers, X, R, *rest):
+        begin(self, numbers, X, R, *rest)
         if R.dtype == np.float32:
             seen.append(int(numbers[0]))
 

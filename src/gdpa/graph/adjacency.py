@@ -229,7 +229,7 @@ def laplacian_parts(
     if kind not in LAPLACIANS:
         raise ValueError(f"laplacian={kind!r} is not known; {nearest_name(kind, list(LAPLACIANS))}")
     with np.errstate(over="ignore"):
-        d = degrees(W)
+        d = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     if not np.isfinite(d).all():
         node = int(np.flatnonzero(~np.isfinite(d))[0])
         raise ValueError(

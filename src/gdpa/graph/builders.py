@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from .neighbor_graph import (
     NeighborGraph,
     assemble,
-    bandwidth_scales,
-    check_bandwidth,
     check_options,
+    equal_scales,
+    local_scales,
     neighbor_graphs,
 )
 from .search import NeighborResult
@@ -145,9 +145,11 @@ def graph_from_neighbors(
     csr_array
         Symmetric weights.
     """
-    bandwidth = check_bandwidth(bandwidth)
-    check_options(symmetrize, dtype)
-    scales = bandwidth_scales(neighbors.distances, bandwidth)
+    bandwidth = check_options(bandwidth, symmetrize, dtype)
+    if bandwidth == "self-tuning":
+        scales = local_scales(neighbors.distances)
+    else:
+        scales = equal_scales(neighbors.distances, bandwidth)
     return assemble(
         [neighbors.indices.copy(), neighbors.distances.copy()], scales, symmetrize, dtype
     )

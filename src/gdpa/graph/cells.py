@@ -16,6 +16,7 @@ clusters far apart keep their digits.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -106,7 +107,7 @@ class CellJoin:
             again = self.best(rows, cells, self.space.visited(rows, cells, probes), k)
             best.index[short] = again.index
             short = short[again.count < k]
-        return self.order[best.index].astype(np.intp, copy=False)
+        return np.asarray(self.order[best.index], dtype=np.intp)
 
     def candidates(self, Q: Any, k: int, n_jobs: int = 1) -> IndexArray:
         """Indices of the k nearest points, in the cells visited, of each row of Q."""
@@ -150,7 +151,15 @@ class CellJoin:
         Best
             The nearest, as places in :attr:`order`.
         """
-        best = Best(residual.shape[0], k, self.order.dtype)
+        m, d = residual.shape
+        best = Best(
+            k,
+            index=np.full((m, k), -1, dtype=self.order.dtype),
+            square=np.full((m, k), np.inf, dtype=np.float32),
+            count=np.zeros(m, dtype=np.intp),
+            reach=np.full(m, np.inf, dtype=np.float32),
+        )
+        centers = self.space.centers.centers
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         n_probe = visited.shape[1]
         for first, last in pairwise(sorted({*ROUNDS, n_probe})):
@@ -158,38 +167,24 @@ class CellJoin:
                 break
             cells = visited[:, first:last].ravel()
             by_cell = np.argsort(cells, kind="stable")
-            for rows in row_blocks(by_cell.size, 8 * residual.shape[1] + 32, ROUND_BYTES):
+            for rows in row_blocks(by_cell.size, 8 * d + 32, ROUND_BYTES):
                 queries = by_cell[rows] // (last - first)
                 visits = cells[by_cell[rows]]
-                q = self._relative(residual, home, queries, visits)
+                # Queries relative to the centres they visit, and a one: a factor of the products.
+                homes = home[queries]
+                new = np.ones(queries.size, dtype=bool)
+                new[1:] = (homes[1:] != homes[:-1]) | (visits[1:] != visits[:-1])
+                step = (centers[homes[new]] - centers[visits[new]]).astype(np.float32)
+                relative = residual.take(queries, axis=0)
+                relative += step.take(np.cumsum(new) - 1, axis=0)
+                q = np.ones((queries.size, d + 1), dtype=np.float32)
+                q[:, :-1] = relative
                 length = np.einsum("ij,ij->i", q[:, :-1], q[:, :-1])
                 least = (length - best.reach[queries]) * np.float32(0.5)
                 nearer = self._nearer(q, least, visits, tile, k if first == 0 else 0)
                 best.offered.append((queries, length, *nearer))
             best.keep_best()
         return best
-
-    def _relative(
-        self,
-        residual: Float32Array,
-        home: NDArray[np.int32],
-        queries: IndexArray,
-        visits: NDArray[np.int32],
-    ) -> Float32Array:
-        """Queries relative to the centres they visit, and a one: the other factor of products."""
-        homes = home[queries]
-        new = np.empty(queries.size, dtype=bool)
-        new[0] = True
-        np.not_equal(homes[1:], homes[:-1], out=new[1:])
-        new[1:] |= visits[1:] != visits[:-1]
-        starts = np.flatnonzero(new)
-        centers = self.space.centers.centers
-        step = (centers[homes[starts]] - centers[visits[starts]]).astype(np.float32)
-        q = np.ones((queries.size, residual.shape[1] + 1), dtype=np.float32)
-        relative = residual.take(queries, axis=0)
-        relative += step.take(np.cumsum(new) - 1, axis=0)
-        q[:, :-1] = relative
-        return q
 
     def _nearer(
         self,
@@ -237,17 +232,28 @@ class CellJoin:
         return row, column, np.concatenate(values)
 
 
+@dataclass
 class Best:
-    """The k best points so far of each query, and those that may replace them."""
+    """The k best points so far of each query, and those that may replace them.
 
-    def __init__(self, n_queries: int, k: int, wide: Any) -> None:
-        self.k = k
-        self.index = np.full((n_queries, k), -1, dtype=wide)
-        self.square = np.full((n_queries, k), np.inf, dtype=np.float32)
-        self.count = np.zeros(n_queries, dtype=np.intp)
-        self.reach = np.full(n_queries, np.inf, dtype=np.float32)
-        # Queries and their squared lengths; places in these, points and values of products.
-        self.offered: list[tuple[NDArray[Any], ...]] = []
+    Parameters
+    ----------
+    k : int
+        How many.
+    index, square : ndarray of shape (n_queries, k)
+        Points, nearest first, and their squared distances; -1 and infinity where there are fewer.
+    count, reach : ndarray of shape (n_queries,)
+        How many there are, and the squared distance that the next one must beat.
+    offered : list of tuple
+        Queries and their squared lengths; places in these, points and values of products.
+    """
+
+    k: int
+    index: NDArray[Any]
+    square: Float32Array
+    count: IndexArray
+    reach: Float32Array
+    offered: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
 
     def keep_best(self) -> None:
         """Sort what was offered into the lists."""

@@ -101,7 +101,17 @@ def check_features(X: Any, *, name: str = "X", n_features: int | None = None) ->
         raise ValueError(f"{name} has shape {A.shape}; at least one sample and one feature needed")
     if n_features is not None and A.shape[1] != n_features:
         raise ValueError(f"{name} has {A.shape[1]} features, {n_features} are expected")
-    _check_finite(A, name)
+    if not isinstance(A, np.ndarray):
+        bad = np.flatnonzero(~np.isfinite(A.data))
+        if bad.size:
+            row = int(np.searchsorted(A.indptr, bad[0], side="right") - 1)
+            _refuse(name, row, int(A.indices[bad[0]]), A.data[bad[0]])
+        return A
+    for rows in row_blocks(A.shape[0], A.shape[1]):
+        good = np.isfinite(A[rows])
+        if not good.all():
+            row, column = np.argwhere(~good)[0].tolist()
+            _refuse(name, rows.start + row, column, A[rows.start + row, column])
     return A
 
 
@@ -133,20 +143,6 @@ def _check_dense(X: Any, name: str) -> NDArray[Any]:
             f"{name} must have two dimensions (samples, features), got an array of shape {A.shape}"
         )
     return A
-
-
-def _check_finite(A: Features, name: str) -> None:
-    if isinstance(A, np.ndarray):
-        for rows in row_blocks(A.shape[0], A.shape[1]):
-            good = np.isfinite(A[rows])
-            if not good.all():
-                i, j = (int(p[0]) for p in np.nonzero(~good))
-                _refuse(name, rows.start + i, j, A[rows.start + i, j])
-    else:
-        bad = np.flatnonzero(~np.isfinite(A.data))
-        if bad.size:
-            row = int(np.searchsorted(A.indptr, bad[0], side="right") - 1)
-            _refuse(name, row, int(A.indices[bad[0]]), A.data[bad[0]])
 
 
 def _refuse(name: str, row: int, column: int, value: Any) -> None:
@@ -269,10 +265,11 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
         return nothing
     keys = _keys(X)
     order = np.argsort(keys, kind="stable")
-    ends = _runs(keys[order])
-    large = np.flatnonzero(np.diff(ends) > limit)
-    if not large.size:
+    ordered = keys[order]
+    if not (ordered[limit:] == ordered[:-limit]).any():
         return nothing
+    ends = _runs(ordered)
+    large = np.flatnonzero(np.diff(ends) > limit)
     # Equal keys may be different rows: compare, in the few runs that matter, the rows themselves.
     suspects = order[_within(ends, large)]
     rows = np.ascontiguousarray(X[suspects]) + X.dtype.type(0)  # -0.0 is 0.0

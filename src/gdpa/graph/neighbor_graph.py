@@ -138,8 +138,7 @@ def neighbor_graphs(
     list of NeighborGraph
         One for each of `counts`, in their order; they share the search.
     """
-    bandwidth = check_bandwidth(bandwidth)
-    check_options(symmetrize, dtype)
+    bandwidth = check_options(bandwidth, symmetrize, dtype)
     index = NeighborIndex(
         X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
     )
@@ -160,7 +159,10 @@ def neighbor_graphs(
     near = index.neighbors(max(*ks, least))
     graphs: list[NeighborGraph] = []
     for k in ks:
-        scales = bandwidth_scales(near.distances[:, : max(k, least)], bandwidth)
+        tuned = bandwidth == "self-tuning"
+        distances = near.distances[:, : max(k, least)]
+        scales = local_scales(distances) if tuned else equal_scales(distances, bandwidth)
+        del distances
         lists = [near.indices, near.distances]
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
@@ -171,7 +173,8 @@ def neighbor_graphs(
     return graphs
 
 
-def check_options(symmetrize: str, dtype: Any) -> None:
+def check_options(bandwidth: Any, symmetrize: str, dtype: Any) -> str | float:
+    """Check the options of a neighbour graph; the bandwidth comes back as a rule or a number."""
     if symmetrize not in SYMMETRIZATIONS:
         raise ValueError(
             f"symmetrize={symmetrize!r} is not known; "
@@ -179,11 +182,12 @@ def check_options(symmetrize: str, dtype: Any) -> None:
         )
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    known = isinstance(bandwidth, str) and bandwidth in BANDWIDTHS
+    return bandwidth if known else check_bandwidth(bandwidth)
 
 
-def bandwidth_scales(distances: NDArray[np.float64], bandwidth: str | float) -> NDArray[np.float64]:
-    if bandwidth == "self-tuning":
-        return local_scales(distances)
+def equal_scales(distances: FloatArray, bandwidth: str | float) -> FloatArray:
+    """The same sigma for all nodes: the median distance, or the number given."""
     sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
     return np.full(distances.shape[0], sigma)
 

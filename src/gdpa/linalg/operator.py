@@ -7,6 +7,7 @@ never stored, is another; :func:`as_operator` takes what users have; :class:`Uni
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
@@ -151,21 +152,21 @@ class Matrix:
             B = self.matrix
             A = sp.csr_array((B.data.astype(dtype), B.indices, B.indptr), shape=B.shape)
             self._copies[np.dtype(dtype)] = A
-        if self.sparse and Y.ndim == 2 and Y.flags.f_contiguous:
-            if Y.shape[1] == 1:
-                return self.dot(Y[:, 0], dtype, n_jobs)[:, None]
-            # Column by column is as fast for few of them, and leaves them contiguous.
-            out = np.empty(Y.shape, dtype=dtype, order="F")
-            for j in range(Y.shape[1]):
-                out[:, j] = self.dot(Y[:, j], dtype, n_jobs)
-            return out
-        if n_jobs == 1 or not self.threads_pay:
-            return np.asarray(A @ Y)
-        blocks = self._copies.get((np.dtype(dtype), n_jobs))
-        if blocks is None:
-            blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
-        # Rows are summed by the same code in the same order: the same to the last bit.
-        return np.concatenate(in_threads(lambda rows: rows @ Y, blocks, n_jobs))
+        times = A.__matmul__
+        if n_jobs > 1 and self.threads_pay:
+            blocks = self._copies.get((np.dtype(dtype), n_jobs))
+            if blocks is None:
+                blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
+            times = partial(_threaded_product, blocks)
+        if not self.sparse or Y.ndim == 1 or not Y.flags.f_contiguous:
+            return np.asarray(times(Y))
+        if Y.shape[1] == 1:
+            return np.asarray(times(Y[:, 0]))[:, None]
+        # Column by column is as fast for few of them, and leaves them contiguous.
+        out = np.empty(Y.shape, dtype=dtype, order="F")
+        for j in range(Y.shape[1]):
+            out[:, j] = times(Y[:, j])
+        return out
 
 
 class _FromLinearOperator:
@@ -351,6 +352,11 @@ def to_dense(operator: Operator) -> FloatArray:
     if isinstance(operator, Matrix):
         return np.array(operator.matrix.toarray() if operator.sparse else operator.matrix)
     return operator.dot(np.eye(operator.shape[0]))
+
+
+def _threaded_product(blocks: list[sp.csr_array], Y: NDArray[Any]) -> NDArray[Any]:
+    """A thread per block of rows, which are summed as by one: the same to the last bit."""
+    return np.concatenate(in_threads(lambda block: block @ Y, blocks, len(blocks)))
 
 
 def _narrow(A: sp.csr_array) -> sp.csr_array:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -126,7 +127,9 @@ def solve_spd(
         R, iterations, products, why = None, 0, 0, "factorised"
     else:
         method = "cg"
-        M = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
+        M = None  # for Jacobi, which the scaling is
+        if not isinstance(preconditioner, str | None) or preconditioner not in (None, "jacobi"):
+            M = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
         Y, R, begun = np.zeros_like(b), b, 0
         if start is not None:
             Y, R, begun = _begin(unit, start, b, exponent, size, threads)
@@ -208,23 +211,17 @@ def _column_dots(X: NDArray[Any], Y: NDArray[Any]) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", X, Y))
 
 
+@dataclass(eq=False)
 class Columns:
-    """Some columns on their way: solution X, residual R, direction P.
+    """Some columns on their way."""
 
-    Parameters
-    ----------
-    numbers : ndarray of int of shape (w,)
-        Which columns of the whole.
-    R : ndarray of shape (n, w)
-        Their residuals, changed in place. The solution for these begins at zero.
-    """
-
-    def __init__(self, numbers: NDArray[np.intp], R: NDArray[Any]) -> None:
-        self.numbers, self.X, self.R = numbers, np.zeros_like(R), R
-        self.P: NDArray[Any] | None = None
-        self.square = _column_dots(R, R)
-        self.rho = self.square
-        self.good = np.ones(numbers.size, dtype=bool)
+    numbers: NDArray[np.intp]  # of the whole
+    X: NDArray[Any]  # solution for the residual that they began with
+    R: NDArray[Any]  # what is left of it
+    square: FloatArray  # squared lengths of R
+    rho: FloatArray  # its inner products with the preconditioned one, last step
+    good: NDArray[np.bool_]  # whether the curvature was positive
+    P: NDArray[Any] | None = None  # direction
 
     def advance(self, dot: Product, M: Preconditioner | None, n_jobs: int) -> None:
         """One step; columns whose curvature is not positive are not `good` and stay put."""
@@ -319,7 +316,10 @@ def conjugate_gradients(
             enough = np.maximum(enough, SINGLE_REDUCTION * norms)
         dtype = np.float32 if single else np.float64
         for part in np.split(open_columns, open_columns.size if single else 1):
-            blocks.append(Columns(part, laid_out(R[:, part].astype(dtype))))
+            residual = laid_out(R[:, part].astype(dtype))
+            square = _column_dots(residual, residual)
+            start, good = np.zeros_like(residual), np.ones(part.size, dtype=bool)
+            blocks.append(Columns(part, start, residual, square, square, good))
         width, indefinite, why = open_columns.size, False, REACHED
         while blocks:
             if iterations >= limit:
