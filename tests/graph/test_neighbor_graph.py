@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tracemalloc
 
 import numpy as np
@@ -18,7 +19,6 @@ from gdpa.graph import (
     nearest_neighbors,
     neighbor_graph,
     neighbor_graphs,
-    search,
 )
 from gdpa.graph.neighbor_graph import kernel_weights, local_scales, median_scale
 
@@ -158,15 +158,12 @@ def test_wide_indices_when_forced(monkeypatch, symmetrize):
     X = np.random.default_rng(4).normal(size=(80, 2))
     narrow = neighbor_graph(X, 5, symmetrize=symmetrize)
     assert narrow.indices.dtype == np.int32
-    monkeypatch.setattr(search, "INT32_LIMIT", 50)
+    for name in ("neighbors", "neighbor_graph"):
+        module = importlib.import_module(f"gdpa.graph.{name}")
+        monkeypatch.setattr(module, "get_index_dtype", lambda maxval: np.int64)
     wide = neighbor_graph(X, 5, symmetrize=symmetrize)
     assert wide.indices.dtype == wide.indptr.dtype == np.int64
     assert np.array_equal(wide.toarray(), narrow.toarray())
-
-
-def test_index_type_at_the_limit():
-    assert search.index_dtype(2**31 - 1) is np.int32
-    assert search.index_dtype(2**31) is np.int64
 
 
 def test_assembly_takes_three_times_the_graph_at_most():

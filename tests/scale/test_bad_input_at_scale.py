@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 import gdpa
 from gdpa.classifier import GDPAClassifier
 from gdpa.errors import UnreachedWarning
-from gdpa.graph import NeighborIndex, memory, neighbor_graph, neighbors
+from gdpa.graph import NeighborIndex, memory, neighbor_graph
 from gdpa.policy import Policy
 from gdpa.system import LabeledSystem
 
@@ -139,7 +140,9 @@ def test_64_bit_indices_solve_to_the_same_digits(monkeypatch):
     labels[:60] = np.where(X[:60, 0] > 0, 1, -1)
     narrow = neighbor_graph(X, 8)
     assert narrow.indices.dtype == np.int32
-    monkeypatch.setattr(neighbors, "INT32_LIMIT", 1_000)
+    for name in ("neighbors", "neighbor_graph"):
+        module = importlib.import_module(f"gdpa.graph.{name}")
+        monkeypatch.setattr(module, "get_index_dtype", lambda maxval: np.int64)
     wide = neighbor_graph(X, 8)
     assert wide.indices.dtype == wide.indptr.dtype == np.int64
     assert (wide != narrow).nnz == 0

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse import get_index_dtype
 
 from ..errors import nearest_name
 from .adjacency import csr_from_parts
 from .features import check_n_neighbors, row_blocks
 from .memory import check_memory
 from .neighbors import NeighborIndex
-from .search import index_dtype
 
 __all__ = [
     "SCALE_NEIGHBOR",
@@ -149,7 +149,7 @@ def neighbor_graphs(
             NeighborGraph(W, index, np.ones(1), k, bandwidth, index.algorithm, 1.0) for k in counts
         ]
     ks = list(map(partial(check_n_neighbors, most=n - 1, what="other points"), counts))
-    entry = np.dtype(dtype).itemsize + np.dtype(index_dtype(n)).itemsize
+    entry = np.dtype(dtype).itemsize + np.dtype(get_index_dtype(maxval=n)).itemsize
     check_memory(
         4.0 * n * max(ks) * entry,  # lists, part of their transpose, the union
         f"a graph of {n} nodes with {max(ks)} neighbours each",
@@ -199,7 +199,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
         order = np.argsort(indices[rows], axis=1)
         indices[rows] = np.take_along_axis(indices[rows], order, 1)
         weights[rows] = np.take_along_axis(weights[rows], order, 1)
-    wide = index_dtype(max(n_columns, m * k))
+    wide = get_index_dtype(maxval=max(n_columns, m * k))
     return csr_from_parts(
         weights.reshape(-1),
         indices.reshape(-1).astype(wide, copy=False),
@@ -233,7 +233,7 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     """
     n = A.shape[0]
     k = A.nnz // n
-    wide = index_dtype(max(n, 2 * A.nnz))
+    wide = get_index_dtype(maxval=max(n, 2 * A.nnz))
     indptr = np.zeros(n + 1, dtype=wide)
     indices = np.empty(2 * A.nnz, dtype=wide)
     data = np.empty(2 * A.nnz, dtype=A.dtype)

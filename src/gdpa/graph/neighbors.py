@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import get_index_dtype
 
 from ..linalg.threads import effective_jobs, in_threads, one_thread
 from .brute_force import BruteForce
@@ -38,7 +39,6 @@ from .search import (
     choose_algorithm,
     enough_probes,
     feature_scale,
-    index_dtype,
     pair_distances,
     true_neighbors,
 )
@@ -161,7 +161,7 @@ class NeighborIndex:
             )
         backend = self._prepare(k, n)
         self._tune(backend, self.prepared_for)
-        indices = np.empty((n, k), dtype=index_dtype(n))
+        indices = np.empty((n, k), dtype=get_index_dtype(maxval=n))
         distances = np.empty((n, k))
         order = self._order(backend)
         wanted = min(order.size, k + 1)
@@ -206,7 +206,7 @@ class NeighborIndex:
         Q = self._surroundings.bring_near(Q)
         backend = self._prepare(k, Q.shape[0])
         self._tune(backend, self.prepared_for)
-        indices = np.empty((Q.shape[0], k), dtype=index_dtype(self.X.shape[0]))
+        indices = np.empty((Q.shape[0], k), dtype=get_index_dtype(maxval=self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
         kept = self._thinned.kept
         wanted = k if kept is None else min(k, kept.size)

@@ -25,7 +25,6 @@ __all__ = [
     "choose_algorithm",
     "enough_probes",
     "feature_scale",
-    "index_dtype",
     "pair_distances",
     "true_neighbors",
     "visits_needed",
@@ -34,7 +33,6 @@ __all__ = [
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
-INT32_LIMIT = 2**31 - 1
 ALGORITHMS = ("auto", "exact", "approximate", "faiss")
 
 # Measured with 5,000 to 50,000 points, clustered and not: up to here the KD-tree beats products of
@@ -175,11 +173,6 @@ class NeighborResult:
     def exact(self) -> bool:
         """Whether the search was exhaustive by construction."""
         return self.algorithm in ("kd-tree", "brute-force")
-
-
-def index_dtype(largest: int) -> type[np.int32] | type[np.int64]:
-    """Smallest index type that holds `largest` (a node number or a count of stored entries)."""
-    return np.int32 if largest <= INT32_LIMIT else np.int64
 
 
 class KDTree:
