@@ -62,7 +62,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gdpa' has no attribute {name!r}")
     module, attribute = _LAZY[name]
     loaded = importlib.import_module(module)
-    return loaded if attribute is None else getattr(loaded, attribute)
+    value = globals()[name] = loaded if attribute is None else getattr(loaded, attribute)
+    return value
 
 
 def __dir__() -> list[str]:

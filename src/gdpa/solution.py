@@ -159,8 +159,7 @@ class ClassSolution:
     scores : ndarray of shape (n_nodes, n_classes)
         One column per class; 0 on unreached nodes.
     lower_bounds : ndarray
-        Certified lower bound of each class against the rest, in the order of
-        ``ClassProblem.judged``.
+        Certified lower bound of each class against the rest; of two classes the second says all.
     iterations, matvecs : int
         Iterations of the linear solve, and products with the matrix.
     residual : float

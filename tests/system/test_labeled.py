@@ -199,7 +199,7 @@ def test_mixed_label_weights_are_refused():
             known,
             problem.labels[known].astype(float),
             label_weight=weights,
-        )
+        ).solve()
 
 
 def test_evidence_alone_is_enough(random_graph):

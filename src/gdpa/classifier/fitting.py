@@ -8,14 +8,19 @@ several calls it once per member.
 
 from __future__ import annotations
 
+import logging
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
+from ..graph.adjacency import connected_to
 from ..problem import ClassProblem
 from ..solution import ClassSolution, Solution
 from ..solvers.gdpa import GDPA
@@ -28,7 +33,6 @@ from .multiclass import tree_scores
 from .options import FitOptions
 from .probabilities import (
     fit_sharpness,
-    labeled_prior,
     match_masses,
     sharpen,
     to_shares,
@@ -37,9 +41,11 @@ from .probabilities import (
 from .state import FitRun, FittedState
 from .tuning import Tuning, tune
 
-__all__ = ["fit_state", "more_labels"]
+__all__ = ["fit_state", "is_shared", "more_labels", "report"]
 
 FloatArray = NDArray[np.float64]
+
+logger = logging.getLogger("gdpa.classifier")
 
 # Updates may leave the residual at this multiple of their tolerance before all is solved again.
 MOST_DRIFT = 5.0
@@ -67,79 +73,37 @@ def fit_state(
         The fitted state.
     """
     candidates, features = candidate_graphs(X, options)
-    n, k = candidates[0].W.shape[0], coding.classes.size
+    first = candidates[0]
+    n, k, labeled = first.W.shape[0], coding.classes.size, coding.labeled
     if coding.codes.size != n:
         raise ValueError(f"y has {coding.codes.size} entries, the graph has {n} nodes")
-    options.report(stage="graph", nodes=n, edges=int(candidates[0].W.nnz) // 2)
+    report(options, stage="graph", nodes=n, edges=int(first.W.nnz) // 2)
     if k == 1:
         warnings.warn(
             f"y has one class only, {coding.classes[:1].tolist()[0]!r}; every node gets it",
             DegenerateProblemWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
-    evidence = None
+    codes, evidence, arranged = coding.codes[labeled], None, None
     if models:
         evidence = gather_evidence(
             models,
             features,
-            coding.labeled,
-            coding.codes[coding.labeled],
+            labeled,
+            codes,
             k,
             random_state=options.random_state,
-            report=options.report,
+            report=partial(report, options),
         )
         # Beside evidence the graph matters less; choosing it too would only fit noise.
         candidates = candidates[:1]
-    arranged = None
     if len(candidates) == 1 and n > options.policy.large_nodes:
-        first = candidates[0]
-        arranged = arrange(
-            first.adjacency, first.node_order, policy=options.policy, n_jobs=options.n_jobs
-        )
-    graph, tuning = _choose(candidates, coding, evidence, options, arranged)
-    options.report(
-        stage="tuning",
-        source=tuning.source,
-        tried=tuning.tried,
-        loss=tuning.loss,
-        label_weight=tuning.setting.label_weight,
-        self_loop=tuning.setting.self_loop,
-        evidence_weight=tuning.setting.evidence_weight,
-    )
-    state = _solved(graph, coding, tuning, evidence, options, arranged=arranged)
-    if state.unreached.size:
-        warnings.warn(
-            f"{state.unreached.size} of {n} nodes are in components without a label; they get "
-            "the prior class (see unreached_)",
-            UnreachedWarning,
-            stacklevel=4,
-        )
-    if not state.run.converged:
-        warnings.warn(
-            f"the scores did not converge: {state.run.message}; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return state
-
-
-def _choose(
-    candidates: list[ClassifierGraph],
-    coding: LabelCoding,
-    evidence: Evidence | None,
-    options: FitOptions,
-    arranged: Arranged | None,
-) -> tuple[ClassifierGraph, Tuning]:
-    """Tune what is not given; with everything given this only yields left-out scores."""
-    labeled = coding.labeled
-    codes = coding.codes[labeled]
-    targets = np.eye(coding.classes.size)[codes]
-    systems = [
-        LabeledSystem(
-            g.adjacency, g.diagonal, labeled, targets, arranged=arranged, policy=options.policy
-        )
-        for g in candidates
-    ]
+        order = first.node_order if n >= options.policy.order_rows else None
+        arranged = arrange(first.adjacency, order, policy=options.policy, n_jobs=options.n_jobs)
+    systems = []
+    for graph in candidates:
+        A, d, Y = graph.adjacency, graph.diagonal, np.eye(k)[codes]
+        systems.append(LabeledSystem(A, d, labeled, Y, arranged=arranged, policy=options.policy))
     tuning = tune(
         systems,
         codes,
@@ -148,7 +112,63 @@ def _choose(
         self_loop=options.self_loop,
         evidence_weight=options.evidence_weight,
     )
-    return candidates[tuning.candidate], tuning
+    report(
+        options,
+        stage="tuning",
+        source=tuning.source,
+        tried=tuning.tried,
+        loss=tuning.loss,
+        label_weight=tuning.setting.label_weight,
+        self_loop=tuning.setting.self_loop,
+        evidence_weight=tuning.setting.evidence_weight,
+    )
+    graph = candidates[tuning.candidate]
+    state = _solved(graph, coding, tuning, evidence, options, arranged=arranged)
+    if state.unreached.size:
+        warnings.warn(
+            f"{state.unreached.size} of {n} nodes are in components without a label; they get "
+            "the prior class (see unreached_)",
+            UnreachedWarning,
+            stacklevel=3,
+        )
+    if not state.run.converged:
+        warnings.warn(
+            f"the scores did not converge: {state.run.message}; raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return state
+
+
+def report(options: FitOptions, entry: Mapping[str, Any] | None = None, **values: Any) -> Any:
+    """Tell the callback and the log how far a fit has come.
+
+    Parameters
+    ----------
+    options : FitOptions
+        Who listens.
+    entry : mapping, optional
+        An iteration of the linear solve.
+    **values
+        A stage and what it says.
+
+    Returns
+    -------
+    object
+        What the callback answers; True stops the linear solve.
+    """
+    if entry is not None:
+        values = {"stage": "solve", **entry}
+    if options.verbose >= (1 if entry is None else 2):
+        logger.info("%s", ", ".join(f"{key}: {value}" for key, value in values.items()))
+    return None if options.callback is None else options.callback(MappingProxyType(values))
+
+
+def is_shared(options: FitOptions) -> bool:
+    """Whether all classes are one block of the labelled system, not a tree of binary problems."""
+    return (
+        options.multiclass == "shared" and options.method == "gdpa" and not options.method_options
+    )
 
 
 def _solved(
@@ -163,22 +183,24 @@ def _solved(
     sharpness: float | None = None,
 ) -> FittedState:
     """Problem, solver, solution, state."""
-    setting = tuning.setting
+    setting, shared = tuning.setting, is_shared(options)
+    labeled, k = coding.labeled, int(coding.classes.size)
     problem = ClassProblem(
         graph.W,
-        coding.codes,
-        int(coding.classes.size),
         graph.laplacian,
         graph.adjacency,
         graph.diagonal,
+        labeled,
+        np.eye(k)[coding.codes[labeled]],
         None if evidence is None else evidence.probabilities,
         setting.evidence_weight,
     )
     splits: tuple[Solution, ...] = ()
-    if problem.n_classes == 1:
-        scores = np.ones((problem.n_nodes, 1))
+    if k == 1:
+        scores = np.ones((problem.diagonal.size, 1))
         solution = ClassSolution("gdpa", scores, np.zeros(1), exact=True, message="one class")
-    elif options.shared:
+    elif shared:
+        heard = options.callback is not None or options.verbose > 1
         solution = GDPA(
             label_weight=setting.label_weight,
             self_loop=setting.self_loop,
@@ -186,7 +208,7 @@ def _solved(
             linear_max_iter=options.max_iter,
             x0=x0,
             arranged=arranged,
-            callback=options.reporter(),
+            callback=partial(report, options) if heard else None,
             n_jobs=options.n_jobs,
             policy=options.policy,
         ).solve(problem)
@@ -203,7 +225,7 @@ def _solved(
         method=solution.method,
         message=solution.message,
         seconds=dict(solution.seconds),
-        bounds=solution.lower_bounds if options.shared and problem.n_classes > 1 else None,
+        bounds=solution.lower_bounds if shared and k > 1 else None,
     )
     return _state(
         problem,
@@ -233,15 +255,20 @@ def _state(
     sharpness: float | None = None,
 ) -> FittedState:
     """Turn solved scores into a fitted state; `sharpness` is fitted on left-out scores if None."""
-    labeled, k = problem.labeled, problem.n_classes
+    labeled, k = problem.labeled, problem.targets.shape[1]
     codes = coding.codes[labeled]
-    prior = labeled_prior(codes, k)
+    prior = problem.targets.mean(axis=0)
     if isinstance(options.class_prior, np.ndarray):
         prior = options.class_prior
-    unreached = np.flatnonzero(~problem.reached)
+    unreached = np.empty(0, dtype=np.intp)
+    if problem.evidence is None or problem.evidence_weight == 0:
+        unreached = np.flatnonzero(~connected_to(problem.W, coding.codes >= 0))
     # Below this the error of an iteration is as large as a score.
     threshold = 1e-250 if run.exact else 100.0 * options.tol
-    shares = to_shares(_with_far_nodes(problem, scores, unreached, threshold), prior)
+    settled = scores
+    if unreached.size or scores.sum(axis=1).min() < threshold:
+        settled = _with_far_nodes(problem, scores, unreached, threshold)
+    shares = to_shares(settled, prior)
     if sharpness is None:
         checked = codes if tuning.checked is None else codes[tuning.checked]
         fewest = options.policy.calibration_labels
@@ -295,7 +322,7 @@ def _with_far_nodes(
     shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
     keep = np.union1d(np.flatnonzero(far), near)
     A = problem.adjacency
-    A = A[keep][:, keep] if keep.size < problem.n_nodes else A
+    A = A[keep][:, keep] if keep.size < A.shape[0] else A
     harmonic = LabeledSystem(A, problem.diagonal[keep], np.searchsorted(keep, near), shares)
     out = out.copy()
     values = harmonic.solve(tol=1e-6).values
@@ -337,14 +364,15 @@ def more_labels(
     coding = LabelCoding(new_codes, state.coding.classes)
     tuning = replace(state.tuning, left_out=None, checked=None)
     drift = state.run.drift + tol
-    if not options.shared or state.n_classes == 1 or drift > MOST_DRIFT * tol:
+    shared = is_shared(options) and state.n_classes > 1
+    if not shared or drift > MOST_DRIFT * tol:
         return _solved(
             state.graph,
             coding,
             tuning,
             state.evidence,
             options,
-            x0=state.scores if options.shared and state.n_classes > 1 else None,
+            x0=state.scores if shared else None,
             sharpness=state.sharpness,
         )
     after = replace(state, coding=coding)

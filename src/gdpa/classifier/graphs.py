@@ -164,23 +164,24 @@ def candidate_graphs(X: Any, options: FitOptions) -> tuple[list[ClassifierGraph]
         scales = node_scales(X, width, n_jobs=options.n_jobs)
         graph = _assemble("full", W, kind, rescaler, points=X, scales=scales, bandwidth=width)
         return [graph], X
+    counts: list[int] = []
+    auto = AUTO_NEIGHBORS if X.shape[0] <= options.policy.auto_nodes else AUTO_NEIGHBORS[:1]
+    for k in auto if options.n_neighbors is None else (options.n_neighbors,):
+        wanted = max(min(k, X.shape[0] - 1), 1) if options.n_neighbors is None else k
+        if wanted not in counts:
+            counts.append(wanted)
     built = neighbor_graphs(
         X,
-        _neighbor_counts(X.shape[0], options),
+        counts,
         bandwidth=options.bandwidth,
         algorithm=options.algorithm,
         n_jobs=options.n_jobs,
         random_state=options.random_state,
     )
-    return [_assemble("knn", g.W, kind, rescaler, neighbors=g) for g in built], X
-
-
-def _neighbor_counts(n: int, options: FitOptions) -> list[int]:
-    """Numbers of neighbours to compare, the preferred one first."""
-    if options.n_neighbors is not None:
-        return [options.n_neighbors]
-    tried = AUTO_NEIGHBORS if n <= options.policy.auto_nodes else AUTO_NEIGHBORS[:1]
-    return list(dict.fromkeys(max(min(k, n - 1), 1) for k in tried))
+    graphs = []
+    for near in built:
+        graphs.append(_assemble("knn", near.W, kind, rescaler, neighbors=near))
+    return graphs, X
 
 
 def precomputed_graph(X: Any, laplacian: str) -> ClassifierGraph:

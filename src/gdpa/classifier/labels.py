@@ -78,7 +78,9 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
         If y is not one-dimensional, or a value is missing although another marker is in use.
     """
     values = _flat(y)
-    missing = _missing(values)
+    missing = np.zeros(values.size, dtype=bool)
+    if values.dtype.kind in "fmMO":
+        missing = _missing(values)
     if is_missing(unlabeled):
         return values, ~missing
     if missing.any():
@@ -112,7 +114,8 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
         and +1 while -1 is the marker.
     """
     values, known = known_labels(y, unlabeled)
-    if _ambiguous(values, unlabeled):
+    number = isinstance(unlabeled, int | float | np.number) and values.dtype.kind in "iufO"
+    if number and unlabeled == -1 and _only_signs(values):
         raise ValueError(
             "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
             "whether -1 is a class. If it is, pass unlabeled=0 (or any marker that is no class); "
@@ -123,7 +126,9 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
             f"y has no known label: all {values.size} entries are {unlabeled!r} (unlabeled="
             f"{unlabeled!r}); at least one label is needed"
         )
-    labels = _natural(values[known])
+    labels = values[known]
+    if labels.dtype.kind == "O":
+        labels = _natural(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
     try:
@@ -244,9 +249,7 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnan(values))
     if values.dtype.kind in "mM":
         return np.asarray(np.isnat(values))
-    if values.dtype.kind == "O":
-        return np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
-    return np.zeros(values.size, dtype=bool)
+    return np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
 
 
 def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
@@ -266,16 +269,12 @@ def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
     return np.asarray(values == marker)
 
 
-def _ambiguous(values: NDArray[Any], unlabeled: Any) -> bool:
-    if not isinstance(unlabeled, int | float | np.number) or unlabeled != -1:
-        return False
-    if values.dtype.kind not in "iufO":
-        return False
+def _only_signs(values: NDArray[Any]) -> bool:
+    """Whether nothing but -1 and +1 occurs, and both do."""
     try:
-        found = set(np.unique(values).tolist())
-    except TypeError:  # mixed kinds: not only -1 and +1
+        return set(np.unique(values).tolist()) == {-1, 1}
+    except TypeError:  # mixed kinds
         return False
-    return found == {-1, 1}
 
 
 def _natural(labels: NDArray[Any]) -> NDArray[Any]:

@@ -69,12 +69,12 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
     By the degrees of these nodes, which does not depend on the order of the rows either; where that
     is equal, too, by the first of them.
     """
-    codes = problem.codes[problem.labeled]
+    codes = problem.targets.argmax(axis=1)
     degrees = np.bincount(
         codes, weights=np.diff(problem.W.indptr)[problem.labeled], minlength=counts.size
     )
     weights = np.bincount(codes, weights=problem.diagonal[problem.labeled], minlength=counts.size)
-    first = np.full(counts.size, problem.n_nodes)
+    first = np.full(counts.size, problem.diagonal.size)
     np.minimum.at(first, codes, problem.labeled)
     return [int(c) for c in np.lexsort((first, -weights, -degrees, -counts))]
 
@@ -100,12 +100,12 @@ def tree_scores(
     splits : tuple of Solution
         One per split.
     """
-    n, k = problem.n_nodes, problem.n_classes
+    n, k = problem.diagonal.size, problem.targets.shape[1]
     accepted = {f.name for f in fields(get_solver(options.method))}
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
     arguments = {name: v for name, v in given.items() if name in accepted}
     arguments |= dict(options.method_options)
-    counts = np.bincount(problem.codes[problem.labeled], minlength=k)
+    counts = problem.targets.sum(axis=0).astype(np.intp)
     scores = np.ones((n, k))
     here = np.ones((n, k), dtype=bool)  # classes a node can still arrive at
     splits = []
@@ -113,8 +113,10 @@ def tree_scores(
         side = np.zeros(k)
         side[left], side[right] = 1.0, -1.0
         labels = np.zeros(n, dtype=np.int8)
-        labels[problem.labeled] = side[problem.codes[problem.labeled]].astype(np.int8)
-        bias = None if problem.pull is None else problem.pull @ side
+        labels[problem.labeled] = (problem.targets @ side).astype(np.int8)
+        bias = None
+        if problem.evidence is not None and problem.evidence_weight:
+            bias = problem.evidence_weight * (problem.evidence @ side)
         binary = GraphProblem(problem.W, labels, bias=bias, laplacian=problem.laplacian)
         with warnings.catch_warnings():
             # The classifier names unreached nodes itself, once.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,6 @@ from numpy.typing import NDArray
 from ..policy import DEFAULT_POLICY, Policy
 
 __all__ = ["FitOptions"]
-
-logger = logging.getLogger("gdpa.classifier")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +48,3 @@ class FitOptions:
     callback: Callable[[Mapping[str, Any]], Any] | None = None
     verbose: int = 0
     policy: Policy = DEFAULT_POLICY
-
-    @property
-    def shared(self) -> bool:
-        """Whether all classes are one block of the labelled system."""
-        return self.multiclass == "shared" and self.method == "gdpa" and not self.method_options
-
-    def report(self, **values: Any) -> Any:
-        """Tell the callback and the log how far the fit has come."""
-        if self.verbose >= (2 if "iteration" in values else 1):
-            logger.info("%s", ", ".join(f"{key}: {value}" for key, value in values.items()))
-        return None if self.callback is None else self.callback(MappingProxyType(values))
-
-    def reporter(self) -> Callable[[Mapping[str, Any]], Any] | None:
-        """What a linear solve reports its iterations to; None if nobody listens."""
-        if self.callback is None and self.verbose < 2:
-            return None
-        return lambda entry: self.report(stage="solve", **entry)

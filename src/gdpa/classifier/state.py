@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gershgorin.label_discs import disc_bounds
+from ..gershgorin.label_discs import class_bounds
 from ..problem import ClassProblem
 from ..solution import Solution
 from ..system import LabeledSystem, new_row_scores
@@ -139,14 +139,14 @@ class FittedState:
 
     def problem(self) -> ClassProblem:
         """What was solved."""
-        graph = self.graph
+        graph, labeled = self.graph, self.coding.labeled
         return ClassProblem(
             graph.W,
-            self.coding.codes,
-            self.n_classes,
             graph.laplacian,
             graph.adjacency,
             graph.diagonal,
+            labeled,
+            np.eye(self.n_classes)[self.coding.codes[labeled]],
             None if self.evidence is None else self.evidence.probabilities,
             self.setting.evidence_weight,
         )
@@ -154,9 +154,9 @@ class FittedState:
     def system(self) -> LabeledSystem:
         """The system that the scores solve."""
         problem, setting = self.problem(), self.setting
+        e = 0.0 if problem.evidence is None else setting.evidence_weight
         # Without any pull components without a label have no equation.
         floor = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
-        e = setting.evidence_weight if problem.pull is not None else 0.0
         return LabeledSystem(
             problem.adjacency,
             problem.diagonal,
@@ -164,7 +164,7 @@ class FittedState:
             problem.targets,
             label_weight=setting.label_weight,
             self_loop=setting.self_loop if setting.self_loop + e > 0 else floor,
-            evidence=problem.pull,
+            evidence=None if problem.evidence is None or e == 0 else e * problem.evidence,
             evidence_weight=e,
         )
 
@@ -242,14 +242,13 @@ class FittedState:
         if self.splits:
             return self.splits
         problem = self.problem()
-        judged = list(problem.judged)
         bounds = self.run.bounds
         if bounds is None:
-            pull = problem.pull
-            if pull is not None:
-                pull = 2.0 * pull[:, judged] - pull.sum(axis=1, keepdims=True)
-            signs = 2.0 * problem.targets[:, judged] - 1.0
-            bounds = disc_bounds(problem.adjacency, problem.diagonal, problem.labeled, signs, pull)
+            pull = None if problem.evidence is None else self.system().evidence
+            bounds = class_bounds(
+                problem.adjacency, problem.diagonal, problem.labeled, problem.targets, pull
+            )
+        judged = range(1, 2) if self.n_classes == 2 else range(self.n_classes)
         records = []
         for c, bound in zip(judged, bounds.tolist(), strict=True):
             x = np.where(self.labels == c, 1, -1).astype(np.int8)

@@ -12,7 +12,7 @@ Nothing is random.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -149,19 +149,21 @@ def tune(
         are taken then.
     """
     first = systems[0]
-    policy, n, m = first.policy, first.n_nodes, codes.size
+    policy, n, m = first.policy, first.diagonal.size, codes.size
     given = _Given(label_weight, self_loop, evidence_weight)
     counts = np.bincount(codes, minlength=first.targets.shape[1])
     judged = counts[codes] >= 2  # the only label of its class cannot be predicted
     if (counts >= 2).sum() < 2 or judged.sum() < policy.fewest_labels:
         return Tuning(given.filled(first, evidence), 1.0, "too few labels", None, 0)
-    if n > policy.large_nodes and len(systems) == 1 and given.complete(evidence):
+    unknown = None in (label_weight, self_loop, 0.0 if evidence is None else evidence_weight)
+    if n > policy.large_nodes and len(systems) == 1 and not unknown:
         # Left-out scores would serve calibration alone, and cost more than the fit.
         return Tuning(given.filled(first, evidence), 1.0, "given", None, 0)
     exact = m <= policy.most_labels and n * m <= policy.most_unknowns
     tried = 0
     if evidence is None and not exact and n > policy.large_nodes and m >= policy.screened_labels:
-        fold = FirstFold(replace(first, label_weight=given.weight()), codes)
+        weight = DEFAULT.label_weight if label_weight is None else label_weight
+        fold = FirstFold(replace(first, label_weight=weight), codes)
         if len(systems) == 1 and n > policy.huge_nodes:
             return _one_fold(fold, given, judged[fold.held])
         if self_loop is None:
@@ -193,20 +195,12 @@ class _Given:
     self_loop: float | None = None
     evidence_weight: float | None = None
 
-    def weight(self) -> float:
-        """The label weight, or the one that is preferred."""
-        return DEFAULT.label_weight if self.label_weight is None else self.label_weight
-
-    def complete(self, evidence: FloatArray | None) -> bool:
-        """Whether nothing is left to choose."""
-        last = 0.0 if evidence is None else self.evidence_weight
-        return None not in (self.label_weight, self.self_loop, last)
-
     def filled(self, system: LabeledSystem, evidence: FloatArray | None) -> Setting:
         """Defaults in the place of what would be chosen."""
         loop = DEFAULT.self_loop * system.unit if self.self_loop is None else self.self_loop
         e = 0.1 * system.unit if self.evidence_weight is None else self.evidence_weight
-        return Setting(self.weight(), loop, 0.0 if evidence is None else e)
+        weight = DEFAULT.label_weight if self.label_weight is None else self.label_weight
+        return Setting(weight, loop, 0.0 if evidence is None else e)
 
 
 def _price(setting: Setting, unit: float) -> float:
@@ -246,28 +240,21 @@ def left_out(
     scores : ndarray of shape (n_labeled, n_classes)
         What labelled nodes score without their own label.
     """
-    large = system.n_nodes > system.policy.large_nodes
-    if given.label_weight is not None or large or evidence is not None:
-        weights = [given.weight()]
-    else:
-        weights = [w * system.unit for w in LABEL_WEIGHTS[: None if exact else 2]]
-    totals = list(_totals(system.unit, large, evidence is not None, given))
-    blocks = labeled_blocks(system, [s for s, _ in totals], evidence) if exact else []
-    for number, (total, pairs) in enumerate(totals):
+    unit, large = system.unit, system.diagonal.size > system.policy.large_nodes
+    several = (4 if exact else 2) if not large and evidence is None else 1
+    weights: list[float] = (unit * np.array(LABEL_WEIGHTS[:several])).tolist()
+    if given.label_weight is not None:
+        weights = [given.label_weight]
+    totals = _totals(unit, large, evidence is not None, given)
+    blocks = labeled_blocks(system, list(totals), evidence) if exact else []
+    for number, (total, pairs) in enumerate(totals.items()):
+        parts: Iterable[tuple[float, FloatArray, FloatArray | None]] = []
         if exact:
             K, KT = blocks[number]
             parts = left_out_by_one(K, system.targets, weights, KT)
         else:
             folds = LARGE_FOLDS if large else SMALL_FOLDS
-            parts = (
-                (
-                    w,
-                    *fold_scores(
-                        replace(system, label_weight=w, self_loop=total), codes, folds, evidence
-                    ),
-                )
-                for w in weights
-            )
+            parts = fold_scores(replace(system, self_loop=total), codes, folds, weights, evidence)
         for weight, from_labels, from_evidence in parts:
             for loop, e in pairs:
                 scores = from_labels
@@ -278,25 +265,22 @@ def left_out(
 
 def _totals(
     unit: float, large: bool, evidence: bool, given: _Given
-) -> Iterator[tuple[float, list[tuple[float, float]]]]:
+) -> dict[float, list[tuple[float, float]]]:
     """Totals s = gamma + e, each with the pairs (gamma, e) that it splits into."""
     g, e = given.self_loop, given.evidence_weight
-    loops = [loop * unit for loop in (LARGE_SELF_LOOPS if large else SELF_LOOPS)]
+    loops = (unit * np.array(LARGE_SELF_LOOPS if large else SELF_LOOPS)).tolist()
     if not evidence:
+        plain: dict[float, list[tuple[float, float]]] = {}
         for loop in loops if g is None else [g]:
-            yield loop, [(loop, 0.0)]
-        return
-    totals = [t * unit for t in (LARGE_EVIDENCE_TOTALS if large else EVIDENCE_TOTALS)]
+            plain[loop] = [(loop, 0.0)]
+        return plain
+    totals = (unit * np.array(LARGE_EVIDENCE_TOTALS if large else EVIDENCE_TOTALS)).tolist()
     if g is None and e is None:
-        for total in totals:
-            yield total, [((1.0 - share) * total, share * total) for share in EVIDENCE_SHARES]
-    elif g is None:
+        return {s: [((1.0 - q) * s, q * s) for q in EVIDENCE_SHARES] for s in totals}
+    if g is None:
         assert e is not None
-        for loop in loops:
-            yield loop + e, [(loop, e)]
-    else:
-        for value in [0.0, *totals] if e is None else [e]:
-            yield g + value, [(g, value)]
+        return {loop + e: [(loop, e)] for loop in loops}
+    return {g + value: [(g, value)] for value in ([0.0, *totals] if e is None else [e])}
 
 
 def _screened(fold: FirstFold) -> float:
@@ -318,5 +302,5 @@ def _one_fold(fold: FirstFold, given: _Given, judged: NDArray[np.bool_]) -> Tuni
         loop = min(losses, key=losses.__getitem__)
     scores = fold.scores(loop)
     loss = left_out_loss(fold.targets[judged], scores[judged])
-    setting = Setting(given.weight(), loop)
+    setting = Setting(float(fold.rest.label_weight), loop)
     return Tuning(setting, loss, "one fold", scores, len(loops), checked=np.flatnonzero(fold.held))

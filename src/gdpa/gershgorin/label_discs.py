@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product, length
 
-__all__ = ["disc_bounds", "realign"]
+__all__ = ["class_bounds", "disc_bounds", "realign"]
 
 FloatArray = NDArray[np.float64]
 
@@ -55,24 +55,52 @@ def disc_bounds(
     free = np.ones(n, dtype=bool)
     free[labeled] = False
     rows = adjacency[labeled]
-    sums = np.asarray(rows.T @ signs).reshape(n, -1)
-    inside = float(rows.data[~free[rows.indices]].sum())
-    # Pairs of free nodes, from all pairs; pairs of labelled ones, with their signs.
-    pairs = float(adjacency.data.sum()) - 2.0 * float(rows.data.sum()) + inside
-    edges = pairs + (signs * sums[labeled]).sum(axis=0)
-    votes, evidence = sums, np.zeros(signs.shape[1])
-    if bias is not None:
-        votes = sums + bias
-        evidence = 2.0 * (bias[labeled] * signs).sum(axis=0)
-    against = 2.0 * np.abs(votes[free]).sum(axis=0)
-    total = float(diagonal.sum())
-    # The weights of A add up to no more than `total`, since L is positive semi-definite.
-    magnitude = 3.0 * total + np.abs(edges) + against + np.abs(evidence)
-    margin = 4.0 * np.finfo(float).eps * np.sqrt(adjacency.nnz + n) * magnitude
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.asarray(rows.T @ signs).reshape(n, -1)
+        inside = float(rows.data[~free[rows.indices]].sum())
+        # Pairs of free nodes, from all pairs; pairs of labelled ones, with their signs.
+        pairs = float(adjacency.data.sum()) - 2.0 * float(rows.data.sum()) + inside
+        edges = pairs + (signs * sums[labeled]).sum(axis=0)
+        votes, evidence = sums, np.zeros(signs.shape[1])
+        if bias is not None:
+            votes = sums + bias
+            evidence = 2.0 * (bias[labeled] * signs).sum(axis=0)
+        against = 2.0 * np.abs(votes[free]).sum(axis=0)
+        total = float(diagonal.sum())
+        # The weights of A add up to no more than `total`, since L is positive semi-definite.
+        magnitude = 3.0 * total + np.abs(edges) + against + np.abs(evidence)
+        margin = 4.0 * np.finfo(float).eps * np.sqrt(adjacency.nnz + n) * magnitude
         bounds = total - edges - against - evidence - margin
     # Weights whose sum is beyond floating point prove nothing.
     return np.where(np.isfinite(bounds), bounds, -np.inf)
+
+
+def class_bounds(
+    adjacency: sp.csr_array,
+    diagonal: FloatArray,
+    labeled: NDArray[np.intp],
+    targets: FloatArray,
+    pull: FloatArray | None = None,
+) -> FloatArray:
+    """Certified lower bounds of each class against the rest; of two classes, of the second.
+
+    Parameters
+    ----------
+    adjacency, diagonal, labeled
+        As in :func:`disc_bounds`.
+    targets : ndarray of shape (n_labeled, n_classes)
+        1 in the column of the label's class.
+    pull : ndarray of shape (n_nodes, n_classes), optional
+        Evidence, times its weight.
+
+    Returns
+    -------
+    ndarray
+        One bound per class, or one for two classes.
+    """
+    judged = slice(1, 2) if targets.shape[1] == 2 else slice(None)
+    bias = None if pull is None else 2.0 * pull[:, judged] - pull.sum(axis=1, keepdims=True)
+    return disc_bounds(adjacency, diagonal, labeled, 2.0 * targets[:, judged] - 1.0, bias)
 
 
 def realign(

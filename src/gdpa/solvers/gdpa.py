@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from ..dual import apply_H_bar, build_H, build_H_bar, dual_objective, optimal_point
 from ..errors import DegenerateProblemWarning, nearest_name
-from ..gershgorin.label_discs import disc_bounds, realign
+from ..gershgorin.label_discs import class_bounds, disc_bounds, realign
 from ..linalg import first_eigenvector
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import BinaryQuadratic, ClassProblem, GraphProblem
@@ -164,18 +164,15 @@ class GDPA(Solver):
     def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
         """All classes by one block of right-hand sides, each class with the bound of its discs."""
         labeled, targets = problem.labeled, problem.targets
-        judged = list(problem.judged)
-        with run.stage("bound"):
-            bias = problem.pull
-            if bias is not None:
-                bias = 2.0 * bias[:, judged] - bias.sum(axis=1, keepdims=True)
-            bounds = disc_bounds(
-                problem.adjacency, problem.diagonal, labeled, 2.0 * targets[:, judged] - 1.0, bias
-            )
+        pull = None
+        if problem.evidence is not None and problem.evidence_weight > 0:
+            pull = problem.evidence_weight * problem.evidence
         loop = self.self_loop
-        if np.ndim(loop) == 0 and loop == 0 and problem.pull is None:
+        if pull is None and np.ndim(loop) == 0 and loop == 0:
             # Components without a label have no equation; the tiny pull makes their scores 0.
             loop = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        with run.stage("bound"):
+            bounds = class_bounds(problem.adjacency, problem.diagonal, labeled, targets, pull)
         with run.stage("recovery"):
             found = LabeledSystem(
                 problem.adjacency,
@@ -184,8 +181,8 @@ class GDPA(Solver):
                 targets,
                 label_weight=self.label_weight,
                 self_loop=loop,
-                evidence=problem.pull,
-                evidence_weight=problem.evidence_weight if problem.pull is not None else 0.0,
+                evidence=pull,
+                evidence_weight=0.0 if pull is None else problem.evidence_weight,
                 arranged=self.arranged,
                 policy=self.policy,
             ).solve(

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning
 from ..linalg import solve_spd
+from ..linalg.preconditioners import TwoLevel
 from ..linalg.spd import cg_steps
 from ..policy import DEFAULT_POLICY, Policy
-from .products import Arranged, ScaledProducts, arrange, is_full
+from .products import Arranged, ScaledProducts, arrange
 
 __all__ = ["LabeledSystem", "Scores", "right_hand_side", "system_diagonal"]
 
@@ -81,7 +82,7 @@ def right_hand_side(
         A. Only its labelled rows are read, and only for kept labels.
     labeled : ndarray of int of shape (n_labeled,)
         Labelled nodes.
-    targets : ndarray of shape (n_labeled, n_columns)
+    targets : ndarray of shape (n_labeled,) or (n_labeled, n_columns)
         Y.
     label_weight : float or ndarray of shape (n_labeled,)
         a; infinite for kept labels.
@@ -94,11 +95,12 @@ def right_hand_side(
         The right-hand side; what it says at kept labels plays no part.
     """
     n = adjacency.shape[1]
-    b = np.zeros((n, targets.shape[1])) if evidence is None else evidence.copy()
+    Y = targets[:, None] if targets.ndim == 1 else targets
+    b = np.zeros((n, Y.shape[1])) if evidence is None else evidence.reshape(n, -1).copy()
     if np.isfinite(label_weight).all():
-        b[labeled] += np.reshape(label_weight, (-1, 1)) * targets
+        b[labeled] += np.reshape(label_weight, (-1, 1)) * Y
     elif labeled.size:
-        b += adjacency[labeled].T @ targets
+        b += adjacency[labeled].T @ Y
     return np.asarray(b)
 
 
@@ -172,12 +174,6 @@ class LabeledSystem:
     arranged: Arranged | None = None
     policy: Policy = DEFAULT_POLICY
 
-    def __post_init__(self) -> None:
-        """Refuse what has no meaning."""
-        infinite = np.isinf(self.label_weight)
-        if infinite.any() and not infinite.all():
-            raise ValueError("label_weight must be infinite on all labelled nodes or on none")
-
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
@@ -189,26 +185,21 @@ class LabeledSystem:
         mean = float(self.diagonal.mean())
         return mean if mean > 0 else 1.0
 
-    @property
-    def columns(self) -> FloatArray:
-        """The targets as a matrix, also where no node is labelled (evidence alone)."""
-        return self.targets[:, None] if self.targets.ndim == 1 else self.targets
-
     @cached_property
     def kept(self) -> NDArray[np.intp]:
         """Nodes whose labels are kept exactly: all labelled ones, or none."""
-        return self.labeled if np.isinf(self.label_weight).any() else self.labeled[:0]
-
-    @cached_property
-    def _evidence(self) -> FloatArray | None:
-        return None if self.evidence is None else self.evidence.reshape(self.n_nodes, -1)
+        infinite = np.isinf(self.label_weight)
+        if infinite.any() and not infinite.all():
+            raise ValueError("label_weight must be infinite on all labelled nodes or on none")
+        return self.labeled if infinite.any() else self.labeled[:0]
 
     @cached_property
     def total(self) -> FloatArray:
         """Diagonal of the system."""
         weight = self.evidence_weight
         if weight is None:
-            weight = 0.0 if self._evidence is None else np.abs(self._evidence).sum(axis=1)
+            h = self.evidence
+            weight = 0.0 if h is None else np.abs(h).reshape(h.shape[0], -1).sum(axis=1)
         return system_diagonal(
             self.diagonal, self.labeled, self.label_weight, self.self_loop, weight
         )
@@ -217,7 +208,7 @@ class LabeledSystem:
     def rhs(self) -> FloatArray:
         """Right-hand side, on all nodes."""
         return right_hand_side(
-            self.adjacency, self.labeled, self.columns, self.label_weight, self._evidence
+            self.adjacency, self.labeled, self.targets, self.label_weight, self.evidence
         )
 
     @cached_property
@@ -233,13 +224,6 @@ class LabeledSystem:
         if self.kept.size:
             inner = inner[self.unknown][:, self.unknown]
         return (sp.diags_array(self.total[self.unknown]) - inner).tocsr()
-
-    def spread(self, values: FloatArray) -> FloatArray:
-        """Values of the unknown nodes among the kept labels."""
-        scores = np.zeros((self.n_nodes, values.shape[1]))
-        scores[self.kept] = self.columns[: self.kept.size]
-        scores[self.unknown] = values
-        return scores
 
     def solve(
         self,
@@ -275,10 +259,12 @@ class LabeledSystem:
         """
         options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
         options |= {"n_jobs": n_jobs, "policy": self.policy}
-        start = None if x0 is None else np.asarray(x0).reshape(self.n_nodes, -1)
-        shape = (self.n_nodes, *self.targets.shape[1:])
-        if not self.unknown.size:
-            return Scores(self.spread(np.empty((0, self.columns.shape[1]))).reshape(shape))
+        n = self.diagonal.size
+        start = None if x0 is None else np.asarray(x0).reshape(n, -1)
+        values = np.zeros((n, *self.targets.shape[1:]))
+        values[self.kept] = self.targets[: self.kept.size]
+        if self.kept.size == n:
+            return Scores(values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             if self._is_implicit(preconditioner):
@@ -299,10 +285,11 @@ class LabeledSystem:
                     dense_below=0,
                     **options,
                 )
-                exact = is_full(self.adjacency, self.policy) and not isinstance(inverse, str)
+                exact = not isinstance(inverse, str | TwoLevel)
                 method = "cholesky-cg" if exact else result.method
-                values = products.scores(result.x)
-                values[self.kept] = self.columns[: self.kept.size]
+                found = products.scores(result.x).reshape(values.shape)
+                found[self.kept] = values[self.kept]
+                values = found
             else:
                 result = solve_spd(
                     self.matrix(),
@@ -312,9 +299,9 @@ class LabeledSystem:
                     **options,
                 )
                 exact, method = result.method != "cg", result.method
-                values = self.spread(result.x)
+                values[self.unknown] = result.x.reshape(-1, *self.targets.shape[1:])
         return Scores(
-            values.reshape(shape),
+            values,
             result.residual,
             result.iterations,
             result.matvecs,
@@ -352,7 +339,7 @@ class LabeledSystem:
     def _excess(self) -> float:
         """Bound of the scaled matrix's smallest eigenvalue from above, by the constant vector."""
         A = self.adjacency
-        free = np.ones(self.n_nodes, dtype=bool)
+        free = np.ones(self.diagonal.size, dtype=bool)
         free[self.kept] = False
         rows = A[self.kept]
         # The sum over all pairs of free nodes, from all pairs and the rows of the kept labels.
@@ -365,9 +352,12 @@ class LabeledSystem:
         named = preconditioner is None or isinstance(preconditioner, str)
         if not named or preconditioner not in (None, "jacobi", "auto"):
             return False
-        many = self.n_nodes >= self.policy.implicit_nodes
-        if not many and not (preconditioner == "auto" and is_full(self.adjacency, self.policy)):
+        n = self.diagonal.size
+        many = n >= self.policy.implicit_nodes
+        few = self.policy.full_least <= n <= self.policy.full_most
+        full = few and 4 * self.adjacency.nnz >= n * n
+        if not many and not (full and preconditioner == "auto"):
             return False
-        if 4 * self.kept.size > self.n_nodes:
+        if 4 * self.kept.size > n:
             return False
         return bool(self.total.min() > 1 / ORDINARY and self.total.max() < ORDINARY)

@@ -53,23 +53,31 @@ def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32
 
 
 def fold_scores(
-    system: LabeledSystem, codes: NDArray[np.int32], n_folds: int, evidence: FloatArray | None
-) -> tuple[FloatArray, FloatArray | None]:
+    system: LabeledSystem,
+    codes: NDArray[np.int32],
+    n_folds: int,
+    label_weights: Iterable[float],
+    evidence: FloatArray | None = None,
+) -> Iterator[tuple[float, FloatArray, FloatArray | None]]:
     """Left-out scores of all labels, fold by fold; labels and evidence are columns of one block.
 
     Parameters
     ----------
     system : LabeledSystem
-        Label weight, and as self-loop the total ``gamma + e``.
+        The graph and its labels, and as self-loop the total ``gamma + e``.
     codes : ndarray of int of shape (n_labeled,)
         Class numbers, which the folds are dealt out by.
     n_folds : int
         Number of folds.
+    label_weights : iterable of float
+        The a.
     evidence : ndarray of shape (n_nodes, n_columns), optional
         T.
 
-    Returns
-    -------
+    Yields
+    ------
+    label_weight : float
+        a.
     from_labels, from_evidence : ndarray of shape (n_labeled, n_columns) or None
         Left-out scores, and what evidence of weight one adds to them.
     """
@@ -79,12 +87,14 @@ def fold_scores(
         Y = np.hstack([Y, np.zeros_like(Y)])
         both = np.hstack([np.zeros_like(evidence), evidence])
         system = replace(system, evidence=both, evidence_weight=0.0)
-    out = np.zeros_like(Y)
-    for number in range(n_folds):
-        held = fold == number
-        rest = replace(system, labeled=system.labeled[~held], targets=Y[~held])
-        out[held] = rest.solve(tol=FOLD_TOL).values[system.labeled[held]]
-    return out[:, :k], out[:, k:] if evidence is not None else None
+    for weight in label_weights:
+        out = np.zeros_like(Y)
+        for number in range(n_folds):
+            held = fold == number
+            nodes, targets = system.labeled[~held], Y[~held]
+            rest = replace(system, labeled=nodes, targets=targets, label_weight=weight)
+            out[held] = rest.solve(tol=FOLD_TOL).values[system.labeled[held]]
+        yield weight, out[:, :k], out[:, k:] if evidence is not None else None
 
 
 class FirstFold:

@@ -34,24 +34,12 @@ class Arranged:
     ----------
     matrix : Matrix
         The adjacency, in `order`.
-    order : ndarray of int or None
-        Node of each row; None: as given.
+    order : ndarray of int, optional
+        Node of each row; as given by default.
     """
 
     matrix: Matrix
     order: NDArray[Any] | None = None
-
-    def inside(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Values per node, as rows of the arranged matrix."""
-        return X if self.order is None else X[self.order]
-
-    def outside(self, Y: FloatArray) -> FloatArray:
-        """Values of the arranged rows, per node."""
-        if self.order is None:
-            return Y
-        X = np.empty_like(Y)
-        X[self.order] = Y
-        return X
 
 
 def arrange(
@@ -82,7 +70,9 @@ def arrange(
         For `arranged` of :class:`~gdpa.system.LabeledSystem`. Scores do not depend on it beyond
         rounding.
     """
-    near = near_order(adjacency, order, policy) if ordered else None
+    near = None
+    if ordered and adjacency.shape[0] >= policy.order_rows:
+        near = near_order(adjacency, order, policy)
     if near is not None:
         adjacency = permuted(adjacency, near, n_jobs=effective_jobs(n_jobs))
     return Arranged(Matrix(adjacency, checked=True, policy=policy), near)
@@ -103,10 +93,12 @@ class ScaledProducts:
 
     def __init__(self, graph: Arranged, total: FloatArray, kept: NDArray[np.intp]) -> None:
         self.graph, self.kept, self.total = graph, kept, total
+        # Rows in their own order, not a copy, where there is no other.
+        self.order: Any = slice(None) if graph.order is None else graph.order
         self.root = np.sqrt(total)
         t = 1.0 / self.root
         t[kept] = 0.0
-        t = graph.inside(t)
+        t = t[self.order]
         with np.errstate(over="ignore"):  # `single` says no then
             self.t: dict[Any, NDArray[Any]] = {
                 np.dtype(np.float64): t,
@@ -130,17 +122,20 @@ class ScaledProducts:
 
     def right(self, B: FloatArray) -> FloatArray:
         """A right-hand side, in the variables of the operator."""
-        return np.asarray(self.graph.inside(B) * self.t[np.dtype(np.float64)][:, None])
+        return np.asarray(B[self.order] * self.t[np.dtype(np.float64)][:, None])
 
     def start(self, X: FloatArray) -> FloatArray:
         """Scores to start from, in the variables of the operator."""
         Y = X * self.root[:, None]
         Y[self.kept] = 0.0
-        return np.asarray(self.graph.inside(Y))
+        return np.asarray(Y[self.order])
 
     def scores(self, Y: FloatArray) -> FloatArray:
         """Scores of all nodes; 0 at kept labels."""
-        return np.asarray(self.graph.outside(Y) / self.root[:, None])
+        X = np.empty_like(Y)
+        X[self.order] = Y
+        X /= self.root[:, None]
+        return X
 
     def preconditioner(self, steps: float, columns: int, policy: Policy) -> Any:
         """What "auto" stands for: nothing, a coarse system, or on full graphs a factor.
@@ -149,11 +144,13 @@ class ScaledProducts:
         """
         n = self.shape[0]
         worth = steps * columns > policy.factor_products + n / policy.factor_nodes
-        if worth and is_full(self.graph.matrix.matrix, policy):
+        few = policy.full_least <= n <= policy.full_most
+        # A graph with a fourth of all edges: a dense array takes about its memory.
+        if worth and few and 4 * self.graph.matrix.matrix.nnz >= n * n:
             return cholesky(self.toarray()) or "jacobi"
         if steps <= policy.jacobi_steps:
             return "jacobi"
-        total = self.graph.inside(self.total)
+        total = self.total[self.order]
         scale = self.t[np.dtype(np.float64)]
         return two_level(self.graph.matrix.matrix, scale, diagonal=total) or "jacobi"
 
@@ -165,9 +162,3 @@ class ScaledProducts:
         C *= t
         C[np.diag_indices(self.shape[0])] += 1.0
         return C
-
-
-def is_full(adjacency: sp.csr_array, policy: Policy) -> bool:
-    """Whether a dense array of its size takes about the memory of the graph."""
-    n = adjacency.shape[0]
-    return bool(policy.full_least <= n <= policy.full_most and 4 * adjacency.nnz >= n * n)

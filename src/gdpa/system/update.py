@@ -125,7 +125,7 @@ def _label_parts(system: LabeledSystem, n: int, k: int) -> tuple[FloatArray, Flo
     """Weight of the label at every node (1 for kept ones, 0 for none), and what it says."""
     weight, targets = np.zeros(n), np.zeros((n, k))
     weight[system.labeled] = 1.0 if system.kept.size else system.label_weight
-    targets[system.labeled] = system.columns
+    targets[system.labeled] = system.targets
     return weight, targets
 
 
