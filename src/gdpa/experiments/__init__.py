@@ -6,19 +6,18 @@ computed), :mod:`~gdpa.experiments.store` (how they are kept) and
 :mod:`~gdpa.experiments.report` (how they are shown).
 """
 
-from .config import Config
-from .protocol import (
-    PaperRun,
-    error_percent,
-    fold_count,
-    folds,
-    paper_denominator,
-    paper_problems,
-    split,
-)
-from .reproduction import Reproduction, reproduce
-from .runner import ProgressEvent
-from .store import ResultsFolderError
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import Config
+    from .protocol import PaperRun, error_percent, paper_denominator, paper_problems
+    from .reproduction import Reproduction, reproduce
+    from .runner import ProgressEvent
+    from .splits import fold_count, folds, split
+    from .store import ResultsFolderError
 
 __all__ = [
     "Config",
@@ -34,3 +33,21 @@ __all__ = [
     "reproduce",
     "split",
 ]
+
+# Loaded on first use: every worker process imports this package, and few need all of it.
+_MODULES = {
+    "config": ("Config",),
+    "protocol": ("PaperRun", "error_percent", "paper_denominator", "paper_problems"),
+    "reproduction": ("Reproduction", "reproduce"),
+    "runner": ("ProgressEvent",),
+    "splits": ("fold_count", "folds", "split"),
+    "store": ("ResultsFolderError",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
