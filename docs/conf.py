@@ -50,6 +50,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "min_reported_time": 10_000,
     "within_subsection_order": "FileNameSortKey",
+    # Displays are seen in their figure.
+    "ignore_repr_types": r"gdpa\.plotting|matplotlib",
     "image_srcset": ["2x"],
     "doc_module": ("gdpa",),
     "backreferences_dir": None,

@@ -10,6 +10,7 @@ __all__ = [
     "ConvergenceWarning",
     "DegenerateProblemWarning",
     "MissingExtraError",
+    "ScaleWarning",
     "UnreachedWarning",
     "UnsupportedProblemError",
     "nearest_name",
@@ -27,6 +28,10 @@ class UnsupportedProblemError(ValueError):
 
 class ConvergenceWarning(UserWarning):
     """An iteration stopped before its tolerance was met."""
+
+
+class ScaleWarning(UserWarning):
+    """Columns of an array differ in scale so much that one of them decides all distances."""
 
 
 class UnreachedWarning(UserWarning):

@@ -112,7 +112,6 @@ def test_every_kind_of_features_gives_the_same_labels(blobs):
     X, y, _ = blobs
     X = np.round(X, 3)
     expected = GDPAClassifier().fit(X, y).transduction_
-    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
     wide = np.zeros((150, 6))
     wide[:, ::3] = X
     kinds = [
@@ -121,8 +120,6 @@ def test_every_kind_of_features_gives_the_same_labels(blobs):
         np.asfortranarray(X),
         wide[:, ::3],
         X.tolist(),
-        frame,
-        frame.astype("Float64"),
     ]
     for kind in kinds:
         assert (GDPAClassifier().fit(kind, y).transduction_ == expected).all()

@@ -71,7 +71,7 @@ def test_a_model_file_cannot_run_code(refused, command, table, tmp_path):
         lambda arrays, meta: arrays["W_indices"].__setitem__(0, 10**6),
         lambda arrays, meta: arrays["W_indptr"].__setitem__(1, 10**6),
         lambda arrays, meta: arrays.pop("scores"),
-        lambda arrays, meta: meta["extra"]["table"]["encoder"].update(columns=[{"kind": "number"}]),
+        lambda arrays, meta: meta["encoder"].update(columns=[{"kind": "number"}]),
         lambda arrays, meta: meta["extra"]["table"].update(ids=["one"]),
         lambda arrays, meta: meta["extra"]["table"].update(sure=7),
         lambda arrays, meta: meta["extra"].update(table=[]),

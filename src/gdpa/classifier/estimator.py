@@ -28,12 +28,14 @@ from ..solution import Solution
 from ..solvers.registry import METHODS
 from .evidence import check_models
 from .fitting import fit_state
+from .frames import encoded_rows, warn_about_scales
 from .graphs import precomputed_graph
 from .labeling import Labeling
 from .labels import encode_labels
 from .options import FitOptions
 from .predicting import Predicting
 from .probabilities import check_prior
+from .showing import Showing
 from .state import FittedState
 from .tuning import Tuning
 
@@ -46,7 +48,7 @@ _POSITIVE_INT = Interval(Integral, 1, None, closed="left")
 _WEIGHT = Interval(Real, 0, None, closed="left")
 
 
-class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Graph-based semi-supervised classifier.
 
     Parameters
@@ -60,6 +62,9 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
         sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: each sample's distance to its 7th
         neighbour, the median distance, or a number.
+    columns : mapping of str to str, or TableEncoder, optional
+        For data frames: what some columns are ("number", "category", "text", "date" or "drop"),
+        where it should not be found by looking; or the encoder to use.
     rescale : {None, "minmax", "standard"}, default=None
         Re-scaling of the features: columns to [0, 1], or standardised columns and rows of unit
         length.
@@ -139,8 +144,12 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
         Neighbours in use.
     state_ : FittedState
         All of it, as one frozen record.
+    columns_ : ColumnList
+        After fit on a data frame: what was made of each column, and why.
+    encoder_ : TableEncoder
+        After fit on a data frame: what makes features of its columns.
     n_features_in_ : int
-        Number of features.
+        Number of features (columns of a data frame).
     feature_names_in_ : ndarray of str
         Names of the features, where X had names.
 
@@ -167,6 +176,7 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
         "graph": [StrOptions({"knn", "full", "precomputed"})],
         "n_neighbors": [_POSITIVE_INT, StrOptions({"auto"})],
         "bandwidth": [StrOptions({"self-tuning", "median"}), _POSITIVE],
+        "columns": "no_validation",
         "rescale": [None, StrOptions({"minmax", "standard"})],
         "laplacian": [StrOptions({"normalized", "combinatorial"})],
         "algorithm": [StrOptions({"auto", "exact", "approximate", "faiss"})],
@@ -194,6 +204,7 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
         graph: str = "knn",
         n_neighbors: Any = "auto",
         bandwidth: Any = "self-tuning",
+        columns: Any = None,
         rescale: str | None = None,
         laplacian: str = "normalized",
         algorithm: str = "auto",
@@ -217,6 +228,7 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.bandwidth = bandwidth
+        self.columns = columns
         self.rescale = rescale
         self.laplacian = laplacian
         self.algorithm = algorithm
@@ -275,15 +287,17 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
                 f"y has {coding.codes.size}"
             )
-        fitted._take(fit_state(A, coding, self._options(coding.classes), models))
+        fitted._take(fit_state(A, coding, fitted._options(coding.classes), models))
         self.__dict__ = fitted.__dict__
         return self
 
     def _options(self, classes: NDArray[Any]) -> FitOptions:
         """The parameters as the fit takes them; "auto" is None."""
         given = self.get_params(deep=False)
-        for name in ("evidence", "unlabeled", "abstain_below"):
+        for name in ("columns", "evidence", "unlabeled", "abstain_below"):
             del given[name]
+        if hasattr(self, "encoder_"):  # it has put the columns of a frame on one scale
+            given["rescale"] = None
         for name in ("n_neighbors", "label_weight", "self_loop", "evidence_weight"):
             given[name] = None if isinstance(given[name], str) else given[name]
         if not (self.class_prior is None or isinstance(self.class_prior, str)):
@@ -293,6 +307,9 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
         return FitOptions(**given, policy=self._policy)
 
     def _check_X(self, X: Any, *, reset: bool = True) -> Any:
+        encoded = encoded_rows(self, X, reset=reset)
+        if encoded is not None:
+            return encoded
         A = validate_data(
             self,
             X,
@@ -302,7 +319,10 @@ class GDPAClassifier(Labeling, Predicting, ClassifierMixin, BaseEstimator):  # t
             ensure_all_finite=False,
         )
         # Not by scikit-learn: this one names the row and the column.
-        return check_features(A)
+        A = check_features(A)
+        if reset and self.rescale is None:
+            warn_about_scales(A)
+        return A
 
     def _check_precomputed(self, X: Any) -> Any:
         if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..policy import Policy
+from ..tables.encoder import TableEncoder
 from . import storage
 from .fitting import more_labels
 from .labels import encode_more, with_more_classes
@@ -26,6 +27,7 @@ class Labeling:
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     extra_: dict[str, Any]
+    encoder_: TableEncoder
     get_params: Any
     _options: Any
     _take: Any
@@ -141,6 +143,8 @@ class Labeling:
         meta["n_features_in"] = int(self.n_features_in_)
         names = getattr(self, "feature_names_in_", None)
         meta["feature_names_in"] = None if names is None else [str(name) for name in names]
+        encoder = getattr(self, "encoder_", None)
+        meta["encoder"] = None if encoder is None else encoder.to_plain()
         meta["extra"] = extra or {}
         return storage.write_file(path, arrays, meta)
 
@@ -171,5 +175,7 @@ class Labeling:
         model.n_features_in_ = meta["n_features_in"]
         if meta["feature_names_in"] is not None:
             model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
+        if meta.get("encoder") is not None:
+            model.encoder_ = TableEncoder.from_plain(meta["encoder"])
         model.extra_ = meta.get("extra", {})
         return model

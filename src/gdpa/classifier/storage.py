@@ -297,6 +297,8 @@ def plain_params(params: dict[str, Any]) -> dict[str, Any]:
     for name, value in params.items():
         if name in ("callback", "evidence"):
             continue
+        if name == "columns":  # the fitted encoder is stored whole
+            value = dict(value) if isinstance(value, dict) else None
         if name == "unlabeled" and is_missing(value):
             value = None
         elif isinstance(value, np.ndarray):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..notebook import card
 from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
@@ -94,6 +95,17 @@ class Tuning:
     tried: int
     candidate: int = 0
     checked: NDArray[np.intp] | None = None
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("label weight", f"{self.setting.label_weight:g}"),
+            ("self-loop", f"{self.setting.self_loop:g}"),
+            ("evidence weight", f"{self.setting.evidence_weight:g}"),
+            ("chosen by", f"{self.source}, {self.tried} settings tried"),
+        ]
+        if self.left_out is not None:
+            facts.append(("loss on left-out labels", f"{self.loss:.4g} (0 is best, 1 is useless)"))
+        return card("Tuning", facts)
 
 
 def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:

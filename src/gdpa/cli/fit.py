@@ -122,34 +122,33 @@ def fit(
                 table, target, unlabeled=unlabeled, complete=model is not None
             )
             ids = None if id_column is None else table.column(id_column, "--id column").cells()
-            stages.start("encoding", f"{table.n_rows} rows, {len(table.names)} columns")
             left_out = [target, *([id_column] if id_column else []), *(drop or [])]
             for name in (*left_out, *kinds):
                 table.column(name)
-            encoder = TableEncoder(columns=kinds, scale=rescale, random_state=seed)
-            X = encoder.fit(table.without(left_out)).encode(table)[0]
-            notes = (*table.notes, *notes, *encoder.notes_)
-            for note in notes:
+            for note in (*table.notes, *notes):
                 output.note(note)
             output.one_thread_each()
-            stages.start("graph", f"{X.shape[0]} rows, {X.shape[1]} features")
+            stages.start("encoding", f"{table.n_rows} rows, {len(table.names)} columns")
             classifier = GDPAClassifier(
                 unlabeled=None,
+                columns=TableEncoder(columns=kinds, scale=rescale, random_state=seed),
                 n_neighbors=neighbors or "auto",
                 method=method,
                 class_prior="labeled" if class_prior else None,
                 random_state=seed,
                 n_jobs=-1,
                 callback=lambda event: _follow(stages, event),
-            ).fit(X, labels)
+            ).fit(table.without(left_out), labels)
+            for note in classifier.encoder_.notes_:
+                output.note(note)
             output.converged &= bool(classifier.state_.run.converged)
             stages.start("checking", "baselines on left-out labels")
             about = {"target": target, "source": table.source, "sure": sure}
             about |= {"id_column": id_column, "ids": ids}
-            fitted = FittedTable(classifier, encoder, about)
+            fitted = FittedTable(classifier, about)
             rows = _rows(fitted, labels)
-            output.result = _summary(fitted, X, labels, rows)
-            output.result["notes"] = list(notes)
+            output.result = _summary(fitted, labels, rows)
+            output.result["notes"] = [*table.notes, *notes, *classifier.encoder_.notes_]
             stages.start("writing")
             header, columns = kept_columns(table, keep, id_column, ids)
             header += ["prediction", "probability", "margin", "unsure", "known"]
@@ -168,7 +167,7 @@ def fit(
                 page = render(
                     gather(
                         classifier,
-                        X,
+                        None,
                         title=f"gdpa: {target} of {Path(table.source).name}",
                         asked={
                             "data": table.source,
@@ -179,7 +178,7 @@ def fit(
                         + _settings(classifier),
                         notes=output.result["notes"],
                         table=table.without([id_column] if id_column else []),
-                        columns=encoder.columns_,
+                        columns=classifier.columns_,
                         target=target,
                         sure=sure,
                         ids=ids,
@@ -226,7 +225,9 @@ def _settings(model: Any) -> str:
 def _follow(stages: Stages, event: Mapping[str, Any]) -> None:
     """Move on to the next stage when the classifier says that it has ended one."""
     stage = event.get("stage")
-    if stage == "graph":
+    if stage == "encoding":
+        stages.start("graph", f"{event['features']} features")
+    elif stage == "graph":
         stages.start("tuning", f"{event['edges']} edges")
     elif stage == "tuning":
         stages.start("solve", f"{event['source']}, {event['tried']} settings tried")
@@ -252,13 +253,13 @@ def _rows(fitted: FittedTable, labels: NDArray[Any]) -> Rows:
     return model.transduction_, top, top - others.max(axis=1), unsure, known
 
 
-def _summary(fitted: FittedTable, X: Any, labels: NDArray[Any], rows: Rows) -> dict[str, Any]:
+def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows) -> dict[str, Any]:
+    from ..report.data import fitted_points
     from ..report.evaluation import baselines
 
     model = fitted.model
     predicted, _, _, unsure, known = rows
-    checked = baselines(model, X)
-    assert fitted.encoder is not None
+    checked = baselines(model, fitted_points(model.state_.graph))
     return {
         "rows": int(labels.size),
         "labeled": int(known.sum()),
@@ -270,9 +271,9 @@ def _summary(fitted: FittedTable, X: Any, labels: NDArray[Any], rows: Rows) -> d
         "baseline": None if checked is None else checked.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
-            for p in fitted.encoder.columns_
+            for p in model.columns_
         ],
-        "features": int(model.n_features_in_),
+        "features": int(model.columns_.n_features),
         "n_neighbors": model.n_neighbors_,
         "edges": int(model.graph_.nnz // 2),
         "method": model.method,

@@ -113,9 +113,7 @@ def label(
             seed=seed,
             encoder=None if fitted is None else fitted.encoder,
             labels=None if fitted is None else _labels(fitted),
-            save=lambda classifier, encoder, about, path: FittedTable(
-                classifier, encoder, about
-            ).save(path),
+            save=_save,
             command=shlex.join(["gdpa", *sys.argv[1:]]) if sys.argv else "",
         )
         for note in notes:
@@ -157,9 +155,18 @@ def _shape(text: str | None) -> tuple[int, int] | None:
     return int(height), int(width)
 
 
+def _save(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> None:
+    """Write a model file that takes the rows of the table."""
+    if encoder is not None:
+        from ..classifier.frames import adopt_encoder
+
+        adopt_encoder(classifier, encoder)
+    FittedTable(classifier, about).save(path)
+
+
 def _labels(fitted: FittedTable) -> Any:
     """Labels that a saved model was fitted on, None where there was none."""
-    coding = fitted.model._fitted.coding
+    coding = fitted.model.state_.coding
     labels = np.full(coding.codes.size, None, dtype=object)
     known = coding.codes >= 0
     labels[known] = [str(c) for c in coding.classes[coding.codes[known]].tolist()]

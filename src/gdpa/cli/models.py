@@ -25,15 +25,13 @@ class FittedTable:
     Parameters
     ----------
     model : GDPAClassifier
-        The fitted classifier.
-    encoder : TableEncoder or None
-        How columns become features; None if the model was saved from Python.
+        The fitted classifier; it knows how columns become features, unless it was fitted on an
+        array in Python.
     about : dict
         Target column, source, identifiers of the rows, threshold of "unsure".
     """
 
     model: Any
-    encoder: TableEncoder | None
     about: dict[str, Any]
 
     @property
@@ -42,31 +40,33 @@ class FittedTable:
         return float(self.about.get("sure", 0.75))
 
     @property
+    def encoder(self) -> TableEncoder | None:
+        """How columns become features."""
+        return getattr(self.model, "encoder_", None)
+
+    @property
     def as_text(self) -> frozenset[str]:
         """Columns of a CSV file that must not be taken for plain numbers."""
         return frozenset() if self.encoder is None else self.encoder.as_text_
 
     def save(self, path: Path) -> None:
         """Write the model file."""
-        assert self.encoder is not None
-        extra = {"table": {**self.about, "encoder": self.encoder.to_plain()}}
         self.model.set_params(callback=None)
-        self.model.save(path, extra=extra)
+        self.model.save(path, extra={"table": self.about})
 
-    def features(self, table: Table) -> tuple[NDArray[Any], tuple[str, ...]]:
-        """Encode the rows of a table for the model."""
-        encoder = self.encoder
-        if encoder is None:
-            wanted = self.model.n_features_in_
-            rows = table.without(["target"])
-            kinds = dict.fromkeys(rows.names, "number")
-            encoder = TableEncoder(scale="none", columns=kinds).fit(rows)
-            found = encoder.columns_.n_features
-            if found != wanted:
-                raise TableError(
-                    f"{table.source} has {found} features, the model was fitted on {wanted}"
-                )
-        return encoder.encode(table)
+    def rows(self, table: Table) -> Any:
+        """What the model takes: the table, or for a model of an array its numbers."""
+        if self.encoder is not None:
+            return table
+        rows = table.without(["target"])
+        kinds = dict.fromkeys(rows.names, "number")
+        X = TableEncoder(scale="none", columns=kinds).fit(rows).encode(rows)[0]
+        if X.shape[1] != self.model.n_features_in_:
+            raise TableError(
+                f"{table.source} has {X.shape[1]} features, the model was fitted on "
+                f"{self.model.n_features_in_}"
+            )
+        return X
 
 
 def load_model(path: str) -> FittedTable:
@@ -80,7 +80,7 @@ def load_model(path: str) -> FittedTable:
     Returns
     -------
     FittedTable
-        The classifier and its encoder.
+        The classifier and what is known about its rows.
 
     Raises
     ------
@@ -93,12 +93,13 @@ def load_model(path: str) -> FittedTable:
     try:
         model = GDPAClassifier.load(path)
         table = model.extra_.get("table")
-        encoder = None if table is None else TableEncoder.from_plain(table["encoder"])
-        about = {} if table is None else {k: v for k, v in table.items() if k != "encoder"}
+        if not (table is None or isinstance(table, dict)):
+            raise ValueError("what it says about its table is damaged")
+        about = dict(table or {})
         ids = about.get("ids")
         if ids is not None and len(ids) != model.graph_.shape[0]:
             raise ValueError("as many identifiers as rows are needed")
-        fitted = FittedTable(model, encoder, about)
+        fitted = FittedTable(model, about)
         if not 0.0 <= fitted.sure <= 1.0:
             raise ValueError("the threshold of sure predictions is no probability")
     except ValueError as error:

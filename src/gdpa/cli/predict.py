@@ -74,11 +74,8 @@ def predict(
             )
             for note in table.notes:
                 output.note(note)
-            X, notes = fitted.features(table)
-            for note in notes:
-                output.warn(note)
-            stages.start("predict", f"{X.shape[0]} rows")
-            P = fitted.model.predict_proba(X)
+            stages.start("predict", f"{table.n_rows} rows")
+            P = fitted.model.predict_proba(fitted.rows(table))
             labels, top, margin, unsure = predictions(
                 fitted.model.classes_, P, fitted.sure if sure is None else sure
             )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..graph.adjacency import check_adjacency, connected_to, laplacian_parts
 from ..linalg.operator import inner_product
+from ..notebook import card
 
 __all__ = ["GraphProblem", "ReducedForm", "graph_problem"]
 
@@ -140,6 +141,20 @@ class GraphProblem:
             f"GraphProblem(n_nodes={self.n_nodes}, n_edges={self.n_edges}, "
             f"n_labeled={self.n_labeled}, laplacian={self.laplacian!r})"
         )
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            (
+                "labels",
+                f"{int((self.labels > 0).sum()):,} of +1, {int((self.labels < 0).sum()):,} of -1",
+            ),
+            ("Laplacian", self.laplacian),
+        ]
+        if self.bias.any():
+            facts.append(("nodes with evidence", f"{int((self.bias != 0).sum()):,}"))
+        return card("GraphProblem", facts)
 
     @property
     def n_nodes(self) -> int:

@@ -19,7 +19,7 @@ from ..problem import GraphProblem
 from ..tables.frames import table_of
 from .evaluation import Baselines, LeftOut, baselines, left_out_labels
 
-__all__ = ["ColumnCard", "GraphSummary", "Question", "ReportData", "gather"]
+__all__ = ["ColumnCard", "GraphSummary", "Question", "ReportData", "fitted_points", "gather"]
 
 FloatArray = NDArray[np.float64]
 
@@ -147,7 +147,7 @@ def gather(
     model : GDPAClassifier
         Fitted classifier.
     X : ndarray of shape (n_samples, n_features) or None
-        Its features; None for a precomputed graph.
+        Its features; by default those that the classifier keeps, none for a precomputed graph.
     title : str, default="gdpa report"
         Title of the page.
     asked : mapping, optional
@@ -181,7 +181,7 @@ def gather(
     top = P[np.arange(codes.size), codes]
     unsure = (top < sure) & ~known
     unsure[model.unreached_] = True
-    points = X
+    points = fitted_points(state.graph) if X is None else X
     if X is not None and state.graph.rescaler is not None:
         points = state.graph.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
@@ -196,7 +196,7 @@ def gather(
         labeled_counts=_counts(codes[known], k),
         predicted_counts=_counts(codes[~known], k),
         columns=_columns(columns),
-        fingerprint=_fingerprint(X, state.coding.codes),
+        fingerprint=_fingerprint(points if X is None else X, state.coding.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
         sure=sure,
@@ -209,12 +209,17 @@ def gather(
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_known=known[drawn.nodes],
         left_out=left_out_labels(model),
-        baselines=baselines(model, X),
+        baselines=baselines(model, points),
         certificate=certificate,
         certificate_note=why,
         setting=_setting(model),
         versions=_versions(),
     )
+
+
+def fitted_points(graph: Any) -> Any:
+    """Features that a fitted graph keeps, re-scaled; None for a precomputed one."""
+    return graph.points if graph.neighbors is None else graph.neighbors.index.X
 
 
 def _counts(codes: NDArray[np.intp], k: int) -> tuple[int, ...]:

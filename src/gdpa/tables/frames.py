@@ -34,6 +34,8 @@ def is_frame(X: Any) -> bool:
     """
     if isinstance(X, Table):
         return True
+    if hasattr(X, "toarray"):  # a dictionary of keys is a mapping, and a sparse matrix
+        return False
     if isinstance(X, Mapping):
         return bool(X) and all(isinstance(name, str) for name in X)
     module = type(X).__module__.partition(".")[0]

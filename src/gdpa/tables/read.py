@@ -159,7 +159,7 @@ def _read_folder(folder: Path) -> Table:
 
 
 def _read_excel(stream: Any, name: str) -> Table:
-    pandas = require("pandas", "tables")
+    pandas = require("pandas", "excel")
     try:
         book = pandas.read_excel(stream, sheet_name=None)
     except ImportError as error:

@@ -68,7 +68,7 @@ class Source:
         if self.compression == "zstd":
             from ..errors import require
 
-            return require("zstandard", "parquet").ZstdDecompressor().stream_reader(raw)
+            return require("pyarrow", "parquet").CompressedInputStream(raw, "zstd")
         archive = zipfile.ZipFile(raw)
         members = [
             m

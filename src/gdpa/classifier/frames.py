@@ -1,0 +1,132 @@
+"""Data frames in the estimator: encoded once, remembered; arrays are taken as they are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.validation import validate_data
+
+from ..errors import ScaleWarning
+from ..tables.encoder import TableEncoder
+from ..tables.frames import is_frame, table_of
+from ..tables.table import Column, Table
+
+__all__ = ["adopt_encoder", "encoded_rows", "warn_about_scales"]
+
+WIDEST_RATIO = 1000.0
+LOOK_AT = 10_000  # rows that tell the scales of columns
+
+
+def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Features of a frame, or None if X is to be taken as an array.
+
+    Parameters
+    ----------
+    estimator : GDPAClassifier
+        Gets ``encoder_``, ``n_features_in_`` and ``feature_names_in_`` when `reset`.
+    X : object
+        What was given to `fit` or `predict`.
+    reset : bool
+        Whether this is `fit`.
+
+    Returns
+    -------
+    ndarray or None
+        The features.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing or contradict themselves.
+    """
+    if reset:
+        estimator.__dict__.pop("encoder_", None)
+    encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
+    if encoder is None and not (reset and is_frame(X)):
+        return None
+    if not is_frame(X):
+        table = _named(estimator, X)
+    elif isinstance(X, Table | Mapping):
+        table = table_of(X)
+    else:
+        # scikit-learn's own words about names that are missing, new or in another order.
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        table = table_of(X)
+    if reset:
+        encoder = _new_encoder(estimator).fit(table)
+        adopt_encoder(estimator, encoder)
+    assert encoder is not None
+    features, notes = encoder.encode(table)
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=4)
+    if reset and estimator.callback is not None:
+        estimator.callback({"stage": "encoding", "features": features.shape[1]})
+    return features
+
+
+def adopt_encoder(estimator: Any, encoder: TableEncoder) -> None:
+    """Let an estimator that was fitted on encoded features take the table's rows from now on.
+
+    Parameters
+    ----------
+    estimator : GDPAClassifier
+        Fitted on what `encoder` made of a table.
+    encoder : TableEncoder
+        The fitted encoder.
+    """
+    estimator.encoder_ = encoder
+    estimator.n_features_in_ = encoder.n_features_in_
+    estimator.feature_names_in_ = encoder.feature_names_in_
+
+
+def _new_encoder(estimator: Any) -> TableEncoder:
+    given = estimator.columns
+    if isinstance(given, TableEncoder):
+        fresh: TableEncoder = clone(given)
+        return fresh
+    scale = estimator.rescale or "robust"
+    return TableEncoder(columns=given, scale=scale, random_state=estimator.random_state or 0)
+
+
+def _named(estimator: Any, X: Any) -> Table:
+    """Rows of an array under the names of the frame that was fitted."""
+    A = validate_data(
+        estimator, X, reset=False, accept_sparse=False, dtype=None, ensure_all_finite=False
+    )
+    names = estimator.encoder_.feature_names_in_
+    if A.dtype.kind in "iufb":
+        columns = tuple(Column(A[:, j].astype(np.float64)) for j in range(A.shape[1]))
+        return Table(tuple(names), columns, "X")
+    return table_of({name: A[:, j] for j, name in enumerate(names)})
+
+
+def warn_about_scales(X: Any) -> None:
+    """Warn where one column of an array is far wider than another.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Features that nobody asked to re-scale.
+    """
+    if X.shape[1] < 2 or sp.issparse(X):
+        return
+    part = X[:: max(1, X.shape[0] // LOOK_AT)].astype(np.float64)
+    with np.errstate(over="ignore"):
+        width = part.max(axis=0) - part.min(axis=0)
+    varying = np.flatnonzero(width > 0)
+    if varying.size < 2:
+        return
+    widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
+    if width[widest] > WIDEST_RATIO * width[narrowest]:
+        warnings.warn(
+            f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
+            f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
+            "or a data frame (its columns are put on one scale)",
+            ScaleWarning,
+            stacklevel=4,
+        )
