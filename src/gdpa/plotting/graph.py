@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import nearest_name, require
 from ..graph import check_adjacency
 from ..layout import positions_of
+from ..tables.frames import is_frame
 from .axes import FAINT, class_look, get_axes
 
 __all__ = ["GraphDisplay"]
@@ -114,7 +115,7 @@ class GraphDisplay:
         uncertainty[state.coding.labeled] = 0.0
         display = cls(
             estimator.graph_,
-            positions_of(estimator.graph_, X, layout),
+            positions_of(estimator.graph_, _features(estimator, X), layout),
             estimator.transduction_,
             labeled=state.coding.labeled,
             uncertainty=np.clip(uncertainty, 0.0, 1.0),
@@ -284,3 +285,9 @@ class GraphDisplay:
         self.figure_.colorbar(
             points, ax=self.ax_, label="uncertainty (1: two classes tie)", shrink=0.8
         )
+
+
+def _features(estimator: Any, X: Any) -> Any:
+    """Features of a data frame, as the estimator makes them; anything else as it is."""
+    encoder = getattr(estimator, "encoder_", None)
+    return encoder.encode(X)[0] if encoder is not None and is_frame(X) else X
