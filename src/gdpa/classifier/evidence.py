@@ -63,7 +63,7 @@ class Evidence:
         """
         k = self.probabilities.shape[1]
         known = k if self.places is None else self.places.size
-        parts = [_probabilities(model, X, known) for model in self.models]
+        parts = [_probabilities(model, X, known, of_new_rows=True) for model in self.models]
         average = np.asarray(np.tensordot(self.weights, np.stack(parts), axes=1))
         if self.places is None:
             return average
@@ -223,9 +223,14 @@ def _fit(model: Any, X: Any, codes: NDArray[np.int32]) -> Any:
     return model.fit(X, codes)
 
 
-def _probabilities(model: Any, X: Any, n_classes: int) -> FloatArray:
+def _probabilities(model: Any, X: Any, n_classes: int, *, of_new_rows: bool = False) -> FloatArray:
+    """Predictions of a model; of a new row beyond its arithmetic it knows nothing."""
     p = np.zeros((X.shape[0], n_classes))
-    p[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
-    if not np.isfinite(p).all():
-        raise ValueError(f"evidence={model!r} predicts probabilities that are not finite")
+    with np.errstate(all="ignore"):
+        p[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
+    wrong = ~np.isfinite(p).all(axis=1)
+    if wrong.any():
+        if not of_new_rows:
+            raise ValueError(f"evidence={model!r} predicts probabilities that are not finite")
+        p[wrong] = 1.0 / n_classes
     return p

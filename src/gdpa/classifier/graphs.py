@@ -22,6 +22,7 @@ from ..graph import (
     laplacian_parts,
     neighbor_graphs,
 )
+from ..graph.far_rows import Surroundings
 from ..graph.kernels import distances, node_scales
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from .options import FitOptions
@@ -119,7 +120,7 @@ class ClassifierGraph:
             f"the weights of {X.shape[0]} new rows in a full graph of {self.n_nodes} nodes",
             "predict in parts or use graph='knn'",
         )
-        d, unit = distances(X, self.points)
+        d, unit = distances(Surroundings.of(self.points).bring_near(X), self.points)
         if self.bandwidth == "self-tuning":
             k = min(SCALE_NEIGHBOR, d.shape[1])
             nearest = np.sort(np.partition(d, k - 1, axis=1)[:, :k], axis=1)

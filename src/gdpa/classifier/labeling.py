@@ -16,6 +16,7 @@ from .fitting import more_labels
 from .labels import encode_more, with_more_classes
 from .query import query_nodes
 from .state import FittedState
+from .stored_checks import check_features_in, refusing
 
 __all__ = ["Labeling"]
 
@@ -168,10 +169,12 @@ class Labeling:
             If the file is damaged, of a newer version, or no saved classifier.
         """
         arrays, meta = storage.read_file(path)
-        model = cls(**storage.restored_params(meta["params"]))
-        model._take(
-            storage.read_state(arrays, meta, model._options(storage.classes_of(arrays, meta)))
-        )
+        with refusing(path):
+            model: Any = cls(**storage.restored_params(meta["params"]))
+            model._validate_params()
+            classes = storage.classes_of(arrays, meta)
+            model._take(storage.read_state(arrays, meta, model._options(classes)))
+            check_features_in(arrays, meta, model.get_params(deep=False))
         model.n_features_in_ = meta["n_features_in"]
         if meta["feature_names_in"] is not None:
             model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)

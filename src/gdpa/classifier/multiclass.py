@@ -73,7 +73,9 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
     degrees = np.bincount(
         codes, weights=np.diff(problem.W.indptr)[problem.labeled], minlength=counts.size
     )
-    weights = np.bincount(codes, weights=problem.diagonal[problem.labeled], minlength=counts.size)
+    # Of the weights themselves: the diagonal of a normalised Laplacian is 1 everywhere.
+    sums = np.asarray(problem.W.sum(axis=1)).ravel()[problem.labeled]
+    weights = np.bincount(codes, weights=sums, minlength=counts.size)
     first = np.full(counts.size, problem.diagonal.size)
     np.minimum.at(first, codes, problem.labeled)
     return [int(c) for c in np.lexsort((first, -weights, -degrees, -counts))]

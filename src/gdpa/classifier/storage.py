@@ -26,6 +26,7 @@ from .labels import LabelCoding, is_missing
 from .options import FitOptions
 from .probabilities import winners
 from .state import FitRun, FittedState
+from .stored_checks import check_state
 from .tuning import Setting, Tuning
 
 __all__ = [
@@ -107,7 +108,9 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, A
         raise ValueError(f"{source} is damaged: {error}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise ValueError(f"{source} is no saved classifier")
-    if int(meta.get("version", 0)) > VERSION:
+    if not isinstance(meta.get("version"), int) or meta["version"] < 1:
+        raise ValueError(f"{source} is no saved classifier: it has no version")
+    if meta["version"] > VERSION:
         raise ValueError(
             f"{source} has format version {meta['version']}, this gdpa reads up to {VERSION}; "
             "install a newer gdpa"
@@ -188,6 +191,7 @@ def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
             "bandwidth": near.bandwidth,
             "algorithm": near.algorithm,
             "recall": float(near.recall),
+            "prepared_for": int(near.index.prepared_for),
         }
     elif graph.scales is not None:
         arrays["scales"] = graph.scales
@@ -221,6 +225,7 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], options: FitOptions
     FittedState
         The state.
     """
+    check_state(arrays, meta)
     about = meta["graph"]
     W = _get_sparse(arrays, "W")
     adjacency, diagonal = laplacian_parts(W, about["laplacian"])
@@ -242,6 +247,7 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], options: FitOptions
             n_jobs=options.n_jobs,
             random_state=options.random_state,
         )
+        index.prepared_for = about.get("prepared_for", 0)  # searches as the fitted one did
         rest["neighbors"] = NeighborGraph(
             W,
             index,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..linalg.threads import in_threads, one_thread
 from .features import row_blocks
-from .search import column_moments
+from .search import FARTHEST, column_moments
 
 __all__ = ["CellCenters", "CellSpace", "runs"]
 
@@ -270,7 +270,7 @@ class CellSpace:
         placed = np.asarray(X, dtype=np.float64) / self.scale
         placed -= self.offset
         placed /= self.unit
-        return placed
+        return np.clip(placed, -FARTHEST, FARTHEST, out=placed)
 
     def home(self, X: NDArray[Any], n_jobs: int = 1) -> NDArray[np.int32]:
         """Number of the cell that each point lies in."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import require
 from .features import Features, row_blocks
-from .search import FloatArray, IndexArray, column_moments, visits_needed
+from .search import FARTHEST, FloatArray, IndexArray, column_moments, visits_needed
 
 __all__ = ["InvertedFile"]
 
@@ -65,7 +65,7 @@ class InvertedFile:
         placed = np.asarray(X, dtype=np.float64) / self.scale
         placed -= self.center
         placed /= self.unit
-        return placed.astype(np.float32)
+        return np.clip(placed, -FARTHEST, FARTHEST).astype(np.float32)
 
     def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
         """Indices of the k nearest points in the cells visited; in more where those hold fewer."""

@@ -138,7 +138,7 @@ def distances(X: Features, points: Features) -> tuple[FloatArray, float]:
         The unit.
     """
     unit = max(feature_scale(X), feature_scale(points))
-    both = [A if unit == 1.0 else A / unit for A in (X, points)]
+    both = [A if unit == 1.0 else A.astype(np.float64) / unit for A in (X, points)]
     if isinstance(X, np.ndarray) and isinstance(points, np.ndarray):
         from scipy.spatial.distance import cdist
 

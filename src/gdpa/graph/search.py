@@ -43,6 +43,8 @@ KD_TREE_FEATURES = 10
 EXACT_POINTS_BRUTE = 20_000
 EXACT_POINTS_TREE = 50_000
 ALWAYS_TREE_FEATURES = 5
+# In single precision, in units of the points' spread: squares and sums of them are numbers.
+FARTHEST = 1e15
 
 
 def choose_algorithm(
