@@ -6,6 +6,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.io
+import scipy.sparse as sp
 
 from gdpa.graph import memory
 from gdpa.tables.graph_files import read_graph
@@ -65,6 +67,49 @@ def test_matrix_market_that_holds_what_it_declares(tmp_path):
     np.testing.assert_array_equal(graph.W.toarray(), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     dense = "%%MatrixMarket matrix array integer general\n2 2\n0\n1\n1\n0\n"
     assert read_graph(written(tmp_path, "d.mtx", dense)).W.nnz == 2
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("field", ["real", "pattern"])
+def test_matrix_market_equals_scipys_reader(tmp_path, symmetric, dense, field):
+    if dense and field == "pattern":
+        pytest.skip("there is no such format")
+    rng = np.random.default_rng(1)
+    W = np.triu(rng.random((9, 9)) * (rng.random((9, 9)) < 0.4), 1)
+    W = W + W.T
+    A = W if dense else sp.coo_array((W != 0).astype(float) if field == "pattern" else W)
+    path = tmp_path / "g.mtx"
+    kind = "symmetric" if symmetric else "general"
+    scipy.io.mmwrite(path, A, symmetry=kind, field=field, precision=17)
+    want = scipy.io.mmread(path)
+    want = want if dense else want.toarray()
+    np.testing.assert_array_equal(read_graph(path).W.toarray(), want)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        # This one crashes SciPy 1.17's reader.
+        (
+            b"%%MatrixMarket matrix coordinate real symmetric\n6 6 9\n2 1 0.8223732217906213\n"
+            b"3 1 0.8623800764051232\n4 1 0.9472209962339816\n3 2 0.0673722843297N\xbc\x17\x107"
+            b"\x9c\xb3/j\xaa0.2",
+            "not a readable|declares",
+        ),
+        ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "real numbers"),
+        ("%%MatrixMarket matrix coordinate real skew-symmetric\n1 1 0\n", "does not begin"),
+        ("%%MatrixMarket matrix coordinate real general\n2 3 0\n", "square"),
+        ("%%MatrixMarket matrix coordinate real general\n% c\n", "no line with its numbers"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1.0\n", "outside"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1.5 1.0\n", "whole number"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1.0\n", "has 1"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2\n", "per entry"),
+    ],
+)
+def test_matrix_market_that_is_broken(tmp_path, content, words):
+    with pytest.raises(TableError, match=words):
+        read_graph(written(tmp_path, "g.mtx", content))
 
 
 BOMB = (

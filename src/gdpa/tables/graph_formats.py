@@ -12,6 +12,7 @@ from xml.parsers import expat
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
@@ -39,50 +40,86 @@ def read_matrix_market(raw: bytes, name: str) -> NamedGraph:
     NamedGraph
         The graph.
     """
-    from scipy.io import mmread
-
-    _check_header(raw, name)
-    try:
-        W = mmread(io.BytesIO(raw))
-    except Exception as error:
-        raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
-    if np.iscomplexobj(W.data if sp.issparse(W) else W):
-        raise TableError(f"{name} has complex entries; weights are real numbers")
-    W = check_adjacency(sp.csr_array(W), name="the matrix")
-    return NamedGraph(W, np.arange(1, W.shape[0] + 1))
-
-
-def _check_header(raw: bytes, name: str) -> None:
-    """Compare what a Matrix Market file declares with what it has, and with the memory."""
-    banner, *rest = raw.split(b"\n", 1)
-    words = banner.lower().split()
-    start = 0
-    body = rest[0] if rest else b""
-    while body.startswith(b"%", start) or body[start : start + 1] in (b"\n", b"\r"):
-        start = body.find(b"\n", start) + 1
-        if start == 0:
-            return  # comments only: the reader says so
-    line, _, entries = body[start:].partition(b"\n")
-    try:
-        sizes = [int(word) for word in line.split()]
-    except ValueError:
-        return  # the reader names the line
-    if len(words) < 3 or len(sizes) < 2:
-        return
-    rows, columns = sizes[:2]
-    declared = rows * columns if words[2] == b"array" else (sizes[2] if len(sizes) > 2 else 0)
-    if words[2] == b"array" and b"general" not in words:
-        declared //= 2  # one triangle only
+    # Not by SciPy's reader: a damaged file can crash it.
+    words, sizes, body = _header(raw, name)
+    dense, symmetric = words[2] == "array", words[4] == "symmetric"
+    n = sizes[0]
+    if sizes[1] != n or n < 1:
+        raise TableError(f"{name} has shape {tuple(sizes[:2])}; a graph is a square matrix")
+    width = 1 if dense else (2 if words[3] == "pattern" else 3)
+    count = sizes[2] if not dense else (n * (n + 1) // 2 if symmetric else n * n)
     # An entry takes a digit and an end of line at least.
-    if declared > len(entries) // 2 + 1:
-        raise TableError(
-            f"{name} declares {declared} entries and has room for {len(entries) // 2} at most"
-        )
+    if count > len(body) // 2 + 1:
+        raise TableError(f"{name} declares {count} entries and has room for {len(body) // 2}")
     check_memory(
-        _BYTES_PER_NODE * max(rows, columns) + _BYTES_PER_ENTRY * declared,
-        f"{name} with {rows} nodes",
+        _BYTES_PER_NODE * n + _BYTES_PER_ENTRY * count,
+        f"{name} with {n} nodes",
         "a smaller graph is needed",
     )
+    cells = _cells(body, width, name)
+    if len(cells) != count:
+        raise TableError(f"{name} declares {count} entries and has {len(cells)}")
+    if dense:
+        # Column by column; of a symmetric matrix what is on and below the diagonal.
+        column, row = np.triu_indices(n) if symmetric else np.divmod(np.arange(n * n), n)
+    else:
+        ends = cells[:, :2]
+        if ends.size and not (np.rint(ends) == ends).all():
+            raise TableError(f"{name} has an entry whose row or column is no whole number")
+        if ends.size and (ends.min() < 1 or ends.max() > n):
+            raise TableError(f"{name} has an entry outside its {n} rows and columns")
+        row, column = ends.T.astype(np.int64) - 1
+    values = np.ones(count) if words[3] == "pattern" else cells[:, -1]
+    if symmetric:
+        off = row != column
+        row, column, values = (
+            np.concatenate(pair)
+            for pair in ((row, column[off]), (column, row[off]), (values, values[off]))
+        )
+    W = check_adjacency(sp.csr_array((values, (row, column)), shape=(n, n)), name="the matrix")
+    return NamedGraph(W, np.arange(1, n + 1))
+
+
+def _header(raw: bytes, name: str) -> tuple[list[str], list[int], bytes]:
+    """Words of the banner, sizes, and what follows them."""
+    banner, _, body = raw.partition(b"\n")
+    words = banner.decode("ascii", "replace").lower().split()
+    accepted = (
+        ("%%matrixmarket",),
+        ("matrix",),
+        ("coordinate", "array"),
+        ("real", "integer", "pattern", "double"),
+        ("general", "symmetric"),
+    )
+    if len(words) != 5 or any(w not in known for w, known in zip(words, accepted, strict=True)):
+        raise TableError(
+            f"{name} is not a readable Matrix Market file of real numbers; it does not begin with "
+            "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"
+        )
+    while body:
+        line, _, body = body.partition(b"\n")
+        if not line.strip() or line.startswith(b"%"):
+            continue
+        try:
+            sizes = [int(word) for word in line.split()]
+        except ValueError:
+            break
+        if len(sizes) == (2 if words[2] == "array" else 3) and min(sizes) >= 0:
+            return words, sizes, body
+        break
+    raise TableError(f"{name} has no line with its numbers of rows, columns and entries")
+
+
+def _cells(body: bytes, width: int, name: str) -> NDArray[np.float64]:
+    if not body.strip():
+        return np.empty((0, width))
+    try:
+        cells = np.loadtxt(io.BytesIO(body), dtype=np.float64, comments="%", ndmin=2)
+    except (ValueError, OverflowError) as error:
+        raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
+    if cells.shape[1] != width:
+        raise TableError(f"{name} has {cells.shape[1]} numbers per entry where {width} are due")
+    return cells
 
 
 def _has_document_type(raw: bytes) -> bool:
