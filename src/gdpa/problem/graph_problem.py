@@ -232,11 +232,19 @@ class GraphProblem:
         Returns
         -------
         float
-            The objective.
+            The objective; the largest number where it is beyond that.
         """
         x = np.asarray(x, dtype=np.float64)
         if x.shape != (self.n_nodes,):
             raise ValueError(f"x must have shape ({self.n_nodes},), got {x.shape}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = self._objective(x)
+            if not np.isfinite(value):
+                # Weights near the largest number: their sum may be beyond it, never infinite.
+                value = np.ldexp(self.scaled(2.0**-64)._objective(x), 64)
+        return float(np.nan_to_num(value))
+
+    def _objective(self, x: FloatArray) -> float:
         smooth = inner_product(self.diagonal, x * x) - inner_product(x, self.adjacency @ x)
         return smooth - 2.0 * inner_product(self.bias, x)
 

@@ -182,8 +182,9 @@ class LabeledSystem:
     @property
     def unit(self) -> float:
         """Mean diagonal of the Laplacian: what self-loops and weights are measured against."""
-        mean = float(self.diagonal.mean())
-        return mean if mean > 0 else 1.0
+        top = float(self.diagonal.max(initial=0.0))
+        # Relative to the largest: the sum of weights may be beyond the largest number.
+        return top * float((self.diagonal / top).mean()) if top > 0 else 1.0
 
     @cached_property
     def kept(self) -> NDArray[np.intp]:
