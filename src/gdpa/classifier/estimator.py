@@ -22,13 +22,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..graph.features import check_features
+from ..graph.features import check_features, warn_about_scales
 from ..policy import DEFAULT_POLICY, Policy
 from ..solution import Solution
 from ..solvers.registry import METHODS
 from .evidence import check_models
 from .fitting import fit_state
-from .frames import encoded_rows, warn_about_scales
+from .frames import encoded_rows
 from .graphs import precomputed_graph
 from .labeling import Labeling
 from .labels import encode_labels
@@ -307,9 +307,12 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         return FitOptions(**given, policy=self._policy)
 
     def _check_X(self, X: Any, *, reset: bool = True) -> Any:
-        encoded = encoded_rows(self, X, reset=reset)
-        if encoded is not None:
-            return encoded
+        if reset:
+            self.__dict__.pop("encoder_", None)
+        if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
+            encoded = encoded_rows(self, X, reset=reset)
+            if encoded is not None:
+                return encoded
         A = validate_data(
             self,
             X,

@@ -7,19 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
-from ..errors import ScaleWarning
 from ..tables.encoder import TableEncoder
 from ..tables.frames import is_frame, table_of
 from ..tables.table import Column, Table
 
-__all__ = ["adopt_encoder", "encoded_rows", "warn_about_scales"]
-
-WIDEST_RATIO = 1000.0
-LOOK_AT = 10_000  # rows that tell the scales of columns
+__all__ = ["adopt_encoder", "encoded_rows"]
 
 
 def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -103,30 +98,3 @@ def _named(estimator: Any, X: Any) -> Table:
         columns = tuple(Column(A[:, j].astype(np.float64)) for j in range(A.shape[1]))
         return Table(tuple(names), columns, "X")
     return table_of({name: A[:, j] for j, name in enumerate(names)})
-
-
-def warn_about_scales(X: Any) -> None:
-    """Warn where one column of an array is far wider than another.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Features that nobody asked to re-scale.
-    """
-    if X.shape[1] < 2 or sp.issparse(X):
-        return
-    part = X[:: max(1, X.shape[0] // LOOK_AT)].astype(np.float64)
-    with np.errstate(over="ignore"):
-        width = part.max(axis=0) - part.min(axis=0)
-    varying = np.flatnonzero(width > 0)
-    if varying.size < 2:
-        return
-    widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
-    if width[widest] > WIDEST_RATIO * width[narrowest]:
-        warnings.warn(
-            f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
-            f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
-            "or a data frame (its columns are put on one scale)",
-            ScaleWarning,
-            stacklevel=4,
-        )

@@ -42,6 +42,7 @@ class BruteForce:
             self.points.indices = self.points.indices.astype(np.int32, copy=False)
             self.points.indptr = self.points.indptr.astype(np.int32, copy=False)
         self.search = NearestNeighbors(algorithm="brute").fit(self.points)
+        self.order = np.arange(self.points.shape[0])
 
     def _placed(self, X: Any) -> Any:
         if not isinstance(X, np.ndarray):

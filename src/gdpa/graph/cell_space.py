@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg.threads import in_threads, one_thread
+from ..linalg.threads import in_threads
 from .features import row_blocks
 from .search import FARTHEST, column_moments
 
@@ -136,8 +136,7 @@ class CellCenters:
         def work(rows: slice) -> None:
             cell[rows] = self._nearest_in_groups(X[rows], groups, factor)
 
-        with one_thread():
-            in_threads(work, row_blocks(X.shape[0], 1, BLOCK), n_jobs)
+        in_threads(work, row_blocks(X.shape[0], 1, BLOCK), n_jobs)
         return cell
 
     def _nearest_in_groups(
@@ -279,8 +278,7 @@ class CellSpace:
         def work(rows: slice) -> None:
             home[rows] = self.centers.nearest(self.placed(X[rows]).astype(np.float32))
 
-        with one_thread():
-            in_threads(work, row_blocks(X.shape[0], 8 * X.shape[1]), n_jobs)
+        in_threads(work, row_blocks(X.shape[0], 8 * X.shape[1]), n_jobs)
         return home
 
     def residual(self, X: Any, home: NDArray[np.int32]) -> FloatArray:

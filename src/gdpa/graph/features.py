@@ -22,6 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..errors import ScaleWarning
+
 __all__ = [
     "Thinned",
     "check_features",
@@ -30,6 +32,7 @@ __all__ = [
     "check_seed",
     "row_blocks",
     "thin_duplicates",
+    "warn_about_scales",
 ]
 
 # A dense array or a CSR array; told apart by isinstance(X, np.ndarray).
@@ -41,6 +44,8 @@ SMALL_BLOCK_BYTES = 2**20
 BYTES_PER_POINT = 64
 LEAST_ROWS = 6
 BLOCK_BYTES = 32 * 2**20
+# One column so many times wider than another decides all distances; rows that tell.
+WIDEST_RATIO, LOOK_AT = 1000.0, 10_000
 
 
 def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> Iterator[slice]:
@@ -213,6 +218,33 @@ def check_recall(recall: Any) -> float:
     if not isinstance(recall, int | float) or not 0 < recall <= 1:
         raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
     return float(recall)
+
+
+def warn_about_scales(X: Any) -> None:
+    """Warn where one column of an array is far wider than another.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Features that nobody asked to re-scale.
+    """
+    if X.shape[1] < 2 or not isinstance(X, np.ndarray):
+        return
+    part = X[:: max(1, X.shape[0] // LOOK_AT)].astype(np.float64)
+    with np.errstate(over="ignore"):
+        width = part.max(axis=0) - part.min(axis=0)
+    varying = np.flatnonzero(width > 0)
+    if varying.size < 2:
+        return
+    widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
+    if width[widest] > WIDEST_RATIO * width[narrowest]:
+        warnings.warn(
+            f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
+            f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
+            "or a data frame (its columns are put on one scale)",
+            ScaleWarning,
+            stacklevel=4,
+        )
 
 
 @dataclass(frozen=True)

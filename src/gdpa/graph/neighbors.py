@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
-from ..linalg.threads import effective_jobs, in_threads, one_thread
+from ..linalg.threads import effective_jobs, in_threads
 from .brute_force import BruteForce
 from .cell_space import CellSpace
 from .cells import CellJoin
@@ -122,6 +122,7 @@ class NeighborIndex:
         self._surroundings: Surroundings | None = None
         self.recall = 1.0
         self._backend: Backend | None = None
+        self._order: NDArray[np.intp] | None = None
         self._tuned_for = 0
         self._thinned = Thinned(None, None)
         self._thinned_for = -1
@@ -137,7 +138,7 @@ class NeighborIndex:
     def __getstate__(self) -> dict[str, Any]:
         # Search structures are rebuilt when needed: they are deterministic and not all of them
         # can be pickled.
-        return self.__dict__ | {"_backend": None}
+        return self.__dict__ | {"_backend": None, "_order": None}
 
     def neighbors(self, n_neighbors: int) -> NeighborResult:
         """Find the neighbours of the fitted points among themselves, each point itself left out.
@@ -163,7 +164,8 @@ class NeighborIndex:
         self._tune(backend, self.prepared_for)
         indices = np.empty((n, k), dtype=get_index_dtype(maxval=n))
         distances = np.empty((n, k))
-        order = self._order(backend)
+        assert self._order is not None
+        order = self._order
         wanted = min(order.size, k + 1)
 
         def work(rows: slice) -> None:
@@ -175,8 +177,7 @@ class NeighborIndex:
                 candidates = backend.candidates(Q, wanted, self.n_jobs)
             indices[queries], distances[queries] = self._ranked(Q, candidates, k, queries)
 
-        with one_thread():
-            in_threads(work, *self._blocks(backend, order.size))
+        in_threads(work, *self._blocks(backend, order.size))
         if self._thinned.groups is not None:
             self._thinned.fill(indices, distances)
         return NeighborResult(indices, distances, self.algorithm, self.recall)
@@ -215,8 +216,7 @@ class NeighborIndex:
             candidates = backend.candidates(Q[rows], wanted, self.n_jobs)
             indices[rows], distances[rows] = self._ranked(Q[rows], candidates, k)
 
-        with one_thread():
-            in_threads(work, *self._blocks(backend, Q.shape[0]))
+        in_threads(work, *self._blocks(backend, Q.shape[0]))
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
     def node_order(self) -> NDArray[np.intp] | None:
@@ -227,14 +227,13 @@ class NeighborIndex:
         ndarray of shape (n_samples,) or None
             None where the search has none (before the first search, or if it is exhaustive).
         """
-        if self._backend is None or isinstance(self._backend, BruteForce):
+        if self._order is None or isinstance(self._backend, BruteForce):
             return None
-        order = self._order(self._backend)
-        if order.size == self.X.shape[0]:
-            return order
+        if self._order.size == self.X.shape[0]:
+            return self._order
         left_out = np.ones(self.X.shape[0], dtype=bool)
-        left_out[order] = False
-        return np.concatenate([order, np.flatnonzero(left_out)])
+        left_out[self._order] = False
+        return np.concatenate([self._order, np.flatnonzero(left_out)])
 
     def _prepare(self, k: int, n_queries: int) -> Backend:
         """Build the search structure for k neighbours, or keep the one there is."""
@@ -257,21 +256,14 @@ class NeighborIndex:
             self._backend = CellJoin(points, space, space.home(points, self.n_jobs))
         elif self.algorithm == "inverted-file":
             self._backend = InvertedFile(points, self.scale, self.random_state)
+        elif self.algorithm == "brute-force":
+            self._backend = BruteForce(points, self.scale)
         else:
-            exact = BruteForce if self.algorithm == "brute-force" else KDTree
-            self._backend = exact(points, self.scale)
+            self._backend = KDTree(points, self.scale)
+        # Without those members of large groups of duplicates whose lists are known.
+        order = np.asarray(self._backend.order, dtype=np.intp)
+        self._order = order if kept is None else kept[order]
         return self._backend
-
-    def _order(self, backend: Backend) -> NDArray[np.intp]:
-        """Rows in the order in which asking is fastest: neighbouring queries share memory.
-
-        Without those members of large groups of duplicates whose lists are known.
-        """
-        kept = self._thinned.kept
-        if isinstance(backend, KDTree | CellJoin | InvertedFile):
-            order = backend.order.astype(np.intp, copy=False)
-            return order if kept is None else kept[order]
-        return np.arange(self.X.shape[0]) if kept is None else kept
 
     def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
         """Blocks of queries, and how many at a time: searches but for cells have own threads."""

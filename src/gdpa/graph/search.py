@@ -87,7 +87,15 @@ def choose_algorithm(
 
 
 class Backend(Protocol):
-    """What every search structure offers."""
+    """What every search structure offers.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (n_samples,)
+        Its points in the order in which asking is fastest: neighbouring queries share memory.
+    """
+
+    order: NDArray[Any]
 
     def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
         """Indices, shape (n_queries, at least k), of the nearest points of each row of Q."""

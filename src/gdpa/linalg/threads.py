@@ -54,7 +54,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
-    """Do independent pieces of work, `n_jobs` at a time. Work must not ask for threads itself.
+    """Do independent pieces of work, `n_jobs` at a time, each with BLAS in one thread.
+
+    Work must not ask for threads itself.
 
     Parameters
     ----------
@@ -71,14 +73,15 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
         The results, in the order of the items. After an error no further piece is begun.
     """
     pieces = list(items)
-    if n_jobs == 1 or len(pieces) <= 1:
-        return list(map(work, pieces))
-    begun = [_pool(n_jobs).submit(work, piece) for piece in pieces]
-    try:
-        return [piece.result() for piece in begun]
-    finally:
-        for piece in begun:
-            piece.cancel()
+    with _blas().limit(limits=1):
+        if n_jobs == 1 or len(pieces) <= 1:
+            return list(map(work, pieces))
+        begun = [_pool(n_jobs).submit(work, piece) for piece in pieces]
+        try:
+            return [piece.result() for piece in begun]
+        finally:
+            for piece in begun:
+                piece.cancel()
 
 
 @cache
