@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from .session import LabelingSession
 
 __all__ = ["TableSource", "open_desk"]
 
-Save = Callable[[Any, TableEncoder | None, dict[str, Any], Path], None]
+Save = Callable[[Any, TableEncoder, dict[str, Any], Path], None]
 
 
 @dataclass(frozen=True)
@@ -155,10 +156,19 @@ def open_desk(
         session,
         *_own_columns(table, source),
         name=Path(name).stem,
-        model=lambda path: save(session.classifier(), encoder, about, path),
+        # Features of pictures are not those of a table: such a model is for Python.
+        model=session.save
+        if encoder is None
+        else partial(_save_table, session, encoder, about, save),
         report=lambda: _report(session, table, source, encoder, ids, command, notes),
     )
     return desk, exporter, notes
+
+
+def _save_table(
+    session: LabelingSession, encoder: TableEncoder, about: dict[str, Any], save: Save, path: Path
+) -> None:
+    save(session.classifier(), encoder, about, path)
 
 
 def _labels(table: Table, source: TableSource, given: Any, notes: list[str]) -> list[str | None]:
@@ -274,7 +284,7 @@ def _report(
             command=command,
             notes=notes,
             table=table.without([source.id_column] if source.id_column else []),
-            columns=None if encoder is None else encoder.columns_,
+            columns=() if encoder is None else encoder.columns_,
             target=source.target,
             ids=ids,
         )

@@ -1,0 +1,322 @@
+"""Simulated annotators: accuracy after 20 and 50 clicks, from no label at all.
+
+    python -m benchmarks.labeling                # what is missing in benchmarks/labeling.json
+    python -m benchmarks.labeling --again ours   # run this row again
+    python -m benchmarks.labeling --write        # only write benchmarks/LABELING.md again
+
+Sets: digits and six of the tables of ``benchmarks/table_data.py`` (1,500 rows drawn by the seed,
+columns scaled to 0 to 1), and 100,000 generated points. An annotator who always knows the answer
+labels the rows that a strategy asks for; the accuracy is that of the predictions for the rows
+without a label. Rows:
+
+- *ours*: ``LabelingSession`` as it is, its random checks included;
+- *at random*, *k-means medoids*: other rows, the session's classifier;
+- *modAL, margin*: modAL's margin sampling with scikit-learn's random forest, from five random rows.
+
+``--coverage N`` runs N sessions of 50 clicks and counts how often the 90 % interval of the running
+estimate holds the true accuracy; ``--latency`` times the next question at 100,000 and 1,000,000
+rows while the classifier works in the background.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gdpa import LabelingSession
+from gdpa.classifier.strategies import representatives
+
+from .table_data import encode, folder, read
+
+HERE = Path(__file__).parent
+STORE = HERE / "labeling.json"
+PAGE = HERE / "LABELING.md"
+TABLES = ("optdigits", "segment", "texture", "letter", "splice", "chess")
+LARGE = "100,000 points"
+SETS = ("digits", *TABLES, LARGE)
+ROWS = 1500
+CLICKS = (10, 20, 30, 40, 50)
+SEEDS = 5
+
+
+def load(name: str, seed: int, rows: int = ROWS) -> tuple[Any, Any]:
+    """Features and classes of one set."""
+    rng = np.random.default_rng(1000 + seed)
+    if name == LARGE:
+        return generated(100_000, seed)
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+        keep = rng.permutation(y.size)[:rows]
+        return X[keep], y[keep]
+    columns, target = read(name)
+    keep = rng.permutation(len(target))[:rows]
+    X = encode([[cells[i] for i in keep] for cells in columns])
+    return X, np.unique(np.array(target)[keep], return_inverse=True)[1]
+
+
+def generated(n: int, seed: int) -> tuple[Any, Any]:
+    """Eight classes of two clusters each, of unequal size, in ten dimensions."""
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(scale=2.2, size=(16, 10))
+    shares = rng.dirichlet(np.full(16, 2.0))
+    cluster = rng.choice(16, n, p=shares)
+    return centers[cluster] + rng.normal(size=(n, 10)), cluster % 8
+
+
+def accuracy(session: LabelingSession, y: Any) -> float:
+    """Of the predictions for the rows without a label."""
+    rest = np.ones(y.size, dtype=bool)
+    rest[list(session.labels)] = False
+    return float((session.predictions() == y)[rest].mean())
+
+
+def follow(session: LabelingSession, y: Any, order: Any = None) -> list[float]:
+    """Label up to 50 rows, asked by the session or in the order given."""
+    curve = []
+    for click in range(1, max(CLICKS) + 1):
+        row = int(session.next()[0]) if order is None else int(order[click - 1])
+        session.label(row, int(y[row]))
+        if click in CLICKS:
+            curve.append(accuracy(session, y))
+    return curve
+
+
+def ours(X: Any, y: Any, seed: int) -> list[float]:
+    """The session's own questions."""
+    return follow(LabelingSession(X, random_state=seed), y)
+
+
+def at_random(X: Any, y: Any, seed: int) -> list[float]:
+    """Rows drawn evenly."""
+    return follow(LabelingSession(X), y, np.random.default_rng(seed).permutation(y.size))
+
+
+def medoids(X: Any, y: Any, seed: int) -> list[float]:
+    """Rows nearest to the centres of k-means, as many as clicks."""
+    session = LabelingSession(X)
+    sample = np.random.default_rng(seed).permutation(y.size)[:5000]
+    points = session.points[sample]
+    curve = []
+    for clicks in CLICKS:
+        one = LabelingSession(X)
+        for row in sample[representatives(points, clicks, seed=seed)]:
+            one.label(int(row), int(y[row]))
+        curve.append(accuracy(one, y))
+    return curve
+
+
+def modal(X: Any, y: Any, seed: int) -> list[float]:
+    """modAL's margin sampling with a random forest."""
+    from modAL.models import ActiveLearner
+    from modAL.uncertainty import margin_sampling
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(seed)
+    known = rng.permutation(y.size)[:5].tolist()
+    open_rows = np.setdiff1d(np.arange(y.size), known)
+    forest = RandomForestClassifier(100, random_state=seed)
+    learner = ActiveLearner(forest, margin_sampling, X_training=X[known], y_training=y[known])
+    curve = []
+    for clicks in range(6, max(CLICKS) + 1):
+        place = int(np.ravel(learner.query(X[open_rows])[0])[0])
+        row = int(open_rows[place])
+        open_rows = np.delete(open_rows, place)
+        learner.teach(X[[row]], y[[row]])
+        if clicks in CLICKS:
+            curve.append(float((learner.predict(X[open_rows]) == y[open_rows]).mean()))
+    return curve
+
+
+STRATEGIES = {
+    "ours": ours,
+    "at random": at_random,
+    "k-means medoids": medoids,
+    "modAL, margin": modal,
+}
+
+
+def store() -> dict[str, dict[str, list[float]]]:
+    """What has been measured."""
+    return json.loads(STORE.read_text()) if STORE.exists() else {}
+
+
+def save(results: dict[str, dict[str, list[float]]]) -> None:
+    """Write the store, whole or not at all."""
+    lines = []
+    for row, cells in results.items():
+        body = ",\n  ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(cells.items()))
+        lines.append(f" {json.dumps(row)}: {{\n  {body}\n }}")
+    part = STORE.with_suffix(".part")
+    part.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    os.replace(part, STORE)
+
+
+def measure(rows: list[str], sets: list[str], again: bool, seeds: int) -> None:
+    """Run what is missing."""
+    results = store()
+    for row in rows:
+        cells = results.setdefault(row, {})
+        if again:
+            for key in [k for k in cells if k.split("/")[0] in sets]:
+                del cells[key]
+        for name in sets:
+            for seed in range(seeds):
+                if f"{name}/{seed}" not in cells:
+                    X, y = load(name, seed)
+                    curve = STRATEGIES[row](X, y, seed)
+                    cells[f"{name}/{seed}"] = [round(100 * value, 2) for value in curve]
+                    save(results)
+            curves = [cells[f"{name}/{seed}"] for seed in range(seeds)]
+            print(f"{row}, {name}: {np.round(np.mean(curves, axis=0), 1).tolist()}", flush=True)
+
+
+def write(results: dict[str, Any]) -> None:
+    """Write the page."""
+    lines = [
+        "# Simulated annotators",
+        "",
+        "Written by `python -m benchmarks.labeling`, which says what the sets and the rows are. "
+        f"Accuracy in percent on the rows without a label, mean of {SEEDS} seeds, from no label at "
+        "all. The constants of the strategy were chosen on these sets (not on the 100,000 points).",
+    ]
+    rows = [row for row in STRATEGIES if row in results]
+    for clicks in (20, 50):
+        at = CLICKS.index(clicks)
+        known = [s for s in SETS if all(f"{s}/0" in results[row] for row in rows)]
+        lines += ["", f"## {clicks} clicks", "", "| | " + " | ".join([*known, "mean"]) + " |"]
+        lines += ["|---|" + "---|" * (len(known) + 1)]
+        for row in rows:
+            means = [
+                np.mean([v[at] for k, v in results[row].items() if k.startswith(f"{s}/")])
+                for s in known
+            ]
+            cells = [f"{m:.1f}" for m in (*means, float(np.mean(means)))]
+            lines.append(f"| {row} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "## Curves",
+        "",
+        f"Means over the seeds at {', '.join(map(str, CLICKS))} clicks.",
+        "",
+    ]
+    for name in SETS:
+        for row in rows:
+            curves = [v for k, v in results[row].items() if k.startswith(f"{name}/")]
+            if curves:
+                shown = " ".join(f"{v:.1f}" for v in np.mean(curves, axis=0))
+                lines.append(f"- {name}, {row}: {shown}")
+    for title in ("coverage", "latency"):
+        if title in results:
+            lines += ["", f"## {title.capitalize()}", "", *results[title]["text"]]
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
+def coverage(sessions: int) -> list[str]:
+    """How often the interval holds the true accuracy."""
+    names = ["digits", *(TABLES if folder() is not None else ())]
+    covered: dict[str, list[bool]] = {}
+    widths, checks = [], []
+    for number in range(sessions):
+        name, seed = names[number % len(names)], 100 + number // len(names)
+        X, y = load(name, seed)
+        session = LabelingSession(X, random_state=seed)
+        for _ in range(50):
+            row = int(session.next()[0])
+            session.label(row, int(y[row]))
+        found = session.estimate()
+        covered.setdefault(name, []).append(found.low <= accuracy(session, y) <= found.high)
+        widths.append(found.high - found.low)
+        checks.append(found.checks)
+        if number % 10 == 9:
+            print(
+                number + 1, np.mean([hit for hits in covered.values() for hit in hits]), flush=True
+            )
+    hits = [hit for part in covered.values() for hit in part]
+    by_set = ", ".join(f"{name} {100 * np.mean(part):.0f}" for name, part in covered.items())
+    return [
+        f"{sessions} sessions of 50 clicks: the 90 % interval holds the true accuracy in "
+        f"{100 * np.mean(hits):.1f} % ({by_set}); {np.mean(checks):.0f} random checks each, mean "
+        f"width {100 * np.mean(widths):.0f} points."
+    ]
+
+
+def latency() -> list[str]:
+    """Time from an answer to the next question while the classifier follows in the background."""
+    lines = []
+    for n in (100_000, 1_000_000):
+        X, y = generated(n, 0)
+        session = LabelingSession(X.astype(np.float32))
+        session.next()
+        stop = threading.Event()
+
+        def work(session: LabelingSession = session, stop: threading.Event = stop) -> None:
+            while not stop.is_set():
+                if session.labels:
+                    session.refresh()
+                time.sleep(0.01)
+
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        times = []
+        for _ in range(50):
+            row = int(session.next()[0])
+            start = time.perf_counter()
+            session.label(row, int(y[row]))
+            session.next()
+            times.append(time.perf_counter() - start)
+            time.sleep(0.3)
+        stop.set()
+        lines.append(
+            f"- {n:,} rows: label and next question in {1e3 * np.median(times):.0f} ms "
+            f"(median of 50), {1e3 * max(times):.0f} ms at most."
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.labeling", description=__doc__)
+    parser.add_argument("--rows", nargs="+", choices=list(STRATEGIES), metavar="ROW")
+    parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET")
+    parser.add_argument("--again", nargs="*", metavar="ROW", help="measure again; default: ours")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--coverage", type=int, metavar="N", help="sessions to count")
+    parser.add_argument("--latency", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    options = parser.parse_args(argv)
+    warnings.simplefilter("ignore")
+    if options.coverage:
+        results: dict[str, Any] = store()
+        results["coverage"] = {"text": coverage(options.coverage)}
+        save(results)
+    elif options.latency:
+        results = store()
+        results["latency"] = {"text": latency()}
+        save(results)
+    elif not options.write:
+        again = options.again
+        rows = options.rows or (list(again or ["ours"]) if again is not None else list(STRATEGIES))
+        sets = list(options.sets or SETS)
+        if folder() is None:
+            print("no tables: set GDPA_DATA_HOME to a folder with tables/*.csv")
+            sets = [name for name in sets if name not in TABLES]
+        measure(rows, sets, again is not None, options.seeds)
+    write(store())
+    print(PAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
