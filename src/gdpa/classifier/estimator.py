@@ -129,6 +129,8 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         Samples without a path to a label. They get the prior class.
     unsure_ : ndarray of bool of shape (n_samples,)
         Unlabelled samples that `abstain_below` applies to.
+    skipped_ : ndarray of int
+        Samples that :meth:`skip` was told of; :meth:`query` leaves them out.
     n_iter_ : int
         Iterations of the linear solve (1 for a factorisation).
     objective_ : float
@@ -347,6 +349,7 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         self.label_scores_ = state.shares
         self.graph_ = state.graph.W
         self.unreached_ = state.unreached
+        self.skipped_ = np.arange(0)
         self.n_iter_ = max(1, state.run.iterations)
 
     @property

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
 
+from ..graph import Rescaler, neighbor_graph
+from ..graph.features import check_features
 from ..policy import Policy
-from ..tables.encoder import TableEncoder
+from ..tables import TableEncoder, is_frame
 from . import storage
 from .fitting import more_labels
+from .graphs import RESCALE_KINDS, precomputed_graph
 from .labels import encode_more, with_more_classes
 from .query import query_nodes
 from .state import FittedState
@@ -25,6 +30,13 @@ class Labeling:
     """What changes, questions and keeps a fitted classifier."""
 
     unlabeled: Any
+    graph: str
+    laplacian: str
+    rescale: str | None
+    algorithm: str
+    n_neighbors: Any
+    random_state: int | None
+    skipped_: NDArray[np.intp]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     extra_: dict[str, Any]
@@ -40,7 +52,7 @@ class Labeling:
         raise NotImplementedError
 
     def add_labels(
-        self, indices: Any, labels: Any, *, tol: float = 1e-3, new_classes: bool = False
+        self, indices: Any, labels: Any, *, tol: float = 1e-3, new_classes: bool = True
     ) -> Any:
         """Learn more labels of fitted samples, or corrected ones, without fitting again.
 
@@ -56,7 +68,7 @@ class Labeling:
         tol : float, default=1e-3
             Residual that the update may leave, relative to the right-hand side. When updates have
             added up to five times this, the whole system is solved again, from where it stands.
-        new_classes : bool, default=False
+        new_classes : bool, default=True
             Whether labels may be of classes that are not known yet.
 
         Returns
@@ -65,17 +77,9 @@ class Labeling:
             This object.
         """
         state = self.state_
-        nodes = np.atleast_1d(np.asarray(indices))
+        nodes = self._nodes(indices, state.n_nodes)
         if nodes.size == 0:
             return self
-        n = state.n_nodes
-        if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
-            raise ValueError(f"indices={indices!r} must be whole numbers, one per label")
-        wrong = nodes[(nodes < 0) | (nodes >= n)]
-        if wrong.size:
-            raise ValueError(
-                f"indices has {wrong[0]}; the fitted samples are numbered 0 to {n - 1}"
-            )
         if not (isinstance(tol, int | float) and 0 < tol < 1):
             raise ValueError(f"tol={tol!r} must be a number between 0 and 1")
         classes = state.coding.classes
@@ -90,26 +94,101 @@ class Labeling:
             twice = nodes[codes[first][inverse] != codes][0]
             raise ValueError(f"labels names two classes for sample {twice}")
         options = self._options(classes)
+        skipped = np.setdiff1d(self._skipped, unique)
         self._take(more_labels(state, unique, codes[first], options, float(tol)))
+        self.skipped_ = skipped
         return self
 
-    def query(self, n: int = 1, strategy: str = "margin") -> NDArray[np.intp]:
+    def skip(self, indices: Any) -> Any:
+        """Say that samples cannot be decided; :meth:`query` does not ask for them again.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Which samples of `fit`. :meth:`add_labels` takes them up again.
+
+        Returns
+        -------
+        GDPAClassifier
+            This object; ``skipped_`` lists the samples.
+        """
+        nodes = self._nodes(indices, self.state_.n_nodes)
+        self.skipped_ = np.union1d(self._skipped, nodes).astype(np.intp)
+        return self
+
+    @property
+    def _skipped(self) -> NDArray[np.intp]:
+        """Skipped samples of the present fit."""
+        return np.asarray(self.skipped_[self.skipped_ < self.state_.n_nodes])
+
+    @staticmethod
+    def _nodes(indices: Any, n: int) -> NDArray[np.intp]:
+        nodes = np.atleast_1d(np.asarray(indices))
+        if nodes.size == 0:
+            return np.arange(0)
+        if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+            raise ValueError(f"indices={indices!r} must be whole numbers, one per label")
+        wrong = nodes[(nodes < 0) | (nodes >= n)]
+        if wrong.size:
+            raise ValueError(
+                f"indices has {wrong[0]}; the fitted samples are numbered 0 to {n - 1}"
+            )
+        return nodes.astype(np.intp)
+
+    def query(self, n: int = 1, strategy: str = "auto", *, X: Any = None) -> NDArray[np.intp]:
         """Which samples to label next.
 
         Parameters
         ----------
         n : int, default=1
             How many.
-        strategy : {"margin", "entropy", "expected-change"}, default="margin"
-            Smallest lead of the first class over the second, largest entropy, or largest expected
-            change of all scores.
+        strategy : {"auto", "margin", "representatives", "discs", "random"}, default="auto"
+            Doubt times what the labels leave unknown, among samples drawn at random; the smallest
+            leads of the first class over the second, apart from each other; representatives of
+            clusters; the nodes whose self-loops lift the smallest Gershgorin disc the most; evenly.
+        X : array-like, sparse matrix or graph, optional
+            Data of a classifier that is not fitted, because there is no label yet: which samples
+            to label first, by representatives, discs or at random.
 
         Returns
         -------
         ndarray of int
-            Unlabelled samples, the most valuable first.
+            Unlabelled samples, the most valuable first; skipped ones are left out, and components
+            without a label come first.
+
+        Examples
+        --------
+        >>> from gdpa import GDPAClassifier
+        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+        >>> sorted(GDPAClassifier(n_neighbors=2).query(2, X=X).tolist())
+        [1, 4]
         """
-        return query_nodes(self.state_, n, strategy, policy=self._policy)
+        seed = self.random_state or 0
+        none = np.arange(0)
+        if X is not None:
+            W, points = self._unlabeled_graph(X)
+            return query_nodes(W, points, None, none, none, n, strategy, seed=seed)
+        state = self.state_
+        graph = state.graph
+        points = graph.points if graph.neighbors is None else graph.neighbors.index.X
+        known, p = state.coding.labeled, state.probabilities()
+        return query_nodes(graph.W, points, p, known, self._skipped, n, strategy, seed=seed)
+
+    def _unlabeled_graph(self, X: Any) -> tuple[Any, Any]:
+        """Graph and features of data without any label."""
+        if self.graph == "precomputed":
+            return precomputed_graph(X, self.laplacian).W, None
+        if is_frame(X):
+            X = TableEncoder(random_state=self.random_state or 0).fit(X).transform(X)
+        A = check_features(check_array(X, accept_sparse="csr", ensure_all_finite=False))
+        if self.rescale is not None:
+            A = Rescaler.fit(A, RESCALE_KINDS[self.rescale]).transform(A)
+        k = 10 if self.n_neighbors == "auto" else self.n_neighbors
+        if A.shape[0] == 1:
+            return sp.csr_array((1, 1)), A
+        seed = self.random_state or 0
+        W = neighbor_graph(A, min(k, A.shape[0] - 1), algorithm=self.algorithm, random_state=seed)
+        return W, A
 
     def save(self, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> Path:
         """Write the fitted classifier to a file without pickle: arrays and JSON, with a checksum.
@@ -146,6 +225,7 @@ class Labeling:
         meta["feature_names_in"] = None if names is None else [str(name) for name in names]
         encoder = getattr(self, "encoder_", None)
         meta["encoder"] = None if encoder is None else encoder.to_plain()
+        meta["skipped"] = self._skipped.tolist()
         meta["extra"] = extra or {}
         return storage.write_file(path, arrays, meta)
 
@@ -175,6 +255,7 @@ class Labeling:
             classes = storage.classes_of(arrays, meta)
             model._take(storage.read_state(arrays, meta, model._options(classes)))
             check_features_in(arrays, meta, model.get_params(deep=False))
+            model.skipped_ = cls._nodes(meta.get("skipped", []), model.state_.n_nodes)
         model.n_features_in_ = meta["n_features_in"]
         if meta["feature_names_in"] is not None:
             model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)

@@ -1,104 +1,137 @@
-"""Which samples to label next.
+"""Which samples to label next, from no label at all to the last doubts.
 
-*margin*: smallest lead of the most probable class over the second. *entropy*: largest entropy of
-the probabilities. *expected-change*: largest expected change of all scores if the label of the node
-became known. Fixing node i at e_c adds ``K_:i (e_c - F_i) / K_ii`` to the scores, so the expected
-squared change is ``|K_:i|^2 / K_ii^2 * sum_c p_ic |e_c - F_i|^2``; it prefers uncertain nodes that
-many others listen to. Columns of K are solved for a short list of the most uncertain nodes.
+*auto*: among some samples drawn at random the one with the largest variance given the labels, times
+the doubt (:mod:`gdpa.classifier.strategies`); without labels *representatives*. *margin*: of those
+with the smallest lead of the first class over the second, the ones that know least of each other.
+*representatives*: the nodes nearest to the centres of clusters. *discs*: the nodes whose self-loops
+lift the smallest Gershgorin disc the most (:mod:`gdpa.gershgorin.sampling`). *random*: evenly.
+
+Components without a label come first, and no two samples of a batch ask the same thing. The largest
+entropy and the largest expected change, which chase outliers and repeat themselves, lost to labels
+at random (80 and 86 % against 89 on a handwriting set with 50 labels) and are gone.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
-from ..policy import DEFAULT_POLICY, Policy
-from .state import FittedState
+from ..gershgorin.sampling import sample_nodes
+from .sketch import Conditioned, Sketch, sketch_graph
+from .strategies import choose_informative, lead, representatives
 
-__all__ = ["STRATEGIES", "query_nodes", "uncertainty"]
+__all__ = ["STRATEGIES", "query_nodes"]
 
 FloatArray = NDArray[np.float64]
 
-STRATEGIES = ("margin", "entropy", "expected-change")
-# Columns that are solved for at once.
-BLOCK = 16
-
-
-def uncertainty(probabilities: FloatArray, strategy: str) -> FloatArray:
-    """Uncertainty of each row of probabilities.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_nodes, n_classes)
-        Rows that add up to 1.
-    strategy : {"margin", "entropy"}
-        Which one.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        Larger is more uncertain.
-    """
-    if probabilities.shape[1] < 2:
-        return np.zeros(probabilities.shape[0])
-    if strategy == "margin":
-        top = np.partition(probabilities, -2, axis=1)
-        return np.asarray(top[:, -2] - top[:, -1])
-    p = np.maximum(probabilities, 1e-300)
-    return np.asarray(-(p * np.log(p)).sum(axis=1))
+STRATEGIES = ("auto", "margin", "representatives", "discs", "random")
+# Of so many samples with the smallest margins those are asked that know least of each other.
+SHORT_LIST = 200
+# Rows that k-means looks at, drawn at random from more.
+CLUSTERED = 20_000
 
 
 def query_nodes(
-    state: FittedState, n: int, strategy: str, *, policy: Policy = DEFAULT_POLICY
+    W: sp.csr_array,
+    points: Any,
+    probabilities: FloatArray | None,
+    labeled: NDArray[np.intp],
+    aside: NDArray[np.intp],
+    n: int,
+    strategy: str,
+    *,
+    seed: int = 0,
 ) -> NDArray[np.intp]:
     """Choose unlabelled nodes to label next.
 
     Parameters
     ----------
-    state : FittedState
-        The fitted classifier.
+    W : csr_array of shape (n_nodes, n_nodes)
+        The graph.
+    points : ndarray, csr_array or None
+        Features of the nodes on comparable scales, where there are some.
+    probabilities : ndarray of shape (n_nodes, n_classes) or None
+        What the classifier says; None before there is one.
+    labeled : ndarray of int
+        Nodes with a label.
+    aside : ndarray of int
+        Nodes that are not to be asked: those that were skipped.
     n : int
         How many.
-    strategy : {"margin", "entropy", "expected-change"}
+    strategy : {"auto", "margin", "representatives", "discs", "random"}
         How they are chosen.
-    policy : Policy
-        How many nodes are looked at more closely.
+    seed : int, default=0
+        Seed of what is random.
 
     Returns
     -------
     ndarray of int
-        The most valuable first; ties by number. At most as many as there are unlabelled nodes.
+        The first choice first. At most as many as may be asked.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy={strategy!r}; {nearest_name(strategy, list(STRATEGIES))}")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number of at least 1")
-    free = np.flatnonzero(state.coding.codes < 0)
-    p = state.probabilities()[free]
-    simple = "entropy" if strategy == "expected-change" else strategy
-    order = np.argsort(-uncertainty(p, simple), kind="stable")
-    if strategy != "expected-change":
-        return free[order[:n]]
-    order = order[: n + policy.short_list]
-    change = _expected_change(state, free[order], p[order])
-    return free[order[np.argsort(-change, kind="stable")[:n]]]
+    open_nodes = np.ones(W.shape[0], dtype=bool)
+    open_nodes[labeled] = open_nodes[aside] = False
+    free = np.flatnonzero(open_nodes)
+    n = min(int(n), free.size)
+    rng = np.random.default_rng([seed, labeled.size])
+    if n == 0 or strategy == "random":
+        return rng.permutation(free)[:n]
+    if strategy == "auto" and (probabilities is None or labeled.size == 0):
+        strategy = "representatives"
+    if strategy == "margin" and probabilities is None:
+        raise ValueError("strategy='margin' needs a fitted classifier; 'representatives' does not")
+    if strategy == "representatives" and points is not None:
+        few = free if free.size <= CLUSTERED else np.sort(rng.choice(free, CLUSTERED, False))
+        chosen = few[representatives(points[few], n, seed=seed)]
+        return _filled(chosen, free, n, rng)
+    if strategy == "discs" and W.shape[0] <= CLUSTERED:
+        known = np.union1d(labeled, aside)
+        return sample_nodes(W, n, known=known).nodes
+    sketch = sketch_graph(W, seed=seed)
+    known = np.unique(sketch.place[labeled])
+    field = sketch.given(known)
+    doubt = np.ones(W.shape[0]) if probabilities is None else 1.0 - lead(probabilities)
+    if strategy == "margin":
+        short = free[np.argsort(-doubt[free], kind="stable")[: max(SHORT_LIST, 4 * n)]]
+        return _apart(field, sketch, short, doubt, n)
+    # The sample's nodes stand for those around them.
+    stand = np.flatnonzero(open_nodes[sketch.rows])
+    stand = np.setdiff1d(stand, known)
+    if strategy == "discs":
+        coarse = sample_nodes(sketch.weights_between, min(n, stand.size), known=known).nodes
+        return _filled(sketch.rows[np.intersect1d(coarse, stand)], free, n, rng)
+    at = sketch.rows
+    picks = choose_informative(field, sketch.components, known, stand, doubt[at], n, rng)
+    return _filled(at[picks], free, n, rng)
 
 
-def _expected_change(state: FittedState, nodes: NDArray[np.intp], p: FloatArray) -> FloatArray:
-    system = state.system()
-    floor = 1e-9 * max(float(system.diagonal.mean()), 1e-300)
-    if float(system.self_loop) + float(system.evidence_weight or 0.0) < floor:
-        system = replace(system, self_loop=floor)
-    reach = np.empty(nodes.size)
-    for start in range(0, nodes.size, BLOCK):
-        part = nodes[start : start + BLOCK]
-        K = system.inverse_columns(part)
-        pivot = np.maximum(K[part, np.arange(part.size)], 1e-300)
-        reach[start : start + BLOCK] = (K * K).sum(axis=0) / pivot**2
-    F = state.scores[nodes]
-    # sum_c p_c |e_c - F|^2 = 1 - 2 p'F + |F|^2
-    step = 1.0 - 2.0 * (p * F).sum(axis=1) + (F * F).sum(axis=1)
-    return np.asarray(reach * step)
+def _apart(
+    field: Conditioned, sketch: Sketch, short: NDArray[np.intp], doubt: FloatArray, n: int
+) -> NDArray[np.intp]:
+    """Of a short list, one after the other, what the ones before say least about."""
+    chosen: list[int] = []
+    rest = short
+    while len(chosen) < n:
+        value = field.variances(sketch.place[rest]) * np.maximum(doubt[rest], 1e-3)
+        best = int(np.argmax(value))
+        chosen.append(int(rest[best]))
+        field = field.and_also(int(sketch.place[rest[best]]))
+        rest = np.delete(rest, best)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _filled(
+    chosen: NDArray[np.intp], free: NDArray[np.intp], n: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Fill a choice up with others at random."""
+    if chosen.size >= n:
+        return chosen[:n]
+    rest = np.setdiff1d(free, chosen)
+    return np.concatenate([chosen, rng.permutation(rest)[: n - chosen.size]])

@@ -9,18 +9,19 @@ neighbours in the sample.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
 from sklearn.neighbors import NearestNeighbors
 
 from ..graph import component_labels, neighbor_graph
 
-__all__ = ["Conditioned", "Sketch", "sketch_rows"]
+__all__ = ["Conditioned", "Sketch", "sketch_graph", "sketch_rows"]
 
 FloatArray = NDArray[np.float64]
 
@@ -47,12 +48,18 @@ class Sketch:
         K.
     components : ndarray of int of shape (n_sampled,)
         Component of each sampled row in the neighbour graph.
+    weights_between : csr_array of shape (n_sampled, n_sampled)
+        The neighbour graph.
+    place : ndarray of int of shape (n_rows,), optional
+        Position in the sample of the row that stands for each row; of a sample of a graph.
     """
 
     rows: NDArray[np.intp]
     points: Any
     covariance: FloatArray
     components: NDArray[np.intp]
+    weights_between: sp.csr_array
+    place: NDArray[np.intp] = field(default_factory=lambda: np.arange(0))
 
     def weights(self, X: Any) -> FloatArray:
         """Weights of other rows to the sample, adding up to ``1 / (1 + gamma)``.
@@ -201,11 +208,62 @@ def sketch_rows(
     rows = np.sort(rows)
     points = X[rows]
     if rows.size == 1:
-        return Sketch(rows, points, np.full((1, 1), 1.0 / SELF_LOOP), np.zeros(1, dtype=np.intp))
-    W = neighbor_graph(points, n_neighbors=min(NEIGHBORS, rows.size - 1))
+        W = sp.csr_array((1, 1))
+    else:
+        W = neighbor_graph(points, n_neighbors=min(NEIGHBORS, rows.size - 1))
+    return Sketch(rows, points, _covariance(W), _components(W), W)
+
+
+def sketch_graph(W: sp.csr_array, *, size: int = SKETCH_ROWS, seed: Any = 0) -> Sketch:
+    """Take a sample of the nodes of a graph, each standing for those nearest to it.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_nodes, n_nodes)
+        The graph.
+    size : int, default=2000
+        Nodes of the sample; all where there are no more.
+    seed : int or sequence of int, default=0
+        Seed of the sample.
+
+    Returns
+    -------
+    Sketch
+        The sample: its weights are the sums of those between the nodes that its nodes stand for.
+    """
+    n = W.shape[0]
+    if n <= size:
+        return Sketch(np.arange(n), None, _covariance(W), _components(W), W, np.arange(n))
+    rows = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+    _, _, source = dijkstra(
+        W, indices=rows, min_only=True, unweighted=True, return_predecessors=True
+    )
+    # Components without a sampled node: one node stands for each of them.
+    lost = np.flatnonzero(source < 0)
+    if lost.size:
+        component = _components(W)
+        _, first = np.unique(component[lost], return_index=True)
+        stand = np.full(int(component.max()) + 1, -1)
+        stand[component[lost[first]]] = lost[first]
+        source[lost] = stand[component[lost]]
+        rows = np.sort(np.concatenate([rows, lost[first][:size]]))
+    place = np.minimum(np.searchsorted(rows, source), rows.size - 1)
+    P = sp.csr_array((np.ones(n), (np.arange(n), place)), shape=(n, rows.size))
+    coarse = (P.T @ W @ P).tocsr()
+    coarse.setdiag(0.0)
+    coarse.eliminate_zeros()
+    return Sketch(rows, None, _covariance(coarse), _components(coarse), coarse, place)
+
+
+def _components(W: sp.csr_array) -> NDArray[np.intp]:
+    return np.asarray(component_labels(W)[1], dtype=np.intp)
+
+
+def _covariance(W: sp.csr_array) -> FloatArray:
+    """Inverse of the normalised Laplacian with the self-loop."""
     degree = np.asarray(W.sum(axis=1)).ravel()
     root = 1.0 / np.sqrt(np.where(degree > 0, degree, 1.0))
     S = (sp.diags_array(root) @ W @ sp.diags_array(root)).toarray()
-    A = (1.0 + SELF_LOOP) * np.eye(rows.size) - S
-    K = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, lower=True), np.eye(rows.size))
-    return Sketch(rows, points, K, np.asarray(component_labels(W)[1], dtype=np.intp))
+    A = (1.0 + SELF_LOOP) * np.eye(degree.size) - S
+    factor = scipy.linalg.cho_factor(A, lower=True)
+    return np.asarray(scipy.linalg.cho_solve(factor, np.eye(degree.size)))
