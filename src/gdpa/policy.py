@@ -62,8 +62,6 @@ class Policy:
         From so many rows on iterations run in single precision, refined in double.
     thread_nnz : int
         Below so many stored entries starting threads costs more than it saves.
-    short_list : int
-        Nodes, beyond those asked for, whose expected change a query computes.
     """
 
     auto_nodes: int = 5_000
@@ -88,7 +86,6 @@ class Policy:
     order_rows: int = 400_000
     single_rows: int = 50_000
     thread_nnz: int = 1_000_000
-    short_list: int = 50
 
 
 DEFAULT_POLICY = Policy()

@@ -12,7 +12,6 @@ from sklearn.metrics import log_loss
 
 from gdpa import GDPAClassifier
 from gdpa.classifier.probabilities import fit_sharpness, match_masses, sharpen, to_shares
-from gdpa.classifier.query import uncertainty
 
 positive = arrays(np.float64, (8, 3), elements=st.floats(0, 1))
 
@@ -87,56 +86,3 @@ def test_class_prior_moves_the_thresholds():
     mass = labelled.state_.probabilities()[free].mean(axis=0)
     np.testing.assert_allclose(mass, shares, atol=1e-6)
     assert (model.predict(X[free]) == model.transduction_[free]).all()
-
-
-def test_uncertainty_measures():
-    p = np.array([[0.5, 0.5, 0.0], [0.98, 0.01, 0.01], [0.4, 0.3, 0.3]])
-    assert uncertainty(p, "margin").argmax() == 0
-    assert uncertainty(p, "entropy").argmax() == 2
-    np.testing.assert_allclose(uncertainty(p, "margin"), [0.0, -0.97, -0.1])
-
-
-@pytest.mark.parametrize("strategy", ["margin", "entropy", "expected-change"])
-def test_queries_are_unlabelled_uncertain_and_repeat(strategy):
-    X, truth = make_blobs(120, centers=2, cluster_std=2.5, random_state=0)
-    y = np.where(np.arange(120) % 12 == 0, truth, -1)
-    model = GDPAClassifier().fit(X, y)
-    asked = model.query(6, strategy=strategy)
-    assert len(set(asked.tolist())) == 6
-    assert (y[asked] == -1).all()
-    assert (asked == model.query(6, strategy=strategy)).all()
-    lead = np.abs(np.diff(model.predict_proba(X), axis=1)).ravel()
-    assert lead[asked].mean() < lead[y < 0].mean()
-    assert model.query(500, strategy=strategy).size <= (y < 0).sum()
-
-
-@pytest.mark.parametrize("label_weight", [np.inf, 1.0])
-def test_expected_change_is_what_labelling_would_change(label_weight):
-    from gdpa.classifier.query import _expected_change
-
-    X, truth = make_blobs(60, centers=2, cluster_std=2.5, random_state=1)
-    y = np.where(np.arange(60) % 10 == 0, truth, -1)
-    options = {"n_neighbors": 6, "self_loop": 0.1, "tol": 1e-10}
-    model = GDPAClassifier(label_weight=np.inf, **options).fit(X, y)
-    node = np.array([17])
-    p = model.state_.probabilities()[node]
-    F = model.state_.scores
-    expected = 0.0
-    for c in range(2):
-        more = y.copy()
-        more[17] = c
-        changed = GDPAClassifier(label_weight=np.inf, **options).fit(X, more).state_.scores
-        expected += p[0, c] * ((changed - F) ** 2).sum()
-    assert _expected_change(model.state_, node, p)[0] == pytest.approx(expected, rel=1e-4)
-    soft = GDPAClassifier(label_weight=label_weight, **options).fit(X, y)
-    assert soft.query(3, "expected-change").size == 3
-
-
-@pytest.mark.parametrize(
-    ("n", "strategy", "message"), [(0, "margin", "n=0"), (1, "random", "strategy='random'")]
-)
-def test_bad_queries(n, strategy, message):
-    X, y = make_blobs(20, centers=2, random_state=0)
-    model = GDPAClassifier().fit(X, np.where(np.arange(20) < 8, y, -1))
-    with pytest.raises(ValueError, match=message):
-        model.query(n, strategy)
