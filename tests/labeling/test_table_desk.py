@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from gdpa.cli.models import FittedTable, load_model
+from gdpa.cli.label import _save as save
+from gdpa.cli.models import load_model
 from gdpa.labeling.items import Items
 from gdpa.labeling.pictures import ArrayPictures, png
 from gdpa.labeling.table_desk import TableSource, open_desk
 from gdpa.tables import Column, TableError
 from gdpa.tables.table import code_texts
-
-
-def save(classifier, encoder, about, path):
-    FittedTable(classifier, encoder, about).save(path)
 
 
 def desk_of(tmp_path, **options):
@@ -79,7 +76,7 @@ def test_a_saved_model_is_where_it_starts(table, tmp_path):
         ["name", "noise", "size"],
         [line.split(",")[:3] for line in Path(table).read_text().splitlines()[1:]],
     )
-    codes = fitted.model._fitted.coding
+    codes = fitted.model.state_.coding
     labels = [None if c < 0 else str(codes.classes[c]) for c in codes.codes]
     again, _, notes = open_desk(
         TableSource(data=bare, target="kind", id_column="name"),

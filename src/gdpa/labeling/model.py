@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..classifier import GDPAClassifier
-from ..errors import DegenerateProblemWarning, UnreachedWarning
+from ..errors import DegenerateProblemWarning, ScaleWarning, UnreachedWarning
 
 __all__ = ["Answers", "FullModel"]
 
@@ -95,6 +95,7 @@ class FullModel:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnreachedWarning)
             warnings.simplefilter("ignore", DegenerateProblemWarning)
+            warnings.simplefilter("ignore", ScaleWarning)
             fitted: GDPAClassifier = model.fit(self.X, y)
         return fitted
 

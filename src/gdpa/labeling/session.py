@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..classifier import GDPAClassifier
+from ..classifier.frames import adopt_encoder
 from .estimate import Estimate, wilson
 from .export import table_text
 from .features import Scaled, given_labels, plain_value, to_features
@@ -407,7 +408,10 @@ class LabelingSession:
             raise ValueError(
                 f"a classifier needs labels of two classes, there are {self.classes!r}"
             )
-        return self._model.fit(labels)
+        model = self._model.fit(labels)
+        if self.encoder is not None:
+            adopt_encoder(model, self.encoder)
+        return model
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Keep what was learned.
@@ -427,8 +431,7 @@ class LabelingSession:
         if target.suffix.lower() == ".csv":
             target.write_text(self.table(), encoding="utf-8")
             return target
-        encoded = None if self.encoder is None else {"table": {"encoder": self.encoder.to_plain()}}
-        return self.classifier().save(target, extra=encoded)
+        return self.classifier().save(target)
 
     def table(self, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()) -> str:
         """Return all rows with their label, prediction and probability as CSV.
