@@ -72,3 +72,28 @@ def test_more_labels_of_known_classes():
     assert encode_more(["b", "a"], classes).tolist() == [1, 0]
     with pytest.raises(ValueError, match=r"labels\[1\] is 'c'.*fit again"):
         encode_more(["a", "c"], classes)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (b"a", b"b", "kind bytes .* decode it"),
+        ((1, 2), (3, 4), "kind tuple|sequences"),
+        (np.datetime64("2020-01-01"), np.datetime64("2020-01-02"), "kind datetime64"),
+    ],
+)
+def test_labels_of_other_kinds_are_named(first, second, words):
+    y = np.empty(8, dtype=object)
+    for i in range(4):
+        y[i] = (first, second)[i % 2]
+    with pytest.raises(ValueError, match=words):
+        encode_labels(y, None)
+    with pytest.raises(ValueError, match=words):
+        encode_labels([first, second, None], None)
+
+
+def test_gaps_among_texts_are_unknown_labels():
+    coding = encode_labels(np.array(["a", None, "b", np.nan], dtype=object))
+    assert coding.codes.tolist() == [0, -1, 1, -1]
+    with pytest.raises(ValueError, match="contains NaN"):
+        encode_labels([1.0, np.nan, 2.0])

@@ -21,3 +21,8 @@ def test_ticks_are_inside_and_even(low, high):
     assert 1 <= len(ticks) <= 8
     assert all(low - 1e-9 <= t <= high + 1e-9 for t in ticks)
     assert np.allclose(np.diff(ticks, 2), 0)
+
+
+def test_no_axis_says_minus_zero():
+    for low, high in ((-0.03, 5.0), (-1.0, 1.0), (-0.4, 0.1)):
+        assert "-0" not in [f"{tick:.4g}" for tick in _ticks(low, high)]

@@ -84,6 +84,9 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
     if is_missing(unlabeled):
         return values, ~missing
     if missing.any():
+        if unlabeled == -1 and all(isinstance(v, str) for v in values[~missing]):
+            # Among texts nothing else can be meant: a column of a data frame with gaps.
+            return values, ~missing & ~_equal(values, unlabeled)
         i = int(np.flatnonzero(missing)[0])
         raise ValueError(
             f"Input y contains NaN: y[{i}] is missing, but the marker of an unknown label is "
@@ -129,6 +132,8 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     labels = values[known]
     if labels.dtype.kind == "O":
         labels = _natural(labels)
+    if labels.dtype.kind in "OSmM":
+        _check_kinds(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
     try:
@@ -142,6 +147,17 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     codes = np.full(values.size, -1, dtype=np.int32)
     codes[known] = inverse
     return LabelCoding(codes, classes)
+
+
+def _check_kinds(labels: NDArray[Any]) -> None:
+    """Refuse labels that are no text, number or truth value, by the name of their kind."""
+    for value in labels[:1] if labels.dtype.kind != "O" else labels:
+        if not isinstance(value, str | bool | int | float | np.bool_ | np.number):
+            kind = type(value).__name__
+            raise ValueError(
+                f"y has a label of kind {kind} ({str(value)[:40]!r}); labels are text, numbers or "
+                f"truth values: {'decode it' if 'bytes' in kind else 'write it as text, str(...)'}"
+            )
 
 
 def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:
@@ -228,7 +244,13 @@ def _flat(y: Any) -> NDArray[Any]:
         )
     # pandas' nullable and categorical types: as objects, so that NA stays NA.
     extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
-    values = np.asarray(y, dtype=object) if extension else np.asarray(y)
+    try:
+        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            "y has labels that are sequences; labels are text, numbers or truth values: write "
+            "them as text, str(...)"
+        ) from error
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape "
