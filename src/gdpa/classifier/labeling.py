@@ -254,12 +254,14 @@ class Labeling:
             model._validate_params()
             classes = storage.classes_of(arrays, meta)
             model._take(storage.read_state(arrays, meta, model._options(classes)))
-            check_features_in(arrays, meta, model.get_params(deep=False))
             model.skipped_ = cls._nodes(meta.get("skipped", []), model.state_.n_nodes)
+            width = check_features_in(arrays, meta, model.get_params(deep=False))
+            if meta.get("encoder") is not None:
+                model.encoder_ = TableEncoder.from_plain(meta["encoder"])
+                if model.encoder_.columns_.n_features != width:
+                    raise ValueError("the columns are not those of the graph")
         model.n_features_in_ = meta["n_features_in"]
         if meta["feature_names_in"] is not None:
             model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
-        if meta.get("encoder") is not None:
-            model.encoder_ = TableEncoder.from_plain(meta["encoder"])
         model.extra_ = meta.get("extra", {})
         return model

@@ -163,7 +163,7 @@ def _check_words(meta: Mapping[str, Any]) -> None:
 
 def check_features_in(
     arrays: Mapping[str, Any], meta: Mapping[str, Any], params: Mapping[str, Any]
-) -> None:
+) -> int:
     """Check what the file says about the estimator itself.
 
     Parameters
@@ -172,6 +172,11 @@ def check_features_in(
         As stored, after :func:`check_state`.
     params : mapping
         Parameters of the estimator.
+
+    Returns
+    -------
+    int
+        How many features the graph was made of.
 
     Raises
     ------
@@ -182,17 +187,21 @@ def check_features_in(
     for name, stored in (("graph", "kind"), ("laplacian", "laplacian")):
         must(params[name] == about[stored], f"{name}={params[name]!r} is not that of the graph")
     if about["kind"] == "precomputed":
-        expected = arrays["codes"].size
+        width = arrays["codes"].size
     elif "rescale" in about:
-        expected = arrays["rescale_columns"].size
+        width = arrays["rescale_columns"].size
     else:
-        expected = int(arrays["X_shape"][1]) if "X_shape" in arrays else arrays["X"].shape[1]
+        width = int(arrays["X_shape"][1]) if "X_shape" in arrays else arrays["X"].shape[1]
+    # A frame has fewer columns than features are made of them.
+    framed = meta.get("encoder") is not None
+    expected = len(_part(meta, "encoder")["columns"]) if framed else width
     must(_whole(meta, "n_features_in") == expected, "n_features_in is not that of the features")
     names = meta["feature_names_in"]
     if names is not None:
         must(isinstance(names, list) and len(names) == expected, "feature_names_in are too many")
         must(all(isinstance(name, str) for name in names), "a feature's name is no text")
     must(isinstance(meta.get("extra", {}), dict), "extra is no mapping")
+    return int(width)
 
 
 def _part(meta: Mapping[str, Any], name: str) -> Mapping[str, Any]:

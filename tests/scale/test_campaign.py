@@ -1,0 +1,88 @@
+"""A share of the campaign with fixed seeds, and that it can tell right from wrong.
+
+``python -m benchmarks.campaign --minutes 30`` is the whole of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+if os.name != "posix":
+    pytest.skip("the campaign forks and kills", allow_module_level=True)
+
+from benchmarks.campaign import __main__ as campaign  # noqa: E402
+from benchmarks.campaign import engine, outcome  # noqa: E402
+
+COUNTS = {"fits": 150, "solves": 300, "files": 250, "resume": 2, "commands": 1, "together": 2}
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_nothing_is_wrong(kind):
+    wrong, tried, right = [], 0, 0
+    for result in engine.results(kind, range(COUNTS[kind])):
+        tried += 1
+        right += result.outcome == outcome.RIGHT
+        if result.outcome == outcome.WRONG:
+            wrong.append(f"--only {kind} --seed {result.seed}: {result.detail}")
+    assert tried == COUNTS[kind]
+    assert not wrong, "\n".join(wrong)
+    assert right > 0 or kind == "commands"
+
+
+def _module(monkeypatch, run):
+    """A kind of attack that does what `run` says."""
+    name = "benchmarks.campaign.made_up"
+    monkeypatch.setitem(sys.modules, name, type(sys)(name))
+    sys.modules[name].run = run
+    monkeypatch.setitem(engine.LIMITS, "made_up", 0.5)
+
+
+def test_hangs_crashes_and_faults_are_counted_each_with_its_seed(monkeypatch):
+    def run(seed: int) -> str:
+        if seed == 1:
+            time.sleep(60)
+        if seed == 2:
+            os._exit(3)
+        if seed == 3:
+            return {}["missing"]
+        if seed == 4:
+            outcome.must(False, "this does not hold")
+        return outcome.RIGHT
+
+    _module(monkeypatch, run)
+    found = {r.seed: r for r in engine.results("made_up", range(6))}
+    assert [found[s].outcome for s in range(6)] == [
+        outcome.RIGHT,
+        *[outcome.WRONG] * 4,
+        outcome.RIGHT,
+    ]
+    assert "hangs" in found[1].detail
+    assert "crashed with 3" in found[2].detail
+    assert "KeyError" in found[3].detail
+    assert "this does not hold" in found[4].detail
+
+
+def test_one_seed_can_be_aimed_at_and_the_exit_code_tells(monkeypatch, capsys):
+    assert campaign.main(["--only", "solves", "--seed", "0"]) == 0
+    assert "solves 0:" in capsys.readouterr().out
+    monkeypatch.setattr("benchmarks.campaign.solves.run", lambda seed: 1 / 0)
+    assert campaign.main(["--only", "solves", "--seed", "0"]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_the_same_seed_is_the_same_case():
+    from benchmarks.campaign import inputs
+
+    first, second = (inputs.make(outcome.generator("fits", 7)) for _ in range(2))
+    assert first.kind == second.kind
+    assert repr(first.y) == repr(second.y)
+    other = outcome.generator("solves", 7).random()
+    assert other != outcome.generator("fits", 7).random()
