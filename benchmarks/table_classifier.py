@@ -7,9 +7,9 @@
     python benchmarks/table_classifier.py --memory     # 20,000 x 50: bytes beside the graph's
 
 How selection is kept from seeing test labels: the classifier is given y with the marker 0 on the
-unlabelled half. Everything it chooses (neighbours, self-loop, label weight, evidence weight, shares
-of the models) is chosen on the labelled half alone, by leaving labels out; evidence on labelled
-samples is out-of-fold. The labels of the other half are read only here, to count errors.
+unlabelled half. Everything it chooses (weights and settings of the committee's members) is chosen
+on the labelled half alone, by labels that had no part in what predicts them. The labels of the
+other half are read only here, to count errors.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ def run_errors(X: Any, y: Any, labels: Any, evidence: bool) -> dict[str, float]:
     if evidence:
         model = GDPAClassifier(unlabeled=0, evidence=models()).fit(X, labels)
         out["gdpa+evidence"] = 100.0 * float(np.mean(model.transduction_[test] != y[test]))
-        # The fitted models of the evidence are the models alone: fitted on all labels.
-        for name, single in zip(("logistic", "forest"), model.state_.evidence.models, strict=True):
-            guess = model.classes_[single.predict(X[test])]
+        for name, single in zip(("logistic", "forest"), models(), strict=True):
+            guess = single.fit(X[~test], labels[~test]).predict(X[test])
             out[name] = 100.0 * float(np.mean(guess != y[test]))
     return out
 

@@ -3,7 +3,8 @@ A first classification: handwritten digits from 30 labels
 =========================================================
 
 1797 images of digits, of which we pretend to know 30 labels. The classifier links each image to
-its nearest neighbours, lets the labels spread along these links, and says how sure it is.
+its nearest neighbours, lets the labels spread along these links, asks other models for their
+opinion, and says how sure it is.
 """
 
 # %%
@@ -21,9 +22,10 @@ y = np.full(truth.size, -1)
 y[known] = truth[known]
 
 # %%
-# Fit. Graph and weights are chosen by leaving labels out; nothing needs to be set.
+# Fit. Who has a say, and how much, is decided by leaving labels out; nothing needs to be set.
 model = gdpa.GDPAClassifier().fit(X, y)
-print(model.tuning_.setting, "by", model.tuning_.source)
+for name, weight in zip(model.committee_.names, model.committee_.weights, strict=True):
+    print(f"{name:14s} {weight:.2f}")
 
 # %%
 # ``transduction_`` has a label for every sample of ``fit``; ``predict`` takes new rows.

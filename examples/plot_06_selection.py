@@ -9,7 +9,7 @@ and the labels themselves can tell: each is predicted from the others.
 """
 
 # %%
-# The classifier does this by itself. Breast cancer with 40 labels:
+# A single graph does this by itself. Breast cancer with 40 labels:
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -22,7 +22,7 @@ rng = np.random.default_rng(1)
 y = np.full(truth.size, -1)
 known = rng.choice(truth.size, 40, replace=False)
 y[known] = truth[known]
-model = gdpa.GDPAClassifier(rescale="minmax").fit(X, y)
+model = gdpa.GDPAClassifier(graph="knn", rescale="minmax").fit(X, y)
 print(f"label weight {model.label_weight_:g}, self-loop {model.self_loop_:g}", end=", ")
 print(f"{model.n_neighbors_} neighbours; loss {model.tuning_.loss:.3f} by {model.tuning_.source}")
 
@@ -38,7 +38,11 @@ loops = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 errors = []
 for loop in loops:
     fixed = gdpa.GDPAClassifier(
-        rescale="minmax", n_neighbors=model.n_neighbors_, label_weight=np.inf, self_loop=loop
+        graph="knn",
+        rescale="minmax",
+        n_neighbors=model.n_neighbors_,
+        label_weight=np.inf,
+        self_loop=loop,
     )
     errors.append((fixed.fit(X, y).transduction_ != truth)[unlabeled].mean())
 chosen = (model.transduction_ != truth)[unlabeled].mean()

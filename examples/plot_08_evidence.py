@@ -3,8 +3,9 @@ Evidence: a graph and a classifier together
 ===========================================
 
 A graph knows which samples are alike; a classifier on the features knows which directions matter.
-With ``evidence=`` the predictions of any scikit-learn classifier enter as biases of the nodes: out
-of fold on the labelled samples, so that their weight can be chosen by leaving labels out.
+With ``evidence=`` the predictions of any scikit-learn classifier enter a graph as biases of the
+nodes: out of fold on the labelled samples, so that their weight can be chosen by leaving labels
+out. In a committee (the default) the classifier is one more member.
 """
 
 # %%
@@ -33,8 +34,8 @@ for name, (X, truth, n_labeled) in sets.items():
         rest = y == -1
         model = make_pipeline(StandardScaler(), LogisticRegression())
         alone = model.fit(X[~rest], y[~rest]).predict(X)
-        graph = gdpa.GDPAClassifier(rescale="minmax").fit(X, y)
-        both = gdpa.GDPAClassifier(rescale="minmax", evidence=model).fit(X, y)
+        graph = gdpa.GDPAClassifier(graph="knn", rescale="minmax").fit(X, y)
+        both = gdpa.GDPAClassifier(graph="knn", rescale="minmax", evidence=model).fit(X, y)
         errors.append(
             [
                 (labels != truth)[rest].mean()

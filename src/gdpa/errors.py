@@ -7,6 +7,7 @@ import importlib
 from types import ModuleType
 
 __all__ = [
+    "ConfidenceWarning",
     "ConvergenceWarning",
     "DegenerateProblemWarning",
     "MissingExtraError",
@@ -24,6 +25,10 @@ class MissingExtraError(ImportError):
 
 class UnsupportedProblemError(ValueError):
     """A method was asked for a problem that it cannot take."""
+
+
+class ConfidenceWarning(UserWarning):
+    """Probabilities promise more than labels that were left out have kept."""
 
 
 class ConvergenceWarning(UserWarning):

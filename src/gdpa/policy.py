@@ -62,6 +62,15 @@ class Policy:
         From so many rows on iterations run in single precision, refined in double.
     thread_nnz : int
         Below so many stored entries starting threads costs more than it saves.
+    forest_trees : int
+        Trees of the forest behind the committee: 40 for each of five folds err as little as 100.
+    forest_labels : int
+        Labels that trees are grown on at most; growing is the dearest part of a fit with many.
+    judged_nodes, judged_labels : int
+        Of more nodes the committee's members are judged on a sample with so many labels: the
+        losses are certain to a few hundredths there, and the sample costs no more than the search.
+    exact_leaves : int
+        Up to so many nodes all pairs are compared leaf by leaf; beyond, leaves become points.
     """
 
     auto_nodes: int = 5_000
@@ -86,6 +95,11 @@ class Policy:
     order_rows: int = 400_000
     single_rows: int = 50_000
     thread_nnz: int = 1_000_000
+    forest_trees: int = 200
+    forest_labels: int = 10_000
+    judged_nodes: int = 5_000
+    judged_labels: int = 2_000
+    exact_leaves: int = 5_000
 
 
 DEFAULT_POLICY = Policy()

@@ -32,7 +32,7 @@ def blobs():
 
 def test_attributes_of_a_fit(blobs):
     X, y, truth = blobs
-    model = GDPAClassifier().fit(X, y)
+    model = GDPAClassifier(graph="knn").fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
     assert (model.transduction_ == truth).mean() > 0.9
     known = y >= 0
@@ -69,7 +69,8 @@ def test_two_classes_have_one_solution_with_the_binary_objective():
 
 def test_scores_solve_the_stated_system(blobs):
     X, y, _ = blobs
-    model = GDPAClassifier(n_neighbors=7, label_weight=3.0, self_loop=0.2, tol=1e-10).fit(X, y)
+    given = {"n_neighbors": 7, "label_weight": 3.0, "self_loop": 0.2}
+    model = GDPAClassifier(graph="knn", **given, tol=1e-10).fit(X, y)
     L = gdpa.graph.laplacian(model.graph_, "normalized").toarray()
     a = np.where(y >= 0, 3.0, 0.0)
     Y = np.where((y >= 0)[:, None], np.eye(3)[np.maximum(y, 0)], 0.0)
@@ -84,7 +85,7 @@ def test_a_new_row_is_one_more_row_of_the_system(blobs, laplacian):
     X, y, _ = blobs
     gamma = 0.3
     model = GDPAClassifier(
-        n_neighbors=7, laplacian=laplacian, self_loop=gamma, label_weight=np.inf
+        graph="knn", n_neighbors=7, laplacian=laplacian, self_loop=gamma, label_weight=np.inf
     ).fit(X, y)
     rows = np.random.default_rng(0).normal(0, 4, (20, 2))
     w = model.state_.graph.attach(rows)[0].toarray()

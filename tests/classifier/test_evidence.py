@@ -84,7 +84,7 @@ def test_the_test_labels_are_never_seen(data):
     X = np.random.default_rng(0).random((200, 5))
     noise = np.random.default_rng(1).integers(0, 2, 200)
     y = np.where(np.arange(200) < 100, noise, -1)
-    learner = GDPAClassifier(evidence=DecisionTreeClassifier()).fit(X, y)
+    learner = GDPAClassifier(graph="knn", evidence=DecisionTreeClassifier()).fit(X, y)
     known = y >= 0
     told = learner.state_.evidence.probabilities[known].argmax(axis=1)
     assert (told == y[known]).mean() < 0.7
@@ -141,3 +141,22 @@ def test_bad_evidence(data, evidence, message):
 def test_precomputed_graph_has_no_features_for_evidence():
     with pytest.raises(ValueError, match="evidence needs features"):
         GDPAClassifier(graph="precomputed", evidence=GaussianNB()).fit(np.eye(3), [0, 1, -1])
+
+
+def test_evidence_never_makes_the_left_out_loss_worse():
+    X, truth = make_blobs(150, centers=3, cluster_std=2.0, random_state=0)
+    y = np.where(np.arange(150) % 4 == 0, truth, -1)
+
+    class Wrong(GaussianNB):
+        def predict_proba(self, X):
+            return np.roll(super().predict_proba(X), 1, axis=1)
+
+    for graph in ("knn", "full", "auto"):
+        plain = GDPAClassifier(graph=graph).fit(X, y)
+        for model in (GaussianNB(), Wrong()):
+            told = GDPAClassifier(graph=graph, evidence=model).fit(X, y)
+            if graph == "auto":
+                assert told.committee_.loss <= plain.committee_.loss + 1e-12
+            else:
+                assert told.tuning_.loss <= plain.tuning_.loss + 1e-12
+        assert (told.transduction_ == plain.transduction_).all()  # the last one is wrong

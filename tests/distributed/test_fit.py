@@ -60,7 +60,9 @@ def test_predictions_are_those_of_one_machine(parts, tmp_path):
     assert (predicted[known] == np.array(["a", "b"])[truth[known]]).all()
     frame = pq.read_table(tmp_path / "in").select(FEATURES)
     Z = TableEncoder().fit_transform(frame)
-    model = GDPAClassifier(n_neighbors=10, self_loop=result.self_loop, label_weight=np.inf)
+    model = GDPAClassifier(
+        graph="knn", n_neighbors=10, self_loop=result.self_loop, label_weight=np.inf
+    )
     model.fit(Z, np.where(known, truth, -1))
     alone = np.array(["a", "b"])[model.transduction_]
     assert (predicted == alone).mean() > 0.99

@@ -34,6 +34,6 @@ def test_too_few_labels_to_leave_out_are_refused():
     X, _ = gdpa.datasets.moons(30, random_state=0)
     y = np.full(30, -1)
     y[:2] = [0, 1]
-    model = gdpa.GDPAClassifier().fit(X, y)
+    model = gdpa.GDPAClassifier(graph="knn").fit(X, y)
     with pytest.raises(ValueError, match="two labels"):
         SelectionDisplay.from_estimator(model)

@@ -87,7 +87,7 @@ def test_every_chart_has_a_text_alternative_and_ids_are_unique(hostile):
     ids = [a["id"] for _, a in page.tags if "id" in a]
     assert len(ids) == len(set(ids))
     titles = [chart["title"] for chart in page.charts]
-    assert len(titles) == 4
+    assert len(titles) == 5
     for chart in page.charts:
         assert chart["title"]
         assert chart["desc"]

@@ -72,7 +72,7 @@ def test_heavy_duplicates_take_the_label_of_their_place():
     y = some_labels(n, 0.1, truth)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreachedWarning)
-        model = GDPAClassifier(n_neighbors=10).fit(X, y)
+        model = GDPAClassifier(graph="knn", n_neighbors=10).fit(X, y)
     reached = np.setdiff1d(np.arange(n), model.unreached_)
     assert reached.size > 0.5 * n
     np.testing.assert_array_equal(model.transduction_[reached], truth[reached])
@@ -185,9 +185,9 @@ def test_memory_mapped_features_fit_the_same(tmp_path):
     codes = some_labels(n, 0.05, (y > 0).astype(int))
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    ours = GDPAClassifier(n_neighbors=10).fit(mapped, codes)
+    ours = GDPAClassifier(graph="knn", n_neighbors=10).fit(mapped, codes)
     np.testing.assert_array_equal(
-        ours.transduction_, GDPAClassifier(n_neighbors=10).fit(X, codes).transduction_
+        ours.transduction_, GDPAClassifier(graph="knn", n_neighbors=10).fit(X, codes).transduction_
     )
 
 

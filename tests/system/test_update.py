@@ -24,11 +24,11 @@ def test_adding_labels_equals_fitting_with_them(label_weight, laplacian):
         "laplacian": laplacian,
         "tol": 1e-10,
     }
-    model = GDPAClassifier(**options).fit(X, y)
+    model = GDPAClassifier(graph="knn", **options).fit(X, y)
     new = np.array([3, 111, 402, 688])
     model.add_labels(new, truth[new], tol=1e-9)
     y[new] = truth[new]
-    fresh = GDPAClassifier(**options).fit(X, y)
+    fresh = GDPAClassifier(graph="knn", **options).fit(X, y)
     np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
     assert (model.transduction_ == fresh.transduction_).all()
     assert (model.transduction_[new] == truth[new]).all()
@@ -42,8 +42,8 @@ def test_a_corrected_label(label_weight):
     right = y.copy()
     y[60] = (truth[60] + 1) % 3
     options = {"n_neighbors": 8, "self_loop": 0.05, "label_weight": label_weight, "tol": 1e-10}
-    model = GDPAClassifier(**options).fit(X, y).add_labels(60, right[60], tol=1e-9)
-    fresh = GDPAClassifier(**options).fit(X, right)
+    model = GDPAClassifier(graph="knn", **options).fit(X, y).add_labels(60, right[60], tol=1e-9)
+    fresh = GDPAClassifier(graph="knn", **options).fit(X, right)
     np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
 
 
@@ -57,7 +57,7 @@ def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
     y = np.full(n, -1)
     y[known] = truth[known]
     options = {"n_neighbors": 10, "label_weight": np.inf, "self_loop": 0.01}
-    model = GDPAClassifier(**options).fit(X, y)
+    model = GDPAClassifier(graph="knn", **options).fit(X, y)
     new = rng.choice(np.flatnonzero(y == -1), 10, replace=False)
     y[new] = truth[new]
     fresh = GDPAClassifier(graph="precomputed", label_weight=np.inf, self_loop=0.01)
@@ -105,11 +105,15 @@ def test_many_small_updates_end_in_a_full_solve():
     X, truth = make_blobs(600, centers=2, cluster_std=2.0, random_state=3)
     y = np.full(600, -1)
     y[::20] = truth[::20]
-    model = GDPAClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
+    model = GDPAClassifier(graph="knn", n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(
+        X, y
+    )
     for i in range(1, 8):
         model.add_labels(i, truth[i], tol=1e-2)
         y[i] = truth[i]
-    fresh = GDPAClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
+    fresh = GDPAClassifier(graph="knn", n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(
+        X, y
+    )
     assert model.state_.run.drift <= 5e-2
     np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=0.05)
 
@@ -118,7 +122,7 @@ def test_many_small_updates_end_in_a_full_solve():
 def test_other_methods_are_solved_again(options):
     X, truth = make_blobs(90, centers=3, cluster_std=1.0, random_state=0)
     y = np.where(np.arange(90) % 9 == 0, truth, -1)
-    model = GDPAClassifier(n_neighbors=6, **options).fit(X, y)
+    model = GDPAClassifier(graph="knn", n_neighbors=6, **options).fit(X, y)
     model.add_labels([1, 2], truth[[1, 2]])
     assert (model.transduction_[[1, 2]] == truth[[1, 2]]).all()
 
@@ -126,7 +130,7 @@ def test_other_methods_are_solved_again(options):
 @pytest.fixture
 def fitted():
     X, y = make_blobs(40, centers=2, random_state=0)
-    return GDPAClassifier().fit(X, np.where(np.arange(40) < 10, y, -1))
+    return GDPAClassifier(graph="knn").fit(X, np.where(np.arange(40) < 10, y, -1))
 
 
 @pytest.mark.parametrize(

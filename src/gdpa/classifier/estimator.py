@@ -5,8 +5,9 @@ Features or a graph, labels for some rows, labels for all of them. The scores of
     (L + diag(a + gamma + e)) F = a Y + e T
 
 on a neighbour graph: labels Y with weight a, a self-loop gamma that keeps their influence local,
-evidence T of other classifiers with weight e. All three weights, and the number of neighbours, are
-chosen by leaving labels out.
+evidence T of other classifiers with weight e. By default several graphs, some of them learned from
+the labels, and other models vote (:mod:`gdpa.classifier.committee`), each with the weight that it
+earns by predicting labels left out. A single graph chooses its weights in the same way.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..graph.features import check_features, warn_about_scales
 from ..policy import DEFAULT_POLICY, Policy
-from ..solution import Solution
 from ..solvers.registry import METHODS
+from .committee import fit_committee, votes
 from .evidence import check_models
 from .fitting import fit_state
 from .frames import encoded_rows
@@ -37,7 +38,6 @@ from .predicting import Predicting
 from .probabilities import check_prior
 from .showing import Showing
 from .state import FittedState
-from .tuning import Tuning
 
 __all__ = ["GDPAClassifier", "classify"]
 
@@ -53,12 +53,16 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
 
     Parameters
     ----------
-    graph : {"knn", "full", "precomputed"}, default="knn"
-        "knn" links nearest neighbours, "full" all pairs (small data only); with "precomputed" X is
-        the graph: a symmetric non-negative matrix, a NetworkX graph or a list of edges.
+    graph : {"auto", "knn", "full", "precomputed"}, default="auto"
+        "auto" lets a committee vote: the graph of nearest neighbours, the same in columns weighted
+        by their importance, the graph of samples that share leaves of a forest, the forest, a
+        linear model and a kernel machine. "knn" (also with another `method`, with
+        ``multiclass="tree"`` or a number as `evidence_weight`) is the first alone, "full" links all
+        pairs (small data only); with "precomputed" X is the graph: a symmetric non-negative matrix,
+        a NetworkX graph or a list of edges.
     n_neighbors : int or "auto", default="auto"
-        Neighbours per sample. "auto" takes 10, 15 or 20, whichever predicts left-out labels best;
-        10 with more than 5,000 samples, too few labels, or evidence.
+        Neighbours per sample. "auto" takes 6 in a committee; in a single graph 10, 15 or 20,
+        whichever predicts left-out labels best; 10 with more than 5,000 samples or too few labels.
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
         sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: each sample's distance to its 7th
         neighbour, the median distance, or a number.
@@ -82,16 +86,17 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
     label_weight : float or "auto", default="auto"
         Weight a of the labels; ``inf`` keeps the given labels' scores exactly.
     self_loop : float or "auto", default="auto"
-        Self-loop gamma. "auto" for this and for `label_weight` leaves labels out: one by one, in
-        closed form, where that is affordable, else fold by fold (above 50,000 nodes and 1,000
-        labels: one fold); with fewer than 8 labels in classes of at least 2 it takes inf and 0.01
-        (times the mean diagonal of the Laplacian).
+        Self-loop gamma. In a committee "auto" for this and for `label_weight` is 0.03 (times the
+        mean diagonal of the Laplacian) and inf. In a single graph labels are left out: one by one,
+        in closed form, where that is affordable, else fold by fold (above 50,000 nodes and 1,000
+        labels: one fold). With fewer than 8 labels in classes of at least 2 both take 0.01 and inf.
     evidence : classifier or list of classifiers, optional
-        scikit-learn classifiers with `predict_proba`. Their out-of-fold predictions on labelled
-        samples and their predictions on the others enter as node biases. They see the re-scaled
-        features.
+        scikit-learn classifiers with `predict_proba`; they see the re-scaled features. In a
+        committee they are members, judged like the others by labels left out, and get no more of
+        the vote than makes the loss on these labels no worse. In a single graph their predictions
+        (out-of-fold on labelled samples) enter as node biases.
     evidence_weight : float or "auto", default="auto"
-        Weight e of the evidence.
+        Weight e of the evidence in a single graph; "auto" takes 0 where nothing is gained.
     class_prior : None, "labeled" or array-like of shape (n_classes,), default=None
         Shifts the thresholds so that the class masses of the unlabelled samples match the shares
         of the labels, or those given (in the order of ``classes_``). None: no shift.
@@ -105,9 +110,9 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
     max_iter : int, optional
         Most iterations of the linear solve; ten times the number of samples at most by default.
     n_jobs : int, optional
-        Threads of the neighbour search; results do not depend on it.
+        Threads; results do not depend on it.
     random_state : int, default=0
-        Seed of approximate neighbour search and of evidence models without one.
+        Seed of approximate neighbour search, of the forest, and of evidence models without one.
     callback : callable, optional
         Called with a mapping after each stage and each iteration; returning True during the solve
         stops it.
@@ -122,11 +127,15 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         Label of every sample of `fit`; given labels are kept, also where `label_weight` is finite
         and the scores speak for another class. `predict` keeps them, too.
     label_scores_ : ndarray of shape (n_samples, n_classes)
-        Share of each class in the sample's scores. Rows add up to 1.
+        Share of each class in the sample's scores, or in the vote. Rows add up to 1.
     graph_ : csr_array of shape (n_samples, n_samples)
-        The weights.
+        The weights; in a committee those of the nearest neighbours in the columns as they are.
+    committee_ : Judgement or None
+        Names, weights and left-out losses of the members; None for a single graph.
+    feature_importances_ : ndarray of shape (n_features,)
+        How much each feature decides in the committee's forest.
     unreached_ : ndarray of int
-        Samples without a path to a label. They get the prior class.
+        Samples that no label reaches, through no member. They get the prior class.
     unsure_ : ndarray of bool of shape (n_samples,)
         Unlabelled samples that `abstain_below` applies to.
     skipped_ : ndarray of int
@@ -175,7 +184,7 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
 
     _policy: ClassVar[Policy] = DEFAULT_POLICY
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "graph": [StrOptions({"knn", "full", "precomputed"})],
+        "graph": [StrOptions({"auto", "knn", "full", "precomputed"})],
         "n_neighbors": [_POSITIVE_INT, StrOptions({"auto"})],
         "bandwidth": [StrOptions({"self-tuning", "median"}), _POSITIVE],
         "columns": "no_validation",
@@ -203,7 +212,7 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
     def __init__(
         self,
         *,
-        graph: str = "knn",
+        graph: str = "auto",
         n_neighbors: Any = "auto",
         bandwidth: Any = "self-tuning",
         columns: Any = None,
@@ -289,7 +298,9 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
                 f"y has {coding.codes.size}"
             )
-        fitted._take(fit_state(A, coding, fitted._options(coding.classes), models))
+        options = fitted._options(coding.classes)
+        fit = fit_committee if votes(options, models) else fit_state
+        fitted._take(fit(A, coding, options, models))
         self.__dict__ = fitted.__dict__
         return self
 
@@ -357,50 +368,6 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         """All that the fit found, as one frozen record."""
         check_is_fitted(self)
         return self._state
-
-    @property
-    def objective_(self) -> float:
-        """Smoothness of the labels."""
-        return self.state_.objective()
-
-    @property
-    def solution_(self) -> Solution | tuple[Solution, ...]:
-        """Record of the solve."""
-        records = self.state_.solutions(self.method)
-        return records[0] if len(records) == 1 else records
-
-    @property
-    def tuning_(self) -> Tuning:
-        """What was chosen and why."""
-        return self.state_.tuning
-
-    @property
-    def label_weight_(self) -> float:
-        """Weight of the labels in use."""
-        return self.state_.setting.label_weight
-
-    @property
-    def self_loop_(self) -> float:
-        """Self-loop in use."""
-        return self.state_.setting.self_loop
-
-    @property
-    def evidence_weight_(self) -> float:
-        """Weight of the evidence in use."""
-        return self.state_.setting.evidence_weight
-
-    @property
-    def n_neighbors_(self) -> int | None:
-        """Neighbours in use; None without a neighbour graph."""
-        return self.state_.graph.n_neighbors
-
-    @property
-    def unsure_(self) -> NDArray[np.bool_]:
-        """Unlabelled samples whose largest probability is below `abstain_below`."""
-        state = self.state_
-        unsure = state.probabilities().max(axis=1) < (self.abstain_below or 0.0)
-        unsure[state.coding.labeled] = False
-        return np.asarray(unsure)
 
 
 def classify(X: Any, y: Any, **options: Any) -> NDArray[Any]:

@@ -19,7 +19,15 @@ from sklearn.base import clone
 
 from ..system.left_out import stratified_folds
 
-__all__ = ["Evidence", "check_models", "gather_evidence", "mixture_weights"]
+__all__ = [
+    "Evidence",
+    "check_models",
+    "fitted_model",
+    "gather_evidence",
+    "mixture_weights",
+    "model_probabilities",
+    "seeded",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +71,7 @@ class Evidence:
         """
         k = self.probabilities.shape[1]
         known = k if self.places is None else self.places.size
-        parts = [_probabilities(model, X, known, of_new_rows=True) for model in self.models]
+        parts = [model_probabilities(model, X, known, of_new_rows=True) for model in self.models]
         average = np.asarray(np.tensordot(self.weights, np.stack(parts), axes=1))
         if self.places is None:
             return average
@@ -137,20 +145,20 @@ def gather_evidence(
     fold = stratified_folds(codes, n_folds)
     fitted, everywhere, left_out = [], [], []
     for number, model in enumerate(models):
-        seeded = _seeded(model, random_state)
+        own = seeded(model, random_state)
         out = np.empty((labeled.size, n_classes))
         for held in range(n_folds):
             inside = fold != held
             if not inside.any():  # one label: no model has seen another one
                 out[:] = 1.0 / n_classes
                 break
-            part = _fit(clone(seeded), X[labeled[inside]], codes[inside])
-            out[~inside] = _probabilities(part, X[labeled[~inside]], n_classes)
-        final = _fit(clone(seeded), X[labeled], codes)
+            part = fitted_model(own, X[labeled[inside]], codes[inside])
+            out[~inside] = model_probabilities(part, X[labeled[~inside]], n_classes)
+        final = fitted_model(own, X[labeled], codes)
         p = np.empty((X.shape[0], n_classes))
         rest = np.setdiff1d(np.arange(X.shape[0]), labeled, assume_unique=True)
         if rest.size:
-            p[rest] = _probabilities(final, X[rest], n_classes)
+            p[rest] = model_probabilities(final, X[rest], n_classes)
         p[labeled] = out
         fitted.append(final)
         everywhere.append(p)
@@ -197,7 +205,8 @@ def mixture_weights(
     return weights
 
 
-def _seeded(model: Any, random_state: int) -> Any:
+def seeded(model: Any, random_state: int) -> Any:
+    """A copy whose unset seeds are set, so that fits repeat."""
     model = clone(model)
     unset = {
         name: random_state
@@ -217,13 +226,16 @@ class _Constant:
         return np.ones((X.shape[0], 1))
 
 
-def _fit(model: Any, X: Any, codes: NDArray[np.int32]) -> Any:
+def fitted_model(model: Any, X: Any, codes: NDArray[np.int32]) -> Any:
+    """A fitted copy; a constant where there is one class only."""
     if np.unique(codes).size < 2:
         return _Constant(int(codes[0]))
-    return model.fit(X, codes)
+    return clone(model).fit(X, codes)
 
 
-def _probabilities(model: Any, X: Any, n_classes: int, *, of_new_rows: bool = False) -> FloatArray:
+def model_probabilities(
+    model: Any, X: Any, n_classes: int, *, of_new_rows: bool = False
+) -> FloatArray:
     """Predictions of a model; of a new row beyond its arithmetic it knows nothing."""
     p = np.zeros((X.shape[0], n_classes))
     with np.errstate(all="ignore"):

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
+from ..errors import DegenerateProblemWarning
 from ..graph.adjacency import connected_to
 from ..problem import ClassProblem
 from ..solution import ClassSolution, Solution
 from ..solvers.gdpa import GDPA
 from ..system import Arranged, LabeledSystem, arrange
 from ..system.update import update_scores
+from .confidence import warn_about
 from .evidence import Evidence, gather_evidence
 from .graphs import ClassifierGraph, candidate_graphs
 from .labels import LabelCoding
@@ -39,9 +40,9 @@ from .probabilities import (
     winners,
 )
 from .state import FitRun, FittedState
-from .tuning import Tuning, tune
+from .tuning import Tuning, tune_beside
 
-__all__ = ["fit_state", "is_shared", "more_labels", "report"]
+__all__ = ["fit_state", "is_shared", "more_labels", "report", "solve_state"]
 
 FloatArray = NDArray[np.float64]
 
@@ -95,8 +96,6 @@ def fit_state(
             random_state=options.random_state,
             report=partial(report, options),
         )
-        # Beside evidence the graph matters less; choosing it too would only fit noise.
-        candidates = candidates[:1]
     if len(candidates) == 1 and n > options.policy.large_nodes:
         order = first.node_order if n >= options.policy.order_rows else None
         arranged = arrange(first.adjacency, order, policy=options.policy, n_jobs=options.n_jobs)
@@ -104,7 +103,7 @@ def fit_state(
     for graph in candidates:
         A, d, Y = graph.adjacency, graph.diagonal, np.eye(k)[codes]
         systems.append(LabeledSystem(A, d, labeled, Y, arranged=arranged, policy=options.policy))
-    tuning = tune(
+    tuning = tune_beside(
         systems,
         codes,
         None if evidence is None else evidence.probabilities,
@@ -123,20 +122,8 @@ def fit_state(
         evidence_weight=tuning.setting.evidence_weight,
     )
     graph = candidates[tuning.candidate]
-    state = _solved(graph, coding, tuning, evidence, options, arranged=arranged)
-    if state.unreached.size:
-        warnings.warn(
-            f"{state.unreached.size} of {n} nodes are in components without a label; they get "
-            "the prior class (see unreached_)",
-            UnreachedWarning,
-            stacklevel=3,
-        )
-    if not state.run.converged:
-        warnings.warn(
-            f"the scores did not converge: {state.run.message}; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    state = solve_state(graph, coding, tuning, evidence, options, arranged=arranged)
+    warn_about(state)
     return state
 
 
@@ -171,7 +158,7 @@ def is_shared(options: FitOptions) -> bool:
     )
 
 
-def _solved(
+def solve_state(
     graph: ClassifierGraph,
     coding: LabelCoding,
     tuning: Tuning,
@@ -182,7 +169,15 @@ def _solved(
     arranged: Arranged | None = None,
     sharpness: float | None = None,
 ) -> FittedState:
-    """Problem, solver, solution, state."""
+    """Solve the labels on a graph, with a setting chosen: problem, solver, solution, state.
+
+    Parameters
+    ----------
+    graph, coding, tuning, evidence, options
+        Graph, labels, setting with left-out scores to calibrate on, models, what is asked for.
+    x0, arranged, sharpness : optional
+        Scores to start from; the adjacency, prepared; a sharpness in place of a calibration.
+    """
     setting, shared = tuning.setting, is_shared(options)
     labeled, k = coding.labeled, int(coding.classes.size)
     problem = ClassProblem(
@@ -366,7 +361,7 @@ def more_labels(
     drift = state.run.drift + tol
     shared = is_shared(options) and state.n_classes > 1
     if not shared or drift > MOST_DRIFT * tol:
-        return _solved(
+        return solve_state(
             state.graph,
             coding,
             tuning,

@@ -27,7 +27,13 @@ from ..graph.kernels import distances, node_scales
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from .options import FitOptions
 
-__all__ = ["AUTO_NEIGHBORS", "ClassifierGraph", "candidate_graphs", "precomputed_graph"]
+__all__ = [
+    "AUTO_NEIGHBORS",
+    "ClassifierGraph",
+    "assemble_graph",
+    "candidate_graphs",
+    "precomputed_graph",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -163,7 +169,7 @@ def candidate_graphs(X: Any, options: FitOptions) -> tuple[list[ClassifierGraph]
         width = options.bandwidth
         W = check_adjacency(full_graph(X, bandwidth=width, n_jobs=options.n_jobs))
         scales = node_scales(X, width, n_jobs=options.n_jobs)
-        graph = _assemble("full", W, kind, rescaler, points=X, scales=scales, bandwidth=width)
+        graph = assemble_graph("full", W, kind, rescaler, points=X, scales=scales, bandwidth=width)
         return [graph], X
     counts: list[int] = []
     auto = AUTO_NEIGHBORS if X.shape[0] <= options.policy.auto_nodes else AUTO_NEIGHBORS[:1]
@@ -181,7 +187,7 @@ def candidate_graphs(X: Any, options: FitOptions) -> tuple[list[ClassifierGraph]
     )
     graphs = []
     for near in built:
-        graphs.append(_assemble("knn", near.W, kind, rescaler, neighbors=near))
+        graphs.append(assemble_graph("knn", near.W, kind, rescaler, neighbors=near))
     return graphs, X
 
 
@@ -218,7 +224,7 @@ def precomputed_graph(X: Any, laplacian: str) -> ClassifierGraph:
         W = from_edges(X, n_nodes=int(ends.max()) + 1).W
     else:
         W = check_adjacency(X, name="X")
-    return _assemble("precomputed", W, laplacian, None)
+    return assemble_graph("precomputed", W, laplacian, None)
 
 
 def _is_edge_list(X: Sequence[Any]) -> bool:
@@ -231,9 +237,10 @@ def _tuples(X: Sequence[Any]) -> bool:
     return all(isinstance(row, tuple) for row in X)
 
 
-def _assemble(
+def assemble_graph(
     kind: str, W: sp.csr_array, laplacian: str, rescaler: Rescaler | None, **rest: Any
 ) -> ClassifierGraph:
+    """A graph with its Laplacian and degrees; `rest` are further fields of the record."""
     adjacency, diagonal = laplacian_parts(W, laplacian)
     return ClassifierGraph(
         kind, W, laplacian, adjacency, diagonal, degrees(W), rescaler=rescaler, **rest

@@ -16,7 +16,7 @@ from ..graph.features import check_features
 from ..policy import Policy
 from ..tables import TableEncoder, is_frame
 from . import storage
-from .fitting import more_labels
+from .committee import change_labels, pack_state, unpack_state
 from .graphs import RESCALE_KINDS, precomputed_graph
 from .labels import encode_more, with_more_classes
 from .query import query_nodes
@@ -95,7 +95,7 @@ class Labeling:
             raise ValueError(f"labels names two classes for sample {twice}")
         options = self._options(classes)
         skipped = np.setdiff1d(self._skipped, unique)
-        self._take(more_labels(state, unique, codes[first], options, float(tol)))
+        self._take(change_labels(state, unique, codes[first], options, float(tol)))
         self.skipped_ = skipped
         return self
 
@@ -218,7 +218,7 @@ class Labeling:
                 "evidence models cannot be stored without pickle; use pickle or joblib, and only "
                 "for files that you trust"
             )
-        arrays, meta = storage.state_arrays(state)
+        arrays, meta = pack_state(state)
         meta["params"] = storage.plain_params(self.get_params(deep=False))
         meta["n_features_in"] = int(self.n_features_in_)
         names = getattr(self, "feature_names_in_", None)
@@ -253,7 +253,7 @@ class Labeling:
             model: Any = cls(**storage.restored_params(meta["params"]))
             model._validate_params()
             classes = storage.classes_of(arrays, meta)
-            model._take(storage.read_state(arrays, meta, model._options(classes)))
+            model._take(unpack_state(arrays, meta, model._options(classes)))
             model.skipped_ = cls._nodes(meta.get("skipped", []), model.state_.n_nodes)
             width = check_features_in(arrays, meta, model.get_params(deep=False))
             if meta.get("encoder") is not None:

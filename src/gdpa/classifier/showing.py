@@ -11,11 +11,12 @@ import numpy as np
 
 from ..notebook import card
 from ..tables.plan import ColumnList
+from .attributes import Attributes
 
 __all__ = ["Showing"]
 
 
-class Showing:
+class Showing(Attributes):
     """Views of a fitted classifier."""
 
     encoder_: Any

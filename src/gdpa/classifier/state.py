@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from .labels import LabelCoding
 from .probabilities import sharpen, to_shares, winners
 from .tuning import Setting, Tuning
 
-__all__ = ["FitRun", "FittedState"]
+__all__ = ["FitRun", "FittedState", "Voters"]
 
 FloatArray = NDArray[np.float64]
 
@@ -70,6 +70,22 @@ class FitRun:
     bounds: FloatArray | None = None
 
 
+class Voters(Protocol):
+    """Others that vote beside the graph of a state (:mod:`gdpa.classifier.committee`)."""
+
+    def vote(self, shares: FloatArray) -> FloatArray:
+        """Shares of all nodes, from those of the state's own graph."""
+        ...
+
+    def vote_rows(self, X: Any, shares: FloatArray) -> FloatArray:
+        """Shares of new rows, from their features and what the state's own graph says."""
+        ...
+
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Any:
+        """The same beside more classes, the old ones at the given places."""
+        ...
+
+
 @dataclass(frozen=True)
 class FittedState:
     """A fitted classifier.
@@ -102,6 +118,10 @@ class FittedState:
         Fitted models.
     splits : tuple of Solution
         Records of the binary problems of a tree; empty otherwise.
+    committee : Voters or None
+        Who votes beside the graph: `shares`, `labels` and `sharpness` are theirs too then.
+    own_shares : ndarray of shape (n_nodes, n_classes) or None
+        What the graph alone says, where there is a committee.
     """
 
     graph: ClassifierGraph
@@ -117,6 +137,8 @@ class FittedState:
     run: FitRun
     evidence: Evidence | None = None
     splits: tuple[Solution, ...] = ()
+    committee: Voters | None = None
+    own_shares: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Records of single binary problems are large and read-only; they are not carried along.
@@ -136,6 +158,11 @@ class FittedState:
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.coding.classes.size)
+
+    @property
+    def _graph_shares(self) -> FloatArray:
+        """What the graph alone says about the nodes."""
+        return self.shares if self.own_shares is None else self.own_shares
 
     def problem(self) -> ClassProblem:
         """What was solved."""
@@ -229,13 +256,27 @@ class FittedState:
         faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.run.tol)
         if faint.size and evidence is None:
             # So far from any label that only the neighbours' shares are left to go by.
-            scores[faint] = new_row_scores(weights[faint], self.shares, **options)
+            scores[faint] = new_row_scores(weights[faint], self._graph_shares, **options)
         if same is not None:
             known = self.coding.labeled
             given = same[:, known]
             hit = np.flatnonzero(np.diff(given.indptr))
             scores[hit] = given[hit] @ np.eye(self.n_classes)[self.coding.codes[known]]
-        return to_shares(scores, self.prior)
+        shares = to_shares(scores, self.prior)
+        return shares if self.committee is None else self._voted(X, shares, same)
+
+    def _voted(self, X: Any, own: FloatArray, same: Any) -> FloatArray:
+        """Shares of new rows by all who vote; a row that is a node has the node's."""
+        assert self.committee is not None
+        shares = self.committee.vote_rows(X, own)
+        if same is not None:
+            # Of equal nodes the labelled ones speak, where there are any.
+            known = same[:, self.coding.labeled]
+            given = np.flatnonzero(np.diff(known.indptr))
+            hit = np.setdiff1d(np.flatnonzero(np.diff(same.indptr)), given)
+            shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
+            shares[given] = own[given]
+        return shares
 
     def solutions(self, method: str = "gdpa") -> tuple[Solution, ...]:
         """One record per class against the rest (two classes: one, for the second class)."""
@@ -333,6 +374,10 @@ class FittedState:
             prior=wider(self.prior),
             offset=wider(self.offset),
             evidence=evidence,
+            committee=None
+            if self.committee is None
+            else self.committee.with_classes(classes, place),
+            own_shares=None if self.own_shares is None else wider(self.own_shares),
             # One class is not solved for: the first label of a second one does it.
             run=replace(
                 self.run, bounds=None, drift=np.inf if self.n_classes == 1 else self.run.drift

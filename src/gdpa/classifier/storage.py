@@ -33,7 +33,9 @@ __all__ = [
     "FORMAT",
     "VERSION",
     "classes_of",
+    "get_matrix",
     "plain_params",
+    "put_matrix",
     "read_file",
     "read_state",
     "restored_params",
@@ -42,7 +44,8 @@ __all__ = [
 ]
 
 FORMAT = "gdpa-classifier"
-VERSION = 1
+# 2: committees.
+VERSION = 2
 # What a run says that is no number or text; it is computed again where it is asked for.
 RUN_ARRAYS = ("seconds", "bounds")
 
@@ -197,10 +200,7 @@ def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays["scales"] = graph.scales
         meta["graph"]["bandwidth"] = graph.bandwidth
     if points is not None:
-        if sp.issparse(points):
-            _put_sparse(arrays, "X", points)
-        else:
-            arrays["X"] = np.asarray(points)
+        put_matrix(arrays, "X", points)
     return arrays, meta
 
 
@@ -238,7 +238,7 @@ def read_state(arrays: dict[str, Any], meta: dict[str, Any], options: FitOptions
             arrays["rescale_scale"],
             about["rescale"]["unit_norm"],
         )
-    X = _get_sparse(arrays, "X") if "X_data" in arrays else arrays.get("X")
+    X = get_matrix(arrays, "X") if "X_data" in arrays or "X" in arrays else None
     rest: dict[str, Any] = {}
     if about["kind"] == "knn":
         index = NeighborIndex(
@@ -351,6 +351,23 @@ def _put_sparse(arrays: dict[str, Any], name: str, A: Any) -> None:
         f"{name}_indptr": A.indptr,
         f"{name}_shape": np.array(A.shape),
     }
+
+
+def put_matrix(arrays: dict[str, Any], name: str, A: Any) -> None:
+    """Store a matrix, dense or sparse."""
+    if sp.issparse(A):
+        _put_sparse(arrays, name, A)
+    else:
+        arrays[name] = np.asarray(A)
+
+
+def get_matrix(arrays: dict[str, Any], name: str) -> Any:
+    """Read a matrix of finite numbers, dense or sparse."""
+    A = _get_sparse(arrays, name) if f"{name}_data" in arrays else np.asarray(arrays[name])
+    values: NDArray[Any] = A.data if sp.issparse(A) else A  # type: ignore[assignment]
+    if A.ndim != 2 or values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be a matrix of finite numbers")
+    return A
 
 
 def _get_sparse(arrays: dict[str, Any], name: str) -> sp.csr_array:

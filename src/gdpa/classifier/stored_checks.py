@@ -22,7 +22,7 @@ from .state import FitRun
 
 __all__ = ["check_features_in", "check_state", "refusing"]
 
-GRAPHS = ("knn", "full", "precomputed")
+GRAPHS = ("knn", "full", "precomputed", "forest")
 LAPLACIANS = ("normalized", "combinatorial")
 BANDWIDTHS = ("self-tuning", "median")
 ROUNDING = 1e-6
@@ -104,8 +104,8 @@ def _check_graph(arrays: Mapping[str, Any], about: Mapping[str, Any], n: int) ->
     W = _sparse(arrays, "W")
     must(W.shape == (n, n), "W has a wrong shape")
     check_adjacency(W, name="W")
-    if kind == "precomputed":
-        must("X" not in arrays and "X_data" not in arrays, "a precomputed graph has features")
+    if kind in ("precomputed", "forest"):
+        must("X" not in arrays and "X_data" not in arrays, f"a {kind} graph has features")
         return
     X = _sparse(arrays, "X") if "X_data" in arrays else arrays["X"]
     must(X.ndim == 2 and X.shape[0] == n, "X has a wrong shape")
@@ -184,8 +184,9 @@ def check_features_in(
         If the number or the names of the features, or the parameters, do not fit the state.
     """
     about = meta["graph"]
-    for name, stored in (("graph", "kind"), ("laplacian", "laplacian")):
-        must(params[name] == about[stored], f"{name}={params[name]!r} is not that of the graph")
+    graph = "knn" if params["graph"] == "auto" else params["graph"]
+    for name, value in (("kind", graph), ("laplacian", params["laplacian"])):
+        must(value == about[name], f"{value!r} is not the {name} of the graph")
     if about["kind"] == "precomputed":
         width = arrays["codes"].size
     elif "rescale" in about:

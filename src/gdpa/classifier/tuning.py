@@ -23,23 +23,18 @@ from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 
-__all__ = ["DEFAULT", "Setting", "Tuning", "left_out_loss", "tune"]
+__all__ = ["DEFAULT", "Setting", "Tuning", "left_out_loss", "tune", "tune_beside"]
 
 FloatArray = NDArray[np.float64]
 
-# Multiples of the Laplacian's mean diagonal (1 for the normalised one). Chosen, like the price
-# below, on the paper's 17 sets and Gaussian mixtures.
+# Multiples of the Laplacian's mean diagonal (1 for the normalised one). Chosen on the
+# paper's 17 sets and Gaussian mixtures.
 SELF_LOOPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 LABEL_WEIGHTS = (np.inf, 10.0, 1.0, 0.1)
 EVIDENCE_TOTALS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 EVIDENCE_SHARES = (0.0, 0.1, 0.3, 0.6, 1.0)
 LARGE_SELF_LOOPS = (0.01, 0.1, 1.0)
 LARGE_EVIDENCE_TOTALS = (0.1, 3.0, 30.0)
-# Models judged on labels that they have not seen were fitted on fewer labels than those that are
-# used in the end: the left-out loss undervalues evidence. Leaving it therefore has a price, per
-# factor of ten in s below the largest and for the share of s that is not evidence.
-PRICE_PER_DECADE = 0.02
-PRICE_OF_SHARE = 0.05
 SMALL_FOLDS = 5
 
 
@@ -182,7 +177,6 @@ def tune(
             given = replace(given, self_loop=_screened(fold))
             tried = len(LARGE_SELF_LOOPS) - 1
     best: Tuning | None = None
-    least = np.inf
     for number, system in enumerate(systems):
         if best is not None and n > policy.small_nodes:
             # Graphs of the same points want nearly the same self-loop: compare at that one.
@@ -191,12 +185,43 @@ def tune(
         for setting, scores in left_out(system, codes, evidence, given, exact=exact):
             tried += 1
             loss = left_out_loss(system.targets[judged], scores[judged])
-            cost = loss + (0.0 if evidence is None else _price(setting, system.unit))
-            if best is None or cost < least - 1e-12:
+            if best is None or loss < best.loss - 1e-12:
                 source = "leave-one-out" if exact else "k-fold"
-                best, least = Tuning(setting, loss, source, scores, tried, number), cost
+                best = Tuning(setting, loss, source, scores, tried, number)
     assert best is not None
     return replace(best, tried=tried)
+
+
+def tune_beside(
+    systems: Sequence[LabeledSystem],
+    codes: NDArray[np.int32],
+    evidence: FloatArray | None = None,
+    *,
+    label_weight: float | None = None,
+    self_loop: float | None = None,
+    evidence_weight: float | None = None,
+) -> Tuning:
+    """As :func:`tune`; evidence is never believed against the left-out labels.
+
+    Parameters
+    ----------
+    systems, codes, evidence, label_weight, self_loop, evidence_weight
+        As in :func:`tune`.
+
+    Returns
+    -------
+    Tuning
+        The choice, without evidence where that has no larger loss and no weight was given. Beside
+        evidence the graph matters less, and choosing it too would only fit noise: it is the first.
+    """
+    given = {"label_weight": label_weight, "self_loop": self_loop}
+    if evidence is None:
+        return tune(systems, codes, None, **given)
+    told = tune(systems[:1], codes, evidence, **given, evidence_weight=evidence_weight)
+    if evidence_weight is not None or told.left_out is None:
+        return told
+    alone = tune(systems, codes, None, **given)
+    return told if told.loss < alone.loss else replace(alone, tried=alone.tried + told.tried)
 
 
 @dataclass(frozen=True)
@@ -213,15 +238,6 @@ class _Given:
         e = 0.1 * system.unit if self.evidence_weight is None else self.evidence_weight
         weight = DEFAULT.label_weight if self.label_weight is None else self.label_weight
         return Setting(weight, loop, 0.0 if evidence is None else e)
-
-
-def _price(setting: Setting, unit: float) -> float:
-    total = setting.self_loop + setting.evidence_weight
-    if total <= 0:
-        return 3.0 * PRICE_PER_DECADE + PRICE_OF_SHARE
-    decades = np.log10(max(EVIDENCE_TOTALS[-1] * unit / total, 1.0))
-    rest = 1.0 - setting.evidence_weight / total
-    return float(PRICE_PER_DECADE * decades + PRICE_OF_SHARE * rest)
 
 
 def left_out(

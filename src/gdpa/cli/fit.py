@@ -229,6 +229,8 @@ def _follow(stages: Stages, event: Mapping[str, Any]) -> None:
         stages.start("graph", f"{event['features']} features")
     elif stage == "graph":
         stages.start("tuning", f"{event['edges']} edges")
+    elif stage == "member":
+        stages.detail(f"{event['member']} {event['action']}")
     elif stage == "tuning":
         stages.start("solve", f"{event['source']}, {event['tried']} settings tried")
     elif stage == "solve" and "iteration" in event:

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..classifier import GDPAClassifier
-from ..errors import DegenerateProblemWarning, ScaleWarning, UnreachedWarning
+from ..errors import (
+    ConfidenceWarning,
+    DegenerateProblemWarning,
+    ScaleWarning,
+    UnreachedWarning,
+)
 
 __all__ = ["Answers", "FullModel"]
 
@@ -67,6 +72,7 @@ class FullModel:
         self.estimator = estimator
         if estimator is None:
             self.estimator = GDPAClassifier(
+                graph="knn",  # one graph: its answer is there before the next label
                 # Sparse columns are left as they are: shifted, they would be dense.
                 rescale=None if sp.issparse(X) else rescale,
                 unlabeled=None,
@@ -96,6 +102,7 @@ class FullModel:
             warnings.simplefilter("ignore", UnreachedWarning)
             warnings.simplefilter("ignore", DegenerateProblemWarning)
             warnings.simplefilter("ignore", ScaleWarning)
+            warnings.simplefilter("ignore", ConfidenceWarning)  # a session measures its accuracy
             fitted: GDPAClassifier = model.fit(self.X, y)
         return fitted
 

@@ -1,8 +1,15 @@
 """Displays in scikit-learn's manner; the only package that imports matplotlib (extra ``plot``)."""
 
+from .committee import CommitteeDisplay
 from .convergence import ConvergenceDisplay
 from .gershgorin import GershgorinDisplay
 from .graph import GraphDisplay
 from .selection import SelectionDisplay
 
-__all__ = ["ConvergenceDisplay", "GershgorinDisplay", "GraphDisplay", "SelectionDisplay"]
+__all__ = [
+    "CommitteeDisplay",
+    "ConvergenceDisplay",
+    "GershgorinDisplay",
+    "GraphDisplay",
+    "SelectionDisplay",
+]

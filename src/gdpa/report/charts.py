@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .markup import escape, number
 
-__all__ = ["MOST_SHOWN", "discs_chart", "graph_chart", "histogram", "legend"]
+__all__ = ["MOST_SHOWN", "bars", "discs_chart", "graph_chart", "histogram", "legend"]
 
 FloatArray = NDArray[np.float64]
 
@@ -134,6 +134,42 @@ def histogram(
         if c
     )
     return _frame(name, width, height, title, f"Histogram of {axis}. {told}", "".join(parts))
+
+
+def bars(
+    name: str, labels: Sequence[str], values: Sequence[float], *, title: str, axis: str
+) -> str:
+    """Horizontal bars, one under the other, each with its name and value.
+
+    Parameters
+    ----------
+    name : str
+        Identifier of the chart in the page.
+    labels : sequence of str
+        Names; escaped here.
+    values : sequence of float
+        Shares between 0 and 1.
+    title, axis : str
+        What it shows, and what the values are.
+
+    Returns
+    -------
+    str
+        SVG.
+    """
+    width, left, right, step = 480, 170, 52, 24
+    peak = max(*values, 1e-12)
+    parts = []
+    for i, (label, value) in enumerate(zip(labels, values, strict=True)):
+        y = 6 + step * i
+        long = max((width - left - right) * value / peak, 1.0)
+        short = label if len(label) <= 22 else label[:21] + "\u2026"
+        parts.append(_text(left - 8, y + 15, short, "end"))
+        parts.append(f'<rect class="k0" x="{left}" y="{y + 2}" width="{long:.1f}" height="17"/>')
+        parts.append(_text(left + long + 6, y + 15, f"{100 * value:.0f} %", "start"))
+    told = ", ".join(f"{label}: {100 * v:.0f} %" for label, v in zip(labels, values, strict=True))
+    height = 12 + step * len(labels)
+    return _frame(name, width, height, title, f"Bars of the {axis}. {told}", "".join(parts))
 
 
 def legend(names: Sequence[str], kinds: Sequence[int], *, levels: bool = False) -> str:

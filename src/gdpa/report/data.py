@@ -17,6 +17,7 @@ from ..graph import component_labels
 from ..layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
+from .committee import CommitteeCard, cautions, committee_card
 from .evaluation import Baselines, LeftOut, baselines, left_out_labels
 
 __all__ = ["ColumnCard", "GraphSummary", "Question", "ReportData", "fitted_points", "gather"]
@@ -109,6 +110,8 @@ class ReportData:
     picture_uncertainty: FloatArray
     picture_known: NDArray[np.bool_]
     left_out: LeftOut | None
+    cautions: tuple[str, ...]
+    committee: CommitteeCard | None
     baselines: Baselines | None
     certificate: Certificate | None
     certificate_note: str
@@ -209,6 +212,8 @@ def gather(
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_known=known[drawn.nodes],
         left_out=left_out_labels(model),
+        cautions=cautions(model),
+        committee=committee_card(model, columns),
         baselines=baselines(model, points),
         certificate=certificate,
         certificate_note=why,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .charts import LEVELS, MOST_SHOWN, graph_chart, histogram, legend
+from .committee import committee_section
 from .data import ReportData
 from .document import Section, document
 from .evaluation import confusion
@@ -39,6 +40,7 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
         ("result", "Result", _result(data)),
         ("next", "Label these next", _questions(data)),
         ("check", "How far to trust it", _check(data)),
+        ("committee", "Who decides", committee_section(data.committee)),
         ("picture", "The graph", _graph(data)),
         ("data", "The data", _data(data)),
         ("certificate", "Certificate", _certificate(data)),
@@ -167,6 +169,7 @@ def _check(data: ReportData) -> str:
         caption += f" (the {len(shown)} most frequent classes)"
     return (
         paragraph(words)
+        + "".join(f'<p class="caution">{escape(c, 600)}</p>' for c in data.cautions)
         + _baselines(data)
         + (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'

@@ -43,6 +43,7 @@ thead th{color:var(--soft);font-weight:600;vertical-align:bottom}tbody th{font-w
 .good3{background:rgba(var(--good),.32)}.good4{background:rgba(var(--good),.42)}
 .bad1{background:rgba(var(--bad),.22)}.bad2{background:rgba(var(--bad),.32)}
 .bad3{background:rgba(var(--bad),.42)}.bad4{background:rgba(var(--bad),.52)}
+.caution{border-left:.3rem solid var(--k5);padding:.3rem .8rem;background:var(--card)}
 body.wide{max-width:76rem}.wide table{font-size:.85rem}
 figure{margin:1rem 0}.plot{background:#fff}.plot img{max-width:100%;height:auto;display:block}
 figcaption{color:var(--soft);font-size:.92rem}

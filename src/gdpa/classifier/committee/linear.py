@@ -1,0 +1,115 @@
+"""A linear model: multinomial logistic regression on standardised columns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...graph import Rescaler
+from .member import Task, Trial, least_loss, scaled, thinned
+from .supervised import Supervised
+
+__all__ = ["LinearModel", "try_linear"]
+
+FloatArray = NDArray[np.float64]
+
+# Inverse strengths of the penalty, chosen by left-out labels; with more unknowns the middle one.
+STRENGTHS = (0.1, 1.0, 10.0)
+MOST_UNKNOWNS = 2_000
+MAX_ITER = 300
+# Labels that it is fitted on at most; more are thinned, evenly over the classes.
+MOST_LABELS = 20_000
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A fitted linear model.
+
+    Parameters
+    ----------
+    scaling : Rescaler
+        Scales of the columns.
+    coefficients : ndarray of shape (n_kept, n_classes)
+        Slopes.
+    intercepts : ndarray of shape (n_classes,)
+        Constants.
+    """
+
+    scaling: Rescaler
+    coefficients: FloatArray
+    intercepts: FloatArray
+
+    def predict(self, X: Any) -> FloatArray:
+        """Shares of rows."""
+        return softmax(scaled(self.scaling, X) @ self.coefficients + self.intercepts)
+
+
+def softmax(scores: Any) -> FloatArray:
+    """Shares proportional to ``exp(scores)``."""
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+
+def _fitted(Z: Any, codes: NDArray[Any], n_classes: int, C: float) -> tuple[FloatArray, FloatArray]:
+    """Slopes and constants; a class without a label gets no score above any other."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    slopes = np.zeros((Z.shape[1], n_classes))
+    constants = np.full(n_classes, -1e3)
+    seen = np.unique(codes)
+    if seen.size == 1:
+        constants[seen] = 0.0
+        return slopes, constants
+    with warnings.catch_warnings():
+        # Rough is good enough for a vote; the bound on the iterations is part of the member.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=C, max_iter=MAX_ITER, tol=1e-3).fit(Z, codes)
+    if seen.size == 2:
+        slopes[:, seen[1]] = model.coef_[0]
+        constants[seen] = 0.0, float(model.intercept_[0])
+    else:
+        slopes[:, seen] = model.coef_.T
+        constants[seen] = model.intercept_
+    return slopes, constants
+
+
+def try_linear(task: Task) -> Trial:
+    """Judge the strengths of the penalty.
+
+    Parameters
+    ----------
+    task : Task
+        Features and labels.
+
+    Returns
+    -------
+    Trial
+        The best of them.
+    """
+    strength = 1.0
+    left_out = None
+    if task.folds is not None:
+        Z = task.Z[task.labeled]
+        many = Z.shape[1] * task.n_classes > MOST_UNKNOWNS
+        found: dict[float, FloatArray] = {}
+        for C in (1.0,) if many else STRENGTHS:
+            found[C] = np.empty((task.codes.size, task.n_classes))
+            for f in range(task.n_folds):
+                out = task.folds == f
+                slopes, constants = _fitted(Z[~out], task.codes[~out], task.n_classes, C)
+                found[C][out] = softmax(Z[out] @ slopes + constants)
+        strength, left_out = least_loss(found, task.codes)
+
+    def build(full: Task) -> Supervised:
+        Z = full.Z
+        kept = thinned(full.codes, MOST_LABELS)
+        fit = _fitted(Z[full.labeled[kept]], full.codes[kept], full.n_classes, strength)
+        model = LinearModel(full.scaling, *fit)
+        return Supervised("linear", model, softmax(Z @ fit[0] + fit[1]))
+
+    return Trial("linear", left_out, build)

@@ -1,0 +1,253 @@
+"""GDPAClassifier() with its committee: what a user does with it."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, make_circles
+from sklearn.linear_model import LogisticRegression
+
+import gdpa
+from gdpa import GDPAClassifier
+from gdpa.classifier.committee.committee import Committee
+from gdpa.policy import Policy
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    labels = np.full(y.size, -1)
+    rng = np.random.default_rng(0)
+    for c in range(3):
+        known = rng.choice(np.flatnonzero(y == c), 10, replace=False)
+        labels[known] = c
+    return X, y, labels
+
+
+@pytest.fixture
+def fitted(iris):
+    return GDPAClassifier().fit(iris[0], iris[2])
+
+
+def test_default_is_a_committee(iris, fitted):
+    _, y, labels = iris
+    assert isinstance(fitted.state_.committee, Committee)
+    found = fitted.committee_
+    assert set(found.names) == {
+        "neighbours",
+        "importance",
+        "forest graph",
+        "forest",
+        "linear",
+        "kernel",
+    }
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert (fitted.transduction_ == y)[labels < 0].mean() > 0.93
+    assert np.array_equal(fitted.transduction_[labels >= 0], labels[labels >= 0])
+    assert fitted.feature_importances_.shape == (4,)
+    assert fitted.feature_importances_[2:].sum() > 0.5  # the petals
+    assert 0 <= fitted.tuning_.loss <= 1
+    assert fitted.tuning_.source == "k-fold"
+
+
+def test_one_graph_on_request(iris):
+    model = GDPAClassifier(graph="knn").fit(iris[0], iris[2])
+    assert model.committee_ is None
+    assert not hasattr(model, "feature_importances_")
+
+
+def test_fits_repeat(iris, fitted):
+    again = GDPAClassifier(n_jobs=2).fit(iris[0], iris[2])
+    assert np.array_equal(again.label_scores_, fitted.label_scores_)
+    other = GDPAClassifier(random_state=1).fit(iris[0], iris[2])
+    assert not np.array_equal(other.label_scores_, fitted.label_scores_)
+
+
+def test_rows_of_the_fit_are_answered_as_in_the_fit(iris, fitted):
+    assert np.array_equal(fitted.predict(iris[0]), fitted.transduction_)
+    p = fitted.predict_proba(iris[0] + 0.01)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert (p.argmax(axis=1) == iris[1]).mean() > 0.9
+
+
+def test_concentric_classes_are_solved_by_the_member_that_can():
+    X, y = make_circles(300, noise=0.08, factor=0.5, random_state=0)
+    labels = np.full(300, -1)
+    labels[:40] = y[:40]
+    model = GDPAClassifier().fit(X, labels)
+    assert (model.transduction_ == y).mean() > 0.9
+    found = dict(zip(model.committee_.names, model.committee_.losses, strict=True))
+    assert found["kernel"] < found["linear"] - 0.2
+
+
+def test_saved_and_pickled_alike(tmp_path, iris, fitted):
+    path = fitted.save(tmp_path / "model.npz")
+    loaded = GDPAClassifier.load(path)
+    back = pickle.loads(pickle.dumps(fitted))
+    X = iris[0] + np.random.default_rng(1).normal(scale=0.2, size=iris[0].shape)
+    for other in (loaded, back):
+        np.testing.assert_array_equal(other.predict_proba(X), fitted.predict_proba(X))
+        assert np.array_equal(other.transduction_, fitted.transduction_)
+        assert other.committee_.names == fitted.committee_.names
+        np.testing.assert_array_equal(other.feature_importances_, fitted.feature_importances_)
+    free = np.flatnonzero(iris[2] < 0)[:3]
+    one, two = fitted_copy(fitted), loaded
+    one.add_labels(free, iris[1][free])
+    two.add_labels(free, iris[1][free])
+    np.testing.assert_allclose(two.predict_proba(X), one.predict_proba(X), atol=1e-9)
+
+
+def fitted_copy(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("damage", ["weights", "member", "leaves", "forest_left"])
+def test_damaged_committees_are_refused(tmp_path, fitted, damage):
+    from gdpa.classifier import storage
+    from gdpa.classifier.committee import pack_state
+
+    arrays, meta = pack_state(fitted.state_)
+    meta |= {
+        "params": storage.plain_params(fitted.get_params(deep=False)),
+        "n_features_in": 4,
+        "feature_names_in": None,
+        "extra": {},
+    }
+    if damage == "weights":
+        arrays["weights"] = arrays["weights"] - 1.0
+    elif damage == "member":
+        meta["committee"]["members"].pop()
+    elif damage == "leaves":
+        name = next(n for n in arrays if n.endswith("_leaves"))
+        arrays[name] = arrays[name][:, 1:]
+    else:
+        arrays["forest_left"] = arrays["forest_left"] * 0
+    path = storage.write_file(tmp_path / "bad.npz", arrays, meta)
+    with pytest.raises(ValueError, match=r"weights|committee|leaves|forest"):
+        GDPAClassifier.load(path)
+
+
+def test_more_labels_move_scores_and_keep_members(iris, fitted):
+    model = fitted_copy(fitted)
+    before = model.label_scores_.copy()
+    wrong = np.flatnonzero(model.transduction_ != iris[1])
+    nodes = wrong if wrong.size else np.flatnonzero(iris[2] < 0)[:1]
+    model.add_labels(nodes, iris[1][nodes])
+    assert (model.transduction_[nodes] == iris[1][nodes]).all()
+    assert np.abs(model.label_scores_ - before).max() > 1e-6
+    assert model.committee_.names == fitted.committee_.names
+    np.testing.assert_array_equal(model.committee_.weights, fitted.committee_.weights)
+    model.add_labels(nodes, [-1] * nodes.size)
+    np.testing.assert_allclose(model.label_scores_, before, atol=5e-3)
+    model.add_labels([0], [7], new_classes=True)
+    assert model.classes_.tolist() == [0, 1, 2, 7]
+    assert model.predict(iris[0][:1]).tolist() == [7]
+    assert model.predict_proba(iris[0]).shape == (150, 4)
+
+
+def test_queries_priors_and_abstention(iris):
+    X, _, labels = iris
+    model = GDPAClassifier(class_prior=[0.2, 0.2, 0.6], abstain_below=0.6).fit(X, labels)
+    free = labels < 0
+    p = model.state_.probabilities()[free]
+    np.testing.assert_allclose(p.mean(axis=0), [0.2, 0.2, 0.6], atol=1e-6)
+    assert set(model.query(4)) <= set(np.flatnonzero(free))
+    for strategy in ("auto", "representatives", "discs"):
+        assert model.query(2, strategy).size == 2
+    said = model.predict(X)
+    assert ((said == -1) == (model.predict_proba(X).max(axis=1) < 0.6)).all()
+
+
+def test_one_label_a_class(iris):
+    X, y, _ = iris
+    labels = np.full(y.size, -1)
+    labels[[10, 70, 120]] = y[[10, 70, 120]]
+    model = GDPAClassifier().fit(X, labels)
+    assert model.committee_.losses is None
+    assert (model.transduction_ == y).mean() > 0.8
+    assert model.tuning_.source == "too few labels"
+
+
+def test_two_rows_and_one_class():
+    assert gdpa.classify([[0.0], [5.0]], [0, 1]).tolist() == [0, 1]
+    with pytest.warns(gdpa.errors.DegenerateProblemWarning):
+        assert gdpa.classify([[0.0], [5.0], [6.0]], [3, -1, -1]).tolist() == [3, 3, 3]
+    assert gdpa.classify([[0.0], [0.1], [5.0]], [0, -1, 1]).tolist() == [0, 0, 1]
+
+
+def test_constant_and_sparse_features(iris):
+    X, y, labels = iris
+    wide = np.hstack([X, np.ones((150, 2)), np.zeros((150, 1))])
+    model = GDPAClassifier().fit(wide, labels)
+    assert (model.transduction_ == y).mean() > 0.9
+    thin = sp.csr_array(np.where(wide > 1.5, wide, 0.0))
+    model = GDPAClassifier().fit(thin, labels)
+    assert (model.transduction_ == y).mean() > 0.85
+    assert model.predict(thin[:5]).shape == (5,)
+    assert GDPAClassifier().fit(np.zeros((30, 2)), np.arange(30) % 4 - 1).predict_proba(
+        np.ones((2, 2))
+    ).shape == (2, 3)
+
+
+def test_bad_evidence_does_not_spoil_it(iris):
+    X, _, labels = iris
+
+    class Wrong(LogisticRegression):
+        def predict_proba(self, X):
+            p = super().predict_proba(X)
+            return np.roll(p, 1, axis=1)
+
+    plain = GDPAClassifier().fit(X, labels)
+    model = GDPAClassifier(evidence=[Wrong(max_iter=500)]).fit(X, labels)
+    found = model.committee_
+    assert found.names[-1] == "Wrong"
+    assert found.loss <= plain.committee_.loss + 1e-12
+    assert found.without_evidence == pytest.approx(plain.committee_.loss)
+    assert np.array_equal(model.transduction_, plain.transduction_)
+
+
+def test_good_evidence_votes_and_is_not_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 10))
+    y = (X @ np.linspace(-1, 1, 10) > 0).astype(int)
+    labels = np.where(np.arange(150) < 60, y, -1)
+    model = GDPAClassifier(evidence=LogisticRegression(C=10.0)).fit(X, labels)
+    weights = dict(zip(model.committee_.names, model.committee_.weights, strict=True))
+    assert weights["LogisticRegression"] > 0.1
+    assert model.predict(X[:3]).shape == (3,)
+    with pytest.raises(ValueError, match="cannot be stored without pickle"):
+        model.save(tmp_path / "m.npz")
+
+
+def test_many_nodes_are_judged_on_a_sample(monkeypatch):
+    X, y = gdpa.datasets.gaussian_clusters(1500, n_features=6, separation=2.0, random_state=0)
+    codes = np.full(1500, -1)
+    rng = np.random.default_rng(0)
+    known = rng.choice(1500, 120, replace=False)
+    codes[known] = (y > 0)[known]
+    limits = Policy(judged_nodes=500, judged_labels=100, exact_leaves=300, forest_trees=50)
+    monkeypatch.setattr(GDPAClassifier, "_policy", limits)
+    events = []
+    model = GDPAClassifier(callback=lambda e: events.append(dict(e)) and None).fit(X, codes)
+    free = codes < 0
+    assert (model.transduction_ == (y > 0))[free].mean() > 0.85
+    assert model.tuning_.checked.size == 100
+    found = model.state_.left_out()
+    assert found[0].size == 100
+    stages = [e["stage"] for e in events]
+    assert stages.index("graph") < stages.index("member") < stages.index("tuning")
+    judged = [e["member"] for e in events if e.get("action") == "judged"]
+    assert {"neighbours", "forest", "linear", "kernel"} <= set(judged)
+    assert np.isfinite(model.predict_proba(X[:20] + 0.1)).all()
+
+
+def test_leaves_as_points_and_their_file(tmp_path, monkeypatch, iris):
+    X, y, labels = iris
+    monkeypatch.setattr(GDPAClassifier, "_policy", Policy(exact_leaves=50, forest_trees=50))
+    model = GDPAClassifier().fit(X, labels)
+    member = next(m for m in model.state_.committee.members if m.name == "forest graph")
+    assert member.view.embedding is not None
+    assert (model.transduction_ == y).mean() > 0.9
+    loaded = GDPAClassifier.load(model.save(tmp_path / "m.npz"))
+    np.testing.assert_array_equal(loaded.predict_proba(X + 0.05), model.predict_proba(X + 0.05))

@@ -1,0 +1,145 @@
+"""Members: left-out shares never depend on the labels left out; new rows are answered alike."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+from gdpa.classifier.committee.evidence import evidence_trials
+from gdpa.classifier.committee.fitting import KINDS, sample_of
+from gdpa.classifier.committee.kernel import to_probabilities
+from gdpa.classifier.committee.member import Task, column_scales, scaled, thinned, unlike_units
+from gdpa.classifier.labels import LabelCoding
+from gdpa.classifier.options import FitOptions
+from gdpa.policy import Policy
+from gdpa.system.left_out import stratified_folds
+
+ALL = {**KINDS, "LogisticRegression": evidence_trials([LogisticRegression()], [])[0]}
+
+
+def task(seed=0, n=120, m=30, **limits):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) + 2.0 * rng.integers(0, 2, n)[:, None] * [1, 1, 0, 0]
+    y = (X[:, 0] + X[:, 1] > 2).astype(np.int32)
+    codes = np.full(n, -1, dtype=np.int32)
+    codes[:m] = y[:m]
+    policy = Policy(**{"forest_trees": 30, **limits})
+    options = FitOptions(graph="auto", policy=policy)
+    return Task(X, LabelCoding(codes, np.array([0, 1])), stratified_folds(y[:m], 5), options)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_left_out_labels_have_no_part_in_their_prediction(name):
+    first = task()
+    flipped = first.coding.codes.copy()
+    out = first.labeled[first.folds == 2]
+    flipped[out] = 1 - flipped[out]
+    second = replace(first, coding=LabelCoding(flipped, first.coding.classes))
+    a, b = ALL[name](first), ALL[name](second)
+    mine = first.folds == 2
+    if name == "kernel":  # chosen among settings by all labels: judge one setting
+        from gdpa.classifier.committee import kernel
+
+        every = np.arange(first.codes.size)
+        a, b = (dict(kernel._left_out(t, every))[(False, 1.0, 0.3)] for t in (first, second))
+    elif name == "linear":
+        a, b = (_linear(t) for t in (first, second))
+    else:
+        a, b = a.left_out, b.left_out
+    np.testing.assert_allclose(a[mine], b[mine], atol=1e-9)
+    assert np.abs(a[~mine] - b[~mine]).max() > 1e-3
+
+
+def _linear(t):
+    from gdpa.classifier.committee import linear
+
+    out = np.empty((t.codes.size, 2))
+    for f in range(t.n_folds):
+        inside = t.folds != f
+        fit = linear._fitted(t.Z[t.labeled[inside]], t.codes[inside], 2, 1.0)
+        out[~inside] = linear.softmax(t.Z[t.labeled[~inside]] @ fit[0] + fit[1])
+    return out
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_shares_of_nodes_and_of_the_same_rows(name):
+    full = task()
+    member = ALL[name](full).build(full)
+    assert member.name == name
+    np.testing.assert_allclose(member.shares.sum(axis=1), 1.0)
+    assert member.shares.min() >= 0
+    X = np.random.default_rng(3).normal(size=(7, 4))
+    p = member.predict(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    if name not in ("importance", "forest graph"):
+        np.testing.assert_allclose(member.predict(full.X), member.shares, atol=1e-9)
+    right = (member.shares.argmax(axis=1) == (full.X[:, 0] + full.X[:, 1] > 2)).mean()
+    assert right > 0.8
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_without_folds_nothing_is_judged(name):
+    few = replace(task(m=2), folds=None)
+    trial = ALL[name](few)
+    assert trial.left_out is None
+    assert np.isfinite(trial.build(few).shares).all()
+
+
+def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it():
+    from gdpa.classifier.committee import kernel
+
+    t = task()
+    found = dict(kernel._left_out(t, np.arange(t.codes.size)))[(False, 1.0, 0.3)]
+    points, gamma = kernel._points(t, (False, 1.0, 0.3))
+    inside = t.folds != 1
+    c = kernel._coefficients(points[t.labeled[inside]], t.targets[inside], gamma, 0.3)
+    K = kernel._kernel(points[t.labeled[~inside]], points[t.labeled[inside]], gamma)
+    np.testing.assert_allclose(found[~inside], to_probabilities(K @ c), atol=1e-10)
+
+
+def test_kernel_with_more_labels_than_it_compares(monkeypatch):
+    from gdpa.classifier.committee import kernel
+
+    monkeypatch.setattr(kernel, "MOST_LABELS", 12)
+    t = task(m=40)
+    trial = kernel.try_kernel(t)
+    assert trial.left_out.shape == (40, 2)
+    assert trial.build(t).model.points.shape[0] == 12
+
+
+def test_thinned_keeps_the_shares_of_the_classes():
+    codes = np.repeat([0, 1, 2], [600, 300, 100])[np.random.default_rng(0).permutation(1000)]
+    kept = thinned(codes, 100)
+    assert np.bincount(codes[kept]).tolist() == [60, 30, 10]
+    assert np.array_equal(thinned(codes[:5], 10), np.arange(5))
+
+
+def test_columns_of_their_own_units():
+    X = np.random.default_rng(0).normal(size=(50, 6))
+    assert not unlike_units(X)
+    X[:, 0] *= 1e4
+    X[:, 1] *= 1e4
+    assert unlike_units(X)
+    X[:, 5] = 3.0
+    Z = scaled(column_scales(X), X)
+    assert Z.shape == (50, 5)
+    np.testing.assert_allclose(Z.std(axis=0), 1.0)
+    S = scaled(column_scales(sp.csr_array(X)), sp.csr_array(X))
+    assert sp.issparse(S)
+    np.testing.assert_allclose(S.toarray().std(axis=0), 1.0)
+
+
+def test_sample_holds_the_labels_it_can():
+    whole = task(n=300, m=40, judged_nodes=100, judged_labels=60)
+    part, kept = sample_of(whole)
+    assert part.X.shape[0] == 100
+    assert np.array_equal(kept, np.arange(40))
+    assert np.array_equal(part.codes, whole.codes)
+    assert np.array_equal(part.X[part.labeled], whole.X[whole.labeled])
+    assert np.array_equal(part.folds, whole.folds)
+    fewer, kept = sample_of(task(n=300, m=40, judged_nodes=100, judged_labels=20))
+    assert kept.size == 20
+    assert fewer.codes.size == 20
+    assert np.array_equal(fewer.X, task(n=300, m=40).X[fewer.nodes])

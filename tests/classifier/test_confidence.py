@@ -1,0 +1,56 @@
+"""Warnings of too much confidence: mean probability beside left-out accuracy."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from gdpa import GDPAClassifier
+from gdpa.classifier.confidence import Confidence, confidence_of
+from gdpa.errors import ConfidenceWarning
+
+
+def test_sentences():
+    fine = Confidence(0.8, 0.78, 0.05, 60, ())
+    assert not fine.too_sure
+    assert fine.sentences() == []
+    sure = Confidence(0.95, 0.71, 0.06, 60, ("a", "b"))
+    said = sure.sentences()
+    assert len(said) == 2
+    assert "0.95" in said[0]
+    assert "0.71 +- 0.06" in said[0]
+    assert "'a', 'b'" in said[1]
+
+
+def test_labels_that_say_nothing_are_warned_of():
+    rng = np.random.default_rng(0)
+    # Five tight clusters whose labels are dealt at random: neighbours agree, labels do not.
+    X = np.repeat(np.arange(5), 40)[:, None] * 10.0 + rng.normal(size=(200, 3))
+    labels = np.full(200, -1)
+    known = rng.choice(200, 30, replace=False)
+    labels[known] = np.arange(30) % 3
+    with pytest.warns(ConfidenceWarning):
+        model = GDPAClassifier(graph="knn").fit(X, labels)
+    found = confidence_of(model.state_)
+    assert found.n_left_out == 30
+    assert found.accuracy < 0.6
+    assert found.too_sure or found.lost
+
+
+def test_clear_classes_are_not():
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 60)
+    X = group[:, None] * 10.0 + rng.normal(size=(120, 3))
+    labels = np.where(rng.random(120) < 0.3, group, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConfidenceWarning)
+        for graph in ("auto", "knn"):
+            model = GDPAClassifier(graph=graph).fit(X, labels)
+            found = confidence_of(model.state_)
+            assert found.accuracy == 1.0
+            assert found.lost == ()
+
+
+def test_nothing_to_say_without_left_out_labels():
+    model = GDPAClassifier().fit([[0.0], [1.0], [5.0], [6.0]], [0, -1, -1, 1])
+    assert confidence_of(model.state_) is None
