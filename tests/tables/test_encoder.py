@@ -251,3 +251,12 @@ def test_large_tables_are_kept_in_single_precision(mixed, monkeypatch):
     encoder = TableEncoder().fit(mixed)
     assert encoder.transform(mixed).dtype == np.float32
     assert TableEncoder.from_plain(encoder.to_plain()).transform(mixed).dtype == np.float32
+
+
+def test_a_unit_of_the_header_may_come_back_in_cells():
+    rows = {"weight (kg)": np.linspace(40.0, 90.0, 30) ** 1.01, "v": np.sin(np.arange(30.0))}
+    encoder = TableEncoder(scale="none").fit(rows)
+    later = {"weight (kg)": ["55 kg", "60.5"], "v": [0.0, 0.0]}
+    assert encoder.transform(later)[:, 0].tolist() == [55.0, 60.5]
+    with pytest.raises(TableError, match="'120 lb' is not a finite number"):
+        encoder.transform({"weight (kg)": ["120 lb"], "v": [0.0]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdpa.tables.numbers import FormatError, find_format, read_numbers
+from gdpa.tables.numbers import FormatError, find_format, read_numbers, unit_in_name
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,17 @@ def test_other_texts_are_no_numbers(text):
 def test_a_learned_format_refuses_another():
     format, _ = find_format(["1.234,5"])
     assert np.isnan(read_numbers(["1,234.5", "12.5", "3 kg"], format)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("weight (kg)", "kg"),
+        ("share [%]", "%"),
+        ("price (\u20ac)", "\u20ac"),
+        ("kg", ""),
+        ("a (b)", ""),
+    ],
+)
+def test_units_of_the_header(name, unit):
+    assert unit_in_name(name) == unit

@@ -32,6 +32,7 @@ from .progress import Stages
 
 __all__ = ["register"]
 
+MOST_NOTES = 25  # lines about columns on a terminal
 RESCALE = ("robust", "standard", "minmax", "none")
 
 
@@ -139,8 +140,15 @@ def fit(
                 n_jobs=-1,
                 callback=lambda event: _follow(stages, event),
             ).fit(table.without(left_out), labels)
-            for note in classifier.encoder_.notes_:
+            output.note(f"columns taken as {classifier.columns_.words()}")
+            said = classifier.encoder_.notes_
+            for note in said[:MOST_NOTES]:
                 output.note(note)
+            if len(said) > MOST_NOTES:
+                more = len(said) - MOST_NOTES
+                output.note(
+                    f"... and {more} more notes about columns; --json and --report list them"
+                )
             output.converged &= bool(classifier.state_.run.converged)
             stages.start("checking", "baselines on left-out labels")
             about = {"target": target, "source": table.source, "sure": sure}

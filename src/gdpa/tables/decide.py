@@ -6,14 +6,14 @@ The same rules for files and data frames; every decision comes with its reason i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import dates
-from .numbers import FormatError, NumberFormat, find_format, read_numbers
+from .numbers import FormatError, NumberFormat, find_format, read_numbers, unit_in_name
 from .table import Column, TableError
 from .words import looks_like_a_date_name, named_like_an_id, scale_order, shown
 
@@ -193,10 +193,16 @@ def _numbers(
                 raise
         else:
             return _unless_constant(reading, values)
-    reading = Reading("number", "as asked" if wanted else "", NumberFormat())
+    format = _with_unit(NumberFormat(), name)
+    reading = Reading("number", "as asked" if wanted else "", format)
     if wanted is not None:
         return reading
     return _unless_identifier(reading, name, values, max_categories)
+
+
+def _with_unit(format: NumberFormat, name: str) -> NumberFormat:
+    """The format, with the unit of the header where the cells have none: later cells may."""
+    return format if format.unit else replace(format, unit=unit_in_name(name))
 
 
 def _unless_identifier(
@@ -319,6 +325,7 @@ def _numeric_texts(
         return None
     notes: tuple[str, ...] = ()
     words = format.words()
+    format = _with_unit(format, name)
     if not format.sure:
         sample = next(t for t, v in zip(texts, known, strict=True) if v % 1 or abs(v) >= 1000)
         notes = (f"{sample!r} is taken as {known[texts.index(sample)]:g}",)

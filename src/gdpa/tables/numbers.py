@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FormatError", "NumberFormat", "find_format", "read_numbers"]
+__all__ = ["FormatError", "NumberFormat", "find_format", "read_numbers", "unit_in_name"]
 
 CURRENCY = "$€£¥₹₽₩₺₫฿₴₦₱₪¢"
 CODES = (
@@ -32,6 +32,7 @@ CELL = re.compile(
     r"(?P<digits>\d[\d.,'’ ]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*"
     rf"(?P<after>%|‰|[{CURRENCY}]|{CODES}|{UNITS})?\s*(?P<close>\))?"
 )
+IN_BRACKETS = re.compile(rf"[(\[]\s*(%|‰|[{CURRENCY}]|{CODES}|{UNITS})\s*[)\]]\s*$")
 SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "’": "'"})
 GROUPS = {
     mark: re.compile(rf"\d{{1,3}}(?:{re.escape(mark)}\d{{2,3}})*{re.escape(mark)}\d{{3}}")
@@ -62,8 +63,8 @@ class NumberFormat:
 
     @property
     def plain(self) -> bool:
-        """Whether any program reads these numbers the same way."""
-        return self.decimal == "." and not self.thousands and not self.unit
+        """Whether these numbers, without their unit, are read the same way by any program."""
+        return self.decimal == "." and not self.thousands
 
     def words(self) -> str:
         """The format in words; empty for plain numbers."""
@@ -79,6 +80,12 @@ class FormatError(ValueError):
     def __init__(self, message: str, place: int, count: int) -> None:
         super().__init__(message)
         self.place, self.count = place, count
+
+
+def unit_in_name(name: str) -> str:
+    """Unit that a column's name ends with, in brackets: kg of "weight (kg)"; empty if none."""
+    match = IN_BRACKETS.search(name)
+    return match.group(1) if match is not None else ""
 
 
 def _plain(text: str) -> float | None:

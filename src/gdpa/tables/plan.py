@@ -257,6 +257,16 @@ class ColumnList(tuple[ColumnPlan, ...]):
         """Features of all columns together."""
         return sum(plan.n_features for plan in self)
 
+    def words(self, most: int = 6) -> str:
+        """All of it in one line: the columns by what they are taken for."""
+        parts = []
+        for kind in ("number", "ordered", "category", "text", "date", "left out"):
+            names = [plan.name[:30] for plan in self if plan.kind == kind]
+            if names:
+                more = f" and {len(names) - most} more" if len(names) > most else ""
+                parts.append(f"{kind}: {', '.join(names[:most])}{more}")
+        return "; ".join(parts)
+
     def _rows(self, most: int = 60) -> list[tuple[str, str, str, str]]:
         rows = [(p.name[:40], p.done()[:90], str(p.missing), p.content[:60]) for p in self[:most]]
         if len(self) > most:
