@@ -84,6 +84,7 @@ def test_predictions_have_probability_margin_and_the_columns_of_the_input(
         p, margin = float(row["probability"]), float(row["margin"])
         assert margin == pytest.approx(2 * p - 1, abs=2e-4)  # two classes
     again = command("predict", "m.npz", people, "--keep", "-q")
+    assert again.code == 0, again.err
     assert [row["prediction"] for row in rows_of(again.out)] == TRUTH
     assert list(rows_of(again.out)[0])[:7] == list(given[0])
 
