@@ -36,9 +36,10 @@ print(f"accuracy on the {unlabeled.sum()} unlabelled images: {accuracy:.1%}")
 # %%
 # What the graph looks like, along the two main directions of the pixels. The given labels have a
 # rim. Where two digits meet, the classifier is unsure.
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-GraphDisplay.from_estimator(model, X, ax=axes[0])
-GraphDisplay.from_estimator(model, X, color="uncertainty", ax=axes[1])
+figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+GraphDisplay.from_estimator(model, X, ax=ax)
+figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+GraphDisplay.from_estimator(model, X, color="uncertainty", ax=ax)
 
 # %%
 # The images that are worth labelling next: those between two digits.

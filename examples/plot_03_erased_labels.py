@@ -56,7 +56,7 @@ with warnings.catch_warnings():
 unlabeled = problem.unlabeled
 same = (runs["as published"].labels == runs["one-step vote"].labels).mean()
 print(f"nodes on which 'published' and the vote agree: {same:.0%}")
-figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(7.6, 5.4), layout="constrained")
 shown = iter(axes.flat)
 for name, solution in runs.items():
     error = (solution.labels != truth)[unlabeled].mean()

@@ -49,7 +49,7 @@ for name, (X, truth, n_labeled) in sets.items():
 # Mean error over three choices of labels, with each run as a dot. Evidence helps where the
 # classifier knows more than the graph; where both know the same, little changes.
 columns = ("logistic regression", "graph alone", "graph + evidence")
-figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7, 4.4), layout="constrained")
 for ax, (name, errors) in zip(axes, table.items(), strict=True):
     ax.bar(np.arange(3), errors.mean(axis=0), color=["#9AA3AB", "#56B4E9", "#0072B2"])
     for k in range(3):

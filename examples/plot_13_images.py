@@ -32,9 +32,10 @@ print(f"{(y >= 0).sum()} pixels labelled, {height * width} classified")
 
 # %%
 # The picture, the strokes, and how sure each pixel is.
-figure, axes = plt.subplots(1, 3, figsize=(11, 2.9), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(6.6, 4.9), layout="constrained")
+axes = axes.ravel()
 axes[0].imshow(image)
-axes[0].set_title("given, with strokes of both classes")
+axes[0].set_title("given, with strokes")
 for label, colour in ((0, "#56b4e9"), (1, "#e69f00")):
     place = np.argwhere(y == label)
     axes[0].scatter(place[:, 1], place[:, 0], s=3, color=colour)
@@ -42,6 +43,8 @@ axes[1].imshow(flower, cmap="cividis", vmin=0, vmax=1)
 axes[1].set_title("probability of flower")
 axes[2].imshow(np.where(flower[..., None] > 0.5, image, 1.0))
 axes[2].set_title("cut out")
+axes[3].imshow(1.0 - 2.0 * np.abs(flower - 0.5), cmap="cividis", vmin=0, vmax=1)
+axes[3].set_title("unsure")
 for ax in axes:
     ax.set_axis_off()
 plt.show()
