@@ -224,7 +224,7 @@ class TextCode:
     ) -> TextCode:
         """Learn from the different texts and how often they occur."""
         directions = TextDirections.fit(texts, counts, n_features, random_state)
-        step = max(1, len(texts) // 20_000)
+        step = max(1, len(texts) // 5_000)
         Z = directions.transform(texts[::step]).astype(np.float64)
         weight = counts[::step] / counts[::step].sum()
         shift = (weight @ Z).astype(np.float32)
