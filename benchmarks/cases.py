@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     case_cod_rna,
+    case_distributed,
     case_growth,
     case_hundred_thousand,
     case_import_time,
@@ -36,6 +37,7 @@ CASES: dict[str, Case] = {
         case_cod_rna.CASE,
         case_million.CASE,
         case_million.TEN,
+        *case_distributed.CASES,
         _single("solve-cpu", "The solve in CPU time", "case_solve", (), sizes=[10_000]),
         _single("lp", "One LP of the loop: closed form and HiGHS", "case_lp", (), sizes=[3_000]),
         _single("eigenvector", "First eigenvector, N = 20,000", "case_eigenvector", ()),

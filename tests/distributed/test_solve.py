@@ -170,7 +170,7 @@ def test_steps_and_coefficients():
         t = np.linspace(1 - radius, 1 + radius, 501)
         x, d = np.zeros_like(t), np.zeros_like(t)
         for step in range(n):
-            momentum, length = coefficients(np.array([gamma]), step)
+            momentum, length = coefficients((gamma,), step)
             d = momentum * d + length * (1 - t * x)
             x = x + d
         assert np.abs(1 - t * x).max() <= 1e-4

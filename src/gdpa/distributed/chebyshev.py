@@ -12,6 +12,7 @@ self-loop of its own: the graph is read once for all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,12 +32,13 @@ def steps_needed(self_loop: float, tol: float) -> int:
     return int(np.ceil(np.log(2.0 / tol) / np.log((root + 1.0) / (root - 1.0))))
 
 
-def coefficients(self_loop: FloatArray, step: int) -> tuple[FloatArray, FloatArray]:
+@lru_cache(maxsize=1024)
+def coefficients(self_loop: tuple[float, ...], step: int) -> tuple[FloatArray, FloatArray]:
     """Factors of the last direction and of the residual in one step.
 
     Parameters
     ----------
-    self_loop : ndarray of shape (n_columns,)
+    self_loop : tuple of float
         gamma of each column.
     step : int
         Number of the step, from 0.
@@ -47,7 +49,7 @@ def coefficients(self_loop: FloatArray, step: int) -> tuple[FloatArray, FloatArr
         ``direction = momentum * direction + length * residual``.
     """
     # Interval 1 -+ r with r = 1 / (1 + gamma): centre 1, half width r.
-    radius = 1.0 / (1.0 + self_loop)
+    radius = 1.0 / (1.0 + np.asarray(self_loop))
     if step == 0:
         return np.zeros_like(radius), np.ones_like(radius)
     before, rho = radius, radius
@@ -96,15 +98,16 @@ class BlockSystem:
     rhs: FloatArray | None
     free: FloatArray | None
 
-    def shared(self, x: FloatArray) -> FloatArray:
-        """What other parts need of this one's scores: ``degree^-1/2 x``."""
-        return self._root()[:, None] * x
-
+    @cached_property
     def _root(self) -> FloatArray:
-        root = np.zeros_like(self.degree)
+        root = np.zeros((self.degree.size, 1))
         linked = self.degree > 0
-        root[linked] = 1.0 / np.sqrt(self.degree[linked])
+        root[linked, 0] = 1.0 / np.sqrt(self.degree[linked])
         return root
+
+    def shared(self, x: FloatArray, nodes: NDArray[np.intp]) -> FloatArray:
+        """What other parts need of the scores of some nodes: ``degree^-1/2 x``."""
+        return self._root[nodes] * x[nodes]
 
     def residual(self, x: FloatArray, halo: FloatArray) -> FloatArray:
         """Right-hand side minus the system times the scores; 0 where labels are kept.
@@ -117,13 +120,12 @@ class BlockSystem:
             What the others share of theirs.
         """
         n = x.shape[0]
-        root = self._root()[:, None]
         shared = np.empty((n + halo.shape[0], x.shape[1]))
-        np.multiply(root, x, out=shared[:n])
+        np.multiply(self._root, x, out=shared[:n])
         shared[n:] = halo
         r = self.W @ shared
-        r *= root
-        r -= self.total * x
+        r *= self._root
+        r -= np.multiply(self.total, x, out=shared[:n])
         if self.rhs is not None:
             r += self.rhs
         if self.free is not None:
@@ -131,9 +133,9 @@ class BlockSystem:
         return np.asarray(r)
 
     def step(
-        self, state: State, halo: FloatArray, self_loop: FloatArray, number: int
-    ) -> tuple[State, FloatArray]:
-        """One step.
+        self, state: State, halo: FloatArray, self_loop: tuple[float, ...], number: int
+    ) -> FloatArray:
+        """One step; `state` moves on.
 
         Parameters
         ----------
@@ -141,26 +143,28 @@ class BlockSystem:
             Where the part stands.
         halo : ndarray of shape (n_halo, n_columns)
             What the others share.
-        self_loop : ndarray of shape (n_columns,)
+        self_loop : tuple of float
             gamma of each column.
         number : int
             Number of the step, from 0.
 
         Returns
         -------
-        state : State
-            The next state.
-        squares : ndarray of shape (n_columns,)
+        ndarray of shape (n_columns,)
             Squared length of the (scaled) residual before the step, this part's share.
         """
         r = self.residual(state.x, halo)
         momentum, length = coefficients(self_loop, number)
-        scaled = r / self.total
-        squares = np.einsum("ij,ij->j", r, scaled)
-        r = scaled
-        r *= length
-        r += momentum * state.direction
-        return State(state.x + r, r), squares
+        if self.total.shape[0] == 1:
+            squares = np.einsum("ij,ij->j", r, r) / self.total[0]
+        else:
+            squares = np.einsum("ij,ij->j", r, r / self.total)
+        r *= length / self.total
+        x, direction = state.x, state.direction
+        direction *= momentum
+        direction += r
+        x += direction
+        return np.asarray(squares)
 
 
 @dataclass(frozen=True)
@@ -177,18 +181,17 @@ class BlockFilling:
 
     W: sp.csr_array
 
-    def shared(self, x: FloatArray) -> FloatArray:
-        """What other parts need: the shares."""
-        return x
+    def shared(self, x: FloatArray, nodes: NDArray[np.intp]) -> FloatArray:
+        """What other parts need: the shares of some nodes."""
+        return x[nodes]
 
     def step(
-        self, state: State, halo: FloatArray, self_loop: FloatArray, number: int
-    ) -> tuple[State, FloatArray]:
+        self, state: State, halo: FloatArray, self_loop: tuple[float, ...], number: int
+    ) -> FloatArray:
         """One step; returns, for each column, how many nodes it filled."""
         empty = np.flatnonzero(state.x.max(axis=1, initial=0.0) <= 0)
-        x = state.x.copy()
         found = self.W[empty] @ np.vstack([state.x, halo])
         total = found.sum(axis=1)
         hit = total > 0
-        x[empty[hit]] = found[hit] / total[hit, None]
-        return State(x, state.direction), np.full(x.shape[1], float(hit.sum()))
+        state.x[empty[hit]] = found[hit] / total[hit, None]
+        return np.full(state.x.shape[1], float(hit.sum()))

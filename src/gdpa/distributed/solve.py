@@ -113,7 +113,7 @@ def solve(runner: Runner, spec: Spec, starts: Sequence[int], tol: float) -> Solv
     counts = folder.read_array("rows/counts.npy")
     limit = FILL_STEPS
     if not spec.fill:
-        limit = max(steps_needed(gamma, tol) for gamma in spec.self_loops.tolist()) + STEPS
+        limit = max(steps_needed(gamma, tol) for gamma in spec.self_loops) + STEPS
     log = dict(manifest.data.get("solves", {})).get(spec.name, {"step": 0, "base": [], "last": []})
     n_parts, taken, start = len(starts) - 1, 0, time.perf_counter()
     while True:

@@ -77,9 +77,9 @@ class Spec:
     threshold: float = 0.0
 
     @property
-    def self_loops(self) -> FloatArray:
+    def self_loops(self) -> tuple[float, ...]:
         """Self-loop of each column."""
-        return np.array([column.self_loop for column in self.columns])
+        return tuple(column.self_loop for column in self.columns)
 
     def checkpoint(self, step: int, part: int, what: str) -> str:
         """Name of a file of a checkpoint."""
@@ -87,7 +87,7 @@ class Spec:
 
     def halo(self, step: int, part: int) -> str:
         """Name of the file that a part shares after a step."""
-        return f"halo/{self.name}/{step:05d}/{part:05d}.bin"
+        return f"halo/{self.name}.{step:05d}.{part:05d}.bin"
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _advance(folder: Folder, held: _Held, spec: Spec, part: int) -> tuple[FloatA
     assert held.system is not None
     assert held.state is not None
     halo, taken = _take(folder, held, spec, part)
-    held.state, squares = held.system.step(held.state, halo, spec.self_loops, held.step)
+    squares = held.system.step(held.state, halo, spec.self_loops, held.step)
     held.step += 1
     return squares, taken
 
@@ -242,7 +242,7 @@ def _share(folder: Folder, held: _Held, spec: Spec, part: int) -> None:
     if held.send.size:
         assert held.system is not None
         assert held.state is not None
-        shared = held.system.shared(held.state.x)[held.send]
+        shared = np.ascontiguousarray(held.system.shared(held.state.x, held.send))
         folder.write(spec.halo(held.step, part), [raw_bytes(shared)])
 
 

@@ -112,9 +112,8 @@ class LocalFolder(Folder):
         target = self._path(name)
         part = f"{target}{UNFINISHED}{uuid.uuid4().hex[:12]}"
         size = crc = 0
-        os.makedirs(os.path.dirname(target), exist_ok=True)
         try:
-            with open(part, "wb", buffering=0) as file:
+            with self._new(part) as file:
                 for piece in pieces:
                     view = memoryview(piece)
                     crc = zlib.crc32(view, crc)
@@ -135,6 +134,13 @@ class LocalFolder(Folder):
             if os.path.exists(part):
                 os.unlink(part)
         return size, crc
+
+    def _new(self, path: str) -> Any:
+        try:
+            return open(path, "xb", buffering=0)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return open(path, "xb", buffering=0)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Bytes of a file."""

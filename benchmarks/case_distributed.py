@@ -1,0 +1,289 @@
+"""Beyond one machine, on one: the same fit on parts, by one and by two worker processes.
+
+Points as in the case ``million``, in ten Parquet parts. CPU time is that of the client, the
+scheduler and all workers, start-up included; memory is the peak of one worker. The solve's overhead
+is the time of a step with 16 parts that have next to nothing to compute. Kills come at random
+moments of a stage, and the predictions are compared byte by byte with those of a quiet run.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .classification import clusters
+from .runner import Case, Claim, Measurement, Medians, value_of
+from .worker import peak_mb
+
+FILES = 10
+NEEDS = ("distributed", "pyarrow", "psutil")
+
+
+def write_parts(folder: Path, n: int, n_features: int = 8) -> tuple[Any, Any]:
+    """Write clusters as Parquet parts; returns the truth and which of it is known."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, truth, codes = clusters(n, n_features, 0.01)
+    folder.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(n), FILES)):
+        columns: dict[str, Any] = {f"f{j}": X[rows, j] for j in range(n_features)}
+        columns["y"] = pa.array(codes[rows], mask=codes[rows] < 0)
+        columns["id"] = rows
+        pq.write_table(
+            pa.table(columns), folder / f"part-{number:03d}.parquet", row_group_size=250_000
+        )
+    return truth, codes >= 0
+
+
+def predicted(out: Path) -> Any:
+    """Predictions in the order of the rows."""
+    import pyarrow.parquet as pq
+
+    files = sorted(out.glob("*.parquet"))
+    return np.concatenate([pq.read_table(f).column("prediction").to_numpy() for f in files])
+
+
+def fit_parts(n: int, workers: int) -> dict[str, Any]:
+    """Fit on parts by a local cluster."""
+    from distributed import default_client
+    from gdpa.distributed import fit
+
+    folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
+    peaks: list[float] = []
+
+    def watch(event: Any) -> None:
+        if event.stage == "files" and event.done == event.total:
+            peaks.extend(default_client().run(peak_mb).values())
+
+    try:
+        truth, known = write_parts(folder / "in", n)
+        start, cpu = time.perf_counter(), _cpu()
+        result = fit(
+            f"{folder}/in/*.parquet", "y", work=folder / "work", out=folder / "out",
+            id_column="id", scale="none", n_workers=workers, callback=watch,
+        )  # fmt: skip
+        seconds = time.perf_counter() - start
+        wrong = predicted(folder / "out") != truth
+        steps = {k: v for k, v in result.seconds.items() if k.startswith(("tune", "fold", "final"))}
+        return {
+            "seconds": seconds,
+            "cpu_s": _cpu() - cpu,
+            "search_s": result.seconds["search"],
+            "shuffle_s": sum(result.seconds[s] for s in ("sample", "plan", "assign", "gather")),
+            "rows_s": result.seconds["rows"],
+            "solve_s": sum(steps.values()),
+            "error_percent": 100.0 * float(wrong[~known].mean()),
+            "recall": result.recall,
+            "worker_peak_mb": max(peaks),
+            "parts": result.parts,
+            "cut": result.cut,
+            "self_loop": result.self_loop,
+            "steps": result.steps,
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    return sum(
+        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+
+
+def fit_whole(n: int) -> dict[str, Any]:
+    """The ordinary fit, from the same files, in this process with two threads."""
+    import pyarrow.parquet as pq
+
+    from gdpa import GDPAClassifier
+
+    folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
+    try:
+        truth, known = write_parts(folder / "in", n)
+        start, cpu = time.perf_counter(), _cpu()
+        table = pq.read_table(folder / "in")
+        X = np.column_stack([table.column(f"f{j}").to_numpy() for j in range(8)])
+        codes = table.column("y").fill_null(-1).to_numpy()
+        model = GDPAClassifier(graph="knn", n_neighbors=10, n_jobs=2).fit(X, codes)
+        wrong = model.transduction_ != truth
+        return {
+            "seconds": time.perf_counter() - start,
+            "cpu_s": _cpu() - cpu,
+            "error_percent": 100.0 * float(wrong[~known].mean()),
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def overhead(n: int = 6_400, parts: int = 16) -> dict[str, Any]:
+    """Seconds per step of a solve whose parts have next to nothing to compute."""
+    from gdpa.distributed import fit
+
+    folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
+    try:
+        write_parts(folder / "in", n)
+        result = fit(
+            f"{folder}/in/*.parquet", "y", work=folder / "work", out=folder / "out",
+            n_parts=parts, n_workers=2, self_loop=0.01, label_weight=np.inf,
+        )  # fmt: skip
+        return {"step_s": result.seconds["final-0"] / result.steps, "parts": result.parts}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+STAGES = {"shuffle": ("assign", "gather"), "search": ("search",), "solve": ("final-0",)}
+
+
+def kills(stage: str, times: int, n: int = 20_000, seed: int = 0) -> dict[str, Any]:
+    """Kill a worker at random moments of a stage, a run for each; how many ended the same."""
+    from gdpa.distributed import fit
+
+    folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
+    options: dict[str, Any] = {"id_column": "id", "n_parts": 8, "self_loop": 0.03, "n_workers": 2}
+    rng = np.random.default_rng(seed)
+    same = struck = 0
+    try:
+        write_parts(folder / "in", n)
+        data = f"{folder}/in/*.parquet"
+        quiet = fit(data, "y", work=folder / "work", out=folder / "out", **options)
+        expected = [Path(f).read_bytes() for f in quiet.files]
+        length = sum(quiet.seconds[s] for s in STAGES[stage])
+        for number in range(times):
+            killer = _Killer(STAGES[stage], float(rng.uniform(0, length)))
+            result = fit(
+                data, "y", work=folder / f"work-{number}", out=folder / f"out-{number}",
+                callback=killer, **options,
+            )  # fmt: skip
+            killer.timer.join()
+            struck += killer.struck
+            same += [Path(f).read_bytes() for f in result.files] == expected
+            shutil.rmtree(folder / f"work-{number}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"times": times, "struck": struck, "same": same}
+
+
+class _Killer:
+    """Kills a worker some time after a stage has begun."""
+
+    def __init__(self, stages: tuple[str, ...], after: float) -> None:
+        self.stages, self.struck = stages, 0
+        self.timer = threading.Timer(after, self._strike)
+
+    def __call__(self, event: Any) -> None:
+        if event.stage in self.stages and self.timer.ident is None:
+            self.timer.start()
+
+    def _strike(self) -> None:
+        import psutil
+
+        children = psutil.Process().children(recursive=True)
+        workers = [p for p in children if "spawn_main" in " ".join(p.cmdline())]
+        if workers:
+            os.kill(workers[-1].pid, signal.SIGKILL)
+            self.struck = 1
+
+
+def plan(quick: bool) -> list[Measurement]:
+    """The ordinary fit, one worker and two, interleaved; the overhead of a step."""
+    n = 40_000 if quick else 1_000_000
+    name = "benchmarks.case_distributed"
+    return [
+        Measurement("one machine", f"{name}:fit_whole", {"n": n}, 2, 600.0, NEEDS),
+        Measurement("one worker", f"{name}:fit_parts", {"n": n, "workers": 1}, 2, 900.0, NEEDS),
+        Measurement("two workers", f"{name}:fit_parts", {"n": n, "workers": 2}, 2, 900.0, NEEDS),
+        Measurement("16 parts", f"{name}:overhead", {}, 2, 300.0, NEEDS),
+    ]
+
+
+def claims(medians: Medians) -> list[Claim]:
+    """What must hold."""
+
+    def ratio(above: str, below: str, key: str) -> float | None:
+        top, bottom = value_of(medians, above, key), value_of(medians, below, key)
+        return None if top is None or bottom is None else top / bottom
+
+    one, two, whole = "one worker", "two workers", "one machine"
+    error, theirs = (value_of(medians, who, "error_percent") for who in (two, whole))
+    excess = None if error is None or theirs is None else error - theirs
+    return [
+        Claim("recall", value_of(medians, two, "recall"), 0.97),
+        Claim("error above the ordinary fit's, points", excess, 0.3, at_least=False),
+        Claim("search, two workers over one", ratio(one, two, "search_s"), 1.6),
+        Claim("end to end, two workers over one", ratio(one, two, "seconds"), 1.4),
+        Claim("CPU over the ordinary fit's", ratio(two, whole, "cpu_s"), 1.6, at_least=False),
+        Claim(
+            "peak memory of a worker, two over one",
+            ratio(two, one, "worker_peak_mb"),
+            0.65,
+            at_least=False,
+        ),
+        Claim(
+            "seconds per step of 16 parts", value_of(medians, "16 parts", "step_s"), 0.25,
+            at_least=False,
+        ),
+    ]  # fmt: skip
+
+
+def plan_ten(quick: bool) -> list[Measurement]:
+    """Ten million points by two workers."""
+    n = 60_000 if quick else 10_000_000
+    function = "benchmarks.case_distributed:fit_parts"
+    return [Measurement("two workers", function, {"n": n, "workers": 2}, 1, 3600.0, NEEDS)]
+
+
+def claims_ten(medians: Medians) -> list[Claim]:
+    """What must hold at ten million points."""
+    peak = value_of(medians, "two workers", "worker_peak_mb")
+    gigabytes = None if peak is None else peak / 1e3
+    return [Claim("peak memory of a worker, GB", gigabytes, 3.0, at_least=False)]
+
+
+def plan_kills(quick: bool) -> list[Measurement]:
+    """Ten random moments per stage."""
+    times = 1 if quick else 10
+    function = "benchmarks.case_distributed:kills"
+    return [
+        Measurement(stage, function, {"stage": stage, "times": times}, 1, 1800.0, NEEDS)
+        for stage in STAGES
+    ]
+
+
+def claims_kills(medians: Medians) -> list[Claim]:
+    """Every run ends with the same bytes."""
+    found = []
+    for stage in STAGES:
+        times, same = (value_of(medians, stage, key) for key in ("times", "same"))
+        share = None if not times or same is None else same / times
+        found.append(Claim(f"runs with a worker killed in {stage} that end the same", share, 1.0))
+    return found
+
+
+COLUMNS = (
+    "seconds", "cpu_s", "shuffle_s", "search_s", "rows_s", "solve_s", "error_percent", "recall",
+    "worker_peak_mb", "parts", "step_s",
+)  # fmt: skip
+CASES = (
+    Case(
+        "distributed", "1,000,000 points on parts, one and two workers", plan, claims, COLUMNS,
+        default=False,
+    ),
+    Case(
+        "distributed-ten-million", "10,000,000 points on parts", plan_ten, claims_ten, COLUMNS,
+        default=False,
+    ),
+    Case(
+        "distributed-kills", "A worker killed at random moments", plan_kills, claims_kills,
+        ("times", "struck", "same"), default=False,
+    ),
+)  # fmt: skip
