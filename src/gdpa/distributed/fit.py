@@ -80,7 +80,7 @@ def fit(
     class_probabilities : bool, default=False
         Whether to write a column per class.
     n_parts : int, optional
-        Parts; by default one per 500,000 rows, at least 8 and at most 512.
+        Parts; by default one per 250,000 rows, at least 8 and at most 512.
     tol : float, default=1e-7
         Relative residual of the solve; the default gives scores to 1e-6.
     random_state : int, default=0

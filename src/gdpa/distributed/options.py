@@ -20,7 +20,7 @@ from .store import Folder
 __all__ = ["check_options", "check_space", "default_parts", "locked"]
 
 # Points of a part, unless that makes too few parts for several workers or too many for a scheduler.
-PART_POINTS = 500_000
+PART_POINTS = 250_000
 LEAST_PARTS, MOST_PARTS = 8, 512
 
 
