@@ -216,3 +216,39 @@ def test_object_store(parts, tmp_path):
         assert not events
     finally:
         system.rm("/store", recursive=True)
+
+
+def test_more_classes_than_are_solved_together(tmp_path):
+    """Twenty classes, each a cluster; their scores come in two batches."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(1200) % 20
+    X = 6.0 * rng.normal(size=(20, 4))[truth] + rng.normal(size=(1200, 4))
+    known = rng.random(1200) < 0.2
+    names = [f"class {c:02d}" for c in range(20)]
+    pattern = write_parts(tmp_path / "in", table_columns(X, truth, known, names), [600, 600])
+    result, out = run(pattern, tmp_path, n_parts=2, self_loop=0.1, label_weight=np.inf)
+    assert list(result.classes) == names
+    right = np.array(predictions(out).column("prediction").to_pylist()) == np.array(names)[truth]
+    assert right.mean() > 0.9
+
+
+def test_files_without_a_record_do_not_count(parts, tmp_path):
+    """As a store without atomic renames may leave them: under the right name, cut or wrong."""
+    pattern = parts[0]
+    _, out = run(pattern, tmp_path, "whole", n_parts=2)
+    work = tmp_path / "run-work"
+
+    def halt(event):
+        if event.stage == "gather" and event.done == 1:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(pattern, tmp_path, n_parts=2, callback=halt)
+    assert (work / "records" / "gather" / "00000.json").exists()
+    (work / "parts" / "00001.X.npy").write_bytes((work / "parts" / "00000.X.npy").read_bytes())
+    (work / "search").mkdir()
+    (work / "search" / "00000.node.npy").write_bytes(b"\x93NUMPY half of a file")
+    (work / "records" / "search").mkdir(parents=True)
+    (work / "records" / "search" / "00001.json").write_bytes(b'{"files": {"search/00')
+    _, again = run(pattern, tmp_path, n_parts=2)
+    assert content(again) == content(out)
