@@ -7,6 +7,7 @@ may be run twice, or again after its worker was lost: the second run finds the r
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -365,9 +366,9 @@ def connect(
                 n_workers=n_workers or effective_jobs(-1),
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 memory_limit=memory_limit or 0,
-                silence_logs="ERROR",
+                silence_logs=logging.CRITICAL,
             ) as cluster,
             distributed.Client(cluster) as client,
         ):
