@@ -70,7 +70,7 @@ def test_predictions_are_those_of_one_machine(parts, tmp_path):
     assert result.converged
     assert (result.rows, result.labeled) == (1800, known.sum())
     assert sum(result.predicted.values()) == (~known).sum()
-    assert any("not available" in note for note in result.notes)
+    assert any("not available on parts: " in note and "forest" in note for note in result.notes)
     P = np.column_stack([found.column(name).to_numpy() for name in names[3:]])
     assert np.allclose(P.sum(axis=1), 1.0, atol=1e-6)
     top = found.column("probability").to_numpy()

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..classifier.committee import KINDS
 from ..classifier.probabilities import fit_sharpness, labeled_prior
 from ..classifier.tuning import Tuning
 from ..tables import TableError
@@ -33,8 +34,8 @@ from .tuning import batches, choose_setting
 
 __all__ = ["FitResult", "run_stages"]
 
-# Members of the committee that only the classifier of one machine has.
-NOT_HERE = ("forest graph", "forest", "linear", "kernel")
+# Members of the committee that work on parts; the others need all rows in one place.
+HERE = ("neighbours", "importance")
 
 
 @dataclass(frozen=True)
@@ -248,10 +249,11 @@ def _points(
     runner.manifest.discard("assign")
     sizes = [record.result["points"] for record in gathered.values()]
     starts = [0, *np.cumsum(sizes).tolist()]
+    missing = [name for name in KINDS if name not in HERE]
     notes = [
         *planned["notes"],
         f"columns were learnt from a sample of {planned['sample']} rows",
-        f"members of the committee that are not available on parts: {', '.join(NOT_HERE)}",
+        f"members of the committee that are not available on parts: {', '.join(missing)}",
     ]
     largest = max(sizes)
     if largest > 4 * n / len(sizes) and n > LEAST_PARTS * PART_POINTS:
