@@ -64,6 +64,7 @@ class Policy:
         Below so many stored entries starting threads costs more than it saves.
     forest_trees : int
         Trees of the forest behind the committee: 40 for each of five folds err as little as 100.
+        Half of them where members are judged on a sample.
     forest_labels : int
         Labels that trees are grown on at most; growing is the dearest part of a fit with many.
     judged_nodes, judged_labels : int

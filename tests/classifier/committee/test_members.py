@@ -103,6 +103,7 @@ def test_kernel_with_more_labels_than_it_compares(monkeypatch):
     from gdpa.classifier.committee import kernel
 
     monkeypatch.setattr(kernel, "MOST_LABELS", 12)
+    monkeypatch.setattr(kernel, "CHOICE_LABELS", 10)
     t = task(m=40)
     trial = kernel.try_kernel(t)
     assert trial.left_out.shape == (40, 2)

@@ -32,8 +32,10 @@ Setting = tuple[bool, float, float]  # columns scaled or not, width, ridge
 # real tables a coarser grid of ridges costs nothing, one width alone 0.2 points.
 WIDTHS = (0.3, 1.0, 3.0)
 RIDGES = (0.03, 0.3, 3.0)
-# Labels that are compared at most; more are thinned, evenly over the classes.
+# Labels that are compared at most, and to choose the setting; more are thinned, evenly over the
+# classes: an inverse takes the cube of their number.
 MOST_LABELS = 1_000
+CHOICE_LABELS = 400
 STEEPNESS = 4.0
 # Rows of new samples that are compared at a time.
 BLOCK = 4_000_000
@@ -100,10 +102,10 @@ def try_kernel(task: Task) -> Trial:
     chosen = (unlike_units(task.X), 1.0, 0.3)
     left_out = None
     if task.folds is not None:
-        kept = thinned(task.codes, MOST_LABELS)
-        found = dict(_left_out(task, kept))
-        chosen, best = least_loss(found, task.codes[kept])
-        left_out = _spread(task, kept, best, chosen)
+        kept = thinned(task.codes, CHOICE_LABELS)
+        chosen, left_out = least_loss(dict(_left_out(task, kept)), task.codes[kept])
+        if kept.size < task.codes.size:
+            left_out = _by_fold(task, thinned(task.codes, MOST_LABELS), chosen)
 
     def build(full: Task) -> Supervised:
         points, gamma = _points(full, chosen)
@@ -168,12 +170,8 @@ def _left_out(task: Task, kept: NDArray[np.intp]) -> Iterator[tuple[Setting, Flo
                 yield (scaling, width, ridge), to_probabilities(scores)
 
 
-def _spread(
-    task: Task, kept: NDArray[np.intp], left_out: FloatArray, chosen: Setting
-) -> FloatArray:
-    """Left-out shares of all labels: those that were not kept are asked fold by fold."""
-    if kept.size == task.codes.size:
-        return left_out
+def _by_fold(task: Task, kept: NDArray[np.intp], chosen: Setting) -> FloatArray:
+    """Left-out shares of all labels by machines of the kept ones outside their fold."""
     assert task.folds is not None
     out = np.empty((task.codes.size, task.n_classes))
     points, gamma = _points(task, chosen)

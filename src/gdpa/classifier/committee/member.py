@@ -98,12 +98,13 @@ class Task:
         """A forest, part of whose trees has never seen a given fold."""
         policy = self.options.policy
         kept = thinned(self.codes, policy.forest_labels)
+        large = self.nodes is not None or self.X.shape[0] > policy.judged_nodes
         return cross_forest(
             self.X[self.labeled[kept]],
             self.codes[kept],
             None if self.folds is None else self.folds[kept],
             self.n_classes,
-            n_trees=policy.forest_trees,
+            n_trees=policy.forest_trees // 2 if large else policy.forest_trees,
             random_state=self.options.random_state,
             n_jobs=self.options.n_jobs,
         )
