@@ -47,6 +47,7 @@ def test_every_kind_of_column_is_found(mixed):
     for name in ("id", "same", "code", "customer_id", "copy", "empty"):
         assert f"column '{name}' is left out" in notes
     assert "'number': 1 missing cells filled with the median" in notes
+    assert "number is missing" not in encoder.get_feature_names_out()  # one of three hundred
     X = encoder.transform(rows)
     assert X.shape == (N, encoder.get_feature_names_out().size)
     assert np.isfinite(X).all()
@@ -260,3 +261,21 @@ def test_a_unit_of_the_header_may_come_back_in_cells():
     assert encoder.transform(later)[:, 0].tolist() == [55.0, 60.5]
     with pytest.raises(TableError, match="'120 lb' is not a finite number"):
         encoder.transform({"weight (kg)": ["120 lb"], "v": [0.0]})
+
+
+def test_gaps_are_marked_once_where_they_are_not_rare():
+    rng = np.random.default_rng(0)
+    rows = {name: rng.normal(size=300) for name in "abcd"}
+    for name in "ab":
+        rows[name][:30] = np.nan  # missing together
+    rows["c"][100:140] = np.nan
+    rows["d"][7] = np.nan
+    encoder = TableEncoder().fit(rows)
+    names = encoder.get_feature_names_out().tolist()
+    assert names == ["a", "a is missing", "b", "c", "c is missing", "d"]
+    X = encoder.transform(rows)
+    assert np.isfinite(X).all()
+    assert (X[:, 1] > 0).tolist() == [i < 30 for i in range(300)]
+    said = "\n".join(encoder.notes_)
+    assert "'a': 30 missing cells filled with the median" in said
+    assert said.count("and marked") == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             table.column(name)
         readings = self._decide(table, wanted)
         seen: dict[bytes, str] = {}
+        marked: set[bytes] = set()
         plans: list[ColumnPlan] = []
         for name, column, reading in zip(table.names, table.columns, readings, strict=True):
             if reading.kind != "drop":
@@ -126,6 +128,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 seen.setdefault(mark, name)
             where = f"{table.source}, column {shown(name)}"
             code = None if reading.kind == "drop" else self._learn(column, reading, where)
+            if isinstance(code, NumberCode) and code.gap:
+                gaps = np.packbits(column.missing).tobytes()
+                if gaps in marked:  # columns that are missing together say it once
+                    code = replace(code, gap=0.0)
+                marked.add(gaps)
             plans.append(
                 ColumnPlan(name, reading, code, int(column.missing.sum()), content_of(column))
             )

@@ -83,8 +83,8 @@ class ColumnPlan:
             words = words.replace("dayly", "daily")
         else:
             words = "rank" if self.kind == "ordered" else "number"
-        if isinstance(self.code, NumberCode) and self.code.gap:
-            words += ", gaps filled and marked"
+        if isinstance(self.code, NumberCode) and self.missing:
+            words += ", gaps filled and marked" if self.code.gap else ", gaps filled"
         return f"{words} ({self.reason})" if self.reason else words
 
     def notes(self) -> Iterable[str]:
@@ -108,9 +108,10 @@ class ColumnPlan:
             return
         if isinstance(self.code, NumberCode):
             middle = "the median" if self.kind == "number" else "the middle rank"
+            marked = " and marked" if self.code.gap else ""
             yield (
                 f"{name}: {self.missing} missing cells filled with {middle} "
-                f"({self.code.fill:g}) and marked"
+                f"({self.code.fill:g}){marked}"
             )
         elif isinstance(self.code, CategoryCode):
             yield f"{name}: {self.missing} missing cells are a category of their own"
