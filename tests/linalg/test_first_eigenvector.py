@@ -233,3 +233,13 @@ def test_callback_sees_falling_values():
 def test_bad_input(arguments, match):
     with pytest.raises(ValueError, match=match):
         first_eigenvector(**({"A": np.eye(3)} | arguments))
+
+
+def test_entries_over_hundreds_of_decades():
+    P = np.zeros((5, 5))
+    P[0, 1], P[0, 2], P[0, 3], P[0, 4] = -5.6e96, -4.4e15, 3.4e-106, -4.5e-133
+    P[1, 2], P[1, 3], P[1, 4], P[2, 3], P[2, 4] = 1.6e-86, 1.9e-61, -2.6e-96, 1.3e-72, -2.1e-38
+    result = first_eigenvector(-(P + P.T), tol=1e-8)
+    assert result.converged
+    assert result.value == pytest.approx(-5.6e96, rel=1e-12)
+    assert np.linalg.norm(result.vector) == pytest.approx(1.0)

@@ -103,7 +103,11 @@ def first_eigenvector(
     threshold = max(tol, 4 * np.finfo(float).eps) * _norm(A)
     iterations, note = 0, "tolerance met"
     if A.n < max(dense_below, 3 * block_size + 2):
-        _, V = linalg.eigh(to_dense(A.operator), subset_by_index=[0, 0])
+        dense = to_dense(A.operator)
+        _, V = linalg.eigh(dense, subset_by_index=[0, 0])
+        if not np.isfinite(V).all():
+            # Entries over hundreds of decades: LAPACK's fastest driver divides by what underflowed.
+            V = linalg.eigh(dense, driver="ev")[1][:, :1]
         best = measured(A, V[:, 0], "dense")
     else:
         best = Pair(np.inf, np.empty(0), np.inf, "start")

@@ -55,7 +55,10 @@ def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
     G = sp.vstack([rows, box, -box[n + 1 :]], format="csr")
     g = np.concatenate([base, np.zeros(n + 1 + m), np.full(m, -1.0)])
     cost = np.append(np.ones(n + 1), np.full(m, -2.0))
-    t, slack = clarabel_lp(cost, G, g, LP_TOLERANCE)
+    # Evidence of any size: in its own unit, else the solver takes the program for infeasible.
+    unit = max(1.0, float(np.abs(base).max()))
+    t, slack = clarabel_lp(cost, G, g / unit, LP_TOLERANCE)
+    t, slack = unit * t, unit * slack
     a = np.maximum(t[n + 1 :], 0.0)
     return base + slack[: n + 1] - a_rows @ a, a
 
