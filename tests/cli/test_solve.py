@@ -60,3 +60,18 @@ def test_options_of_methods_are_checked(refused, command, graph):
     refused(command(*solve, "--option", "tool=1"), "no option 'tool'")
     refused(command(*solve, "--option", "tol"), "NAME=VALUE")
     refused(command(*solve, "--laplacian", "norm"), "laplacian")
+
+
+def test_cells_that_a_spreadsheet_would_run_are_made_harmless(command, tmp_path):
+    (tmp_path / "edges.csv").write_text("=A1,@b,1\n@b,c,2\nc,d,1\n")
+    (tmp_path / "labels.csv").write_text("=A1,=HYPERLINK(1)\nd,no\n")
+    solve = ("solve", "edges.csv", "--labels", "labels.csv", "--out", "l.csv")
+    assert command(*solve).code == 0
+    rows = rows_of((tmp_path / "l.csv").read_text())
+    assert [row["node"] for row in rows] == ["'=A1", "'@b", "c", "d"]
+    assert {row["label"] for row in rows} == {"'=HYPERLINK(1)", "no"}
+    # Our own table can be read again.
+    certify = ("certify", "edges.csv", "--labels", "labels.csv", "--labeling", "l.csv")
+    assert command(*certify).code == 0
+    assert command(*solve, "--raw-cells").code == 0
+    assert [row["node"] for row in rows_of((tmp_path / "l.csv").read_text())][0] == "=A1"

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from .files import OutputFiles
-from .options import Delimiter, Json, Method, Out, Quiet
+from .options import Delimiter, Json, Method, Out, Quiet, RawCells
 from .output import Output
 from .progress import Stages
 from .solve import (
@@ -48,6 +48,7 @@ def certify(
     delimiter: Delimiter = None,
     json: Json = False,
     quiet: Quiet = False,
+    raw: RawCells = False,
 ) -> None:
     """Prove how good a labelling of a GRAPH is: its objective against a lower bound.
 
@@ -83,7 +84,7 @@ def certify(
                 output.converged &= solution.converged
                 signs, solved_by = solution.labels, method
                 if out is not None:
-                    files.text("--out", labeling_csv(network, known, solution))
+                    files.text("--out", labeling_csv(network, known, solution, raw=raw))
             stages.start("bound")
             certificate = prove(problem, signs, method=bound)
         output.result = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +9,9 @@ import typer
 from ..graph.convert import NamedGraph
 from ..solution import Solution
 from ..tables.graph_files import NodeLabels
+from .cells import csv_text
 from .files import OutputFiles
-from .options import Delimiter, Json, Method, Out, Quiet, parse_options
+from .options import Delimiter, Json, Method, Out, Quiet, RawCells, parse_options
 from .output import Output
 from .progress import Stages
 
@@ -56,6 +55,7 @@ def solve(
     delimiter: Delimiter = None,
     json: Json = False,
     quiet: Quiet = False,
+    raw: RawCells = False,
 ) -> None:
     """Label all nodes of a GRAPH from a few LABELS.
 
@@ -80,7 +80,7 @@ def solve(
             output.result |= {"nodes": problem.n_nodes, "edges": problem.n_edges}
             output.result |= {"labeled": problem.n_labeled, "seconds": dict(solution.seconds)}
             if out is not None or not json:
-                text = labeling_csv(network, known, solution)
+                text = labeling_csv(network, known, solution, raw=raw)
                 files.text("--out", text)
             else:
                 output.result["labeling"] = [
@@ -127,11 +127,10 @@ def summary(solution: Solution, known: NodeLabels) -> dict[str, Any]:
     }
 
 
-def labeling_csv(network: NamedGraph, known: NodeLabels, solution: Solution) -> str:
+def labeling_csv(
+    network: NamedGraph, known: NodeLabels, solution: Solution, *, raw: bool = False
+) -> str:
     """The labelling as CSV: node, label, score."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["node", "label", "score"])
-    scores = (f"{s:.8g}" for s in solution.scores)
-    writer.writerows(zip(network.nodes, known.names(solution.labels), scores, strict=True))
-    return buffer.getvalue()
+    scores = [f"{s:.8g}" for s in solution.scores]
+    columns = [[str(node) for node in network.nodes], known.names(solution.labels), scores]
+    return csv_text(["node", "label", "score"], columns, raw=raw)

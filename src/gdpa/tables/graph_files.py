@@ -270,6 +270,8 @@ def read_labels(
         places = {str(node): i for i, node in enumerate(graph.nodes)}
         positions, values = [], []
         for row in rows:
+            # As our own tables write cells that a spreadsheet would run.
+            row[:2] = (c if k == 0 and c in places else _unquoted(c) for k, c in enumerate(row[:2]))
             if row[0] not in places:
                 known = [str(v) for v in graph.nodes[:1].tolist() + graph.nodes[-1:].tolist()]
                 raise TableError(
@@ -282,6 +284,10 @@ def read_labels(
         if times.max(initial=0) > 1:
             raise TableError(f"{name} has the node {graph.nodes[times.argmax()]} twice")
     return _to_signs(positions, values, n, name, unlabeled, classes)
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell
 
 
 def _to_signs(
