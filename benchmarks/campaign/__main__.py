@@ -14,6 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from gdpa.experiments.environment import commit
+
 from . import engine
 from .outcome import CLEAR, RIGHT, WRONG
 
@@ -125,7 +127,11 @@ def main(words: list[str] | None = None) -> int:
         kinds = [kind for kind in kinds if kind in wanted]
     counts = {kind: attack(kind, options, wanted.get(kind)) for kind in kinds}
     print(table(counts))
-    document: dict[str, Any] = {"python": platform.python_version(), "counts": counts}
+    document: dict[str, Any] = {
+        "python": platform.python_version(),
+        "commit": commit(),
+        "counts": counts,
+    }
     if options.compare:
         from . import compared
 

@@ -31,9 +31,13 @@ def usable(seed: int) -> tuple[Any, np.ndarray] | None:
 def _ours(X: Any, codes: Any) -> Any:
     from gdpa import GDPAClassifier
 
-    known = GDPAClassifier().get_params()
-    one = {k: v for k, v in (("members", 1), ("n_members", 1), ("committee", False)) if k in known}
-    return GDPAClassifier(**one).fit(X, codes).label_scores_
+    return GDPAClassifier(graph="knn").fit(X, codes).label_scores_
+
+
+def _committee(X: Any, codes: Any) -> Any:
+    from gdpa import GDPAClassifier
+
+    return GDPAClassifier().fit(X, codes).label_scores_
 
 
 def _spreading(kernel: str) -> Callable[[Any, Any], Any]:
@@ -54,7 +58,8 @@ def _graphlearning(X: Any, codes: Any) -> Any:
 
 
 PEERS: dict[str, Callable[[Any, Any], Any]] = {
-    "gdpa": _ours,
+    "gdpa": _committee,
+    'gdpa, graph="knn"': _ours,
     "LabelSpreading knn": _spreading("knn"),
     "LabelSpreading rbf": _spreading("rbf"),
     "graphlearning": _graphlearning,

@@ -29,7 +29,14 @@ def model_arrays(variant: int) -> tuple[dict[str, Any], bytes, np.ndarray]:
     rng = np.random.default_rng(variant)
     X = rng.normal(size=(24, 3)) + (np.arange(24) % 2)[:, None] * 2
     y = np.where(np.arange(24) < 10, np.arange(24) % 2, -1)
-    settings = [{}, {"graph": "full"}, {"rescale": "standard"}, {"laplacian": "combinatorial"}, {}]
+    settings = [
+        {"graph": "knn"},
+        {"graph": "full"},
+        {"graph": "knn", "rescale": "standard"},
+        {"graph": "knn", "laplacian": "combinatorial"},
+        {"graph": "knn"},
+        {},
+    ]
     if variant == 4:
         X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": [f"w{i % 3}" for i in range(24)]})
     model = gdpa.GDPAClassifier(**settings[variant]).fit(X, y)
@@ -157,7 +164,7 @@ def run(seed: int) -> str:
 
 
 def _model(rng: np.random.Generator, folder: Path) -> str:
-    arrays, raw, X = model_arrays(int(rng.integers(5)))
+    arrays, raw, X = model_arrays(int(rng.integers(6)))
     path = folder / "m.npz"
     how = rng.random()
     if how < 0.35:

@@ -17,7 +17,6 @@ from . import inputs
 from .outcome import CLEAR, RIGHT, generator, must, quiet
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
-    "graph": ("knn", "knn", "knn", "full"),
     "n_neighbors": ("auto", 1, 3, 10, 50),
     "bandwidth": ("self-tuning", "median", 1.0, 1e-3, 1e6),
     "rescale": (None, "minmax", "standard"),
@@ -42,10 +41,10 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
     for name, values in OPTIONS.items():
         if name in known and rng.random() < 0.3:
             chosen[name] = values[int(rng.integers(len(values)))]
-    # The committee costs many members: a share of the cases only.
-    for name, single in (("members", 1), ("n_members", 1), ("committee", False)):
-        if name in known and rng.random() < 0.9:
-            chosen[name] = single
+    # The default committee costs many members: a share of the cases.
+    which = rng.random()
+    if which > 0.05:
+        chosen["graph"] = "full" if which > 0.8 else "knn"
     if rng.random() < 0.03:
         chosen["evidence"] = LogisticRegression()
     return chosen

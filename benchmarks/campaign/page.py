@@ -1,0 +1,76 @@
+"""The page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from .__main__ import table
+
+HEAD = """# Reliability
+
+What happens to inputs that nobody would give on purpose, and to files that somebody damaged on
+purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
+
+- **fits**: features that are huge, tiny, constant, repeated, sparse or over many decades; labels
+  of all kinds; all options; new rows as far as a number can be. Right means: labels within the
+  classes, given labels kept, probabilities finite and adding up to 1, the same for a copy of the
+  input, for a pickle and for a saved model; classes renamed, rows in another order and features
+  times a power of two give the same labels wherever the first class is clearly ahead.
+- **solves**: every method on small problems, weights over up to 300 decades, against all
+  labellings one by one: no certified bound above the optimum, nothing called optimal that is not.
+- **files**: models, tables and graphs cut, flipped, tampered with (checksum made to fit) and
+  bombs: a clear refusal before memory is taken, or content that works.
+- **resume**: a run of an experiment killed (SIGKILL) at a random moment and started again until
+  it is complete: no row lost, none doubled.
+- **commands**: `gdpa fit` interrupted by SIGINT, SIGTERM or SIGKILL: outputs are old or whole,
+  nothing half written is left after the next run.
+- **together**: fits in threads, saves of several processes to one path.
+
+A case is *right*, a *clear error* (refused as documented: `ValueError`, `MemoryError`) or
+*wrong*: a NaN, an undocumented exception, a crash, a hang (more than 10 s of processor time), a
+false certificate, a changed file. Every case has a seed; `python -m benchmarks.campaign --only
+fits --seed 7` runs one again. The tests run a share with fixed seeds.
+
+## A long run
+"""
+
+PEERS = """## Other packages on the same inputs
+
+The first {n:,} of the inputs of the fits above that all packages take (two classes or more,
+twelve samples or more, features as an ordinary array): how many end in an exception or in scores
+with a NaN. Defaults, except for the neighbours of graphlearning (10, or all others).
+
+| package | inputs | exception | NaN | more than 10 s |
+|---|---|---|---|---|
+"""
+
+
+def page(runs: list[dict[str, Any]], command: str) -> str:
+    """The page in Markdown."""
+    counts: dict[str, dict[str, Any]] = {}
+    compared: dict[str, dict[str, int]] = {}
+    for run in runs:
+        for kind, row in run["counts"].items():
+            whole = counts.setdefault(kind, {"failures": []})
+            for name, value in row.items():
+                whole[name] = whole[name] + value if name in whole else value
+        compared |= run.get("compared", {})
+    lines = [HEAD, f"{command}, commit {runs[0].get('commit', 'unknown')}:\n", table(counts)]
+    failures = [(kind, f) for kind, row in counts.items() for f in row["failures"]]
+    lines += [f"- `--only {kind} --seed {f['seed']}`: {f['detail']}" for kind, f in failures]
+    if compared:
+        lines.append(PEERS.format(n=max(row["tried"] for row in compared.values())).rstrip("\n"))
+        lines += [
+            f"| {name} | {row['tried']} | {row['exception']} | {row['nan']} | {row['too long']} |"
+            for name, row in compared.items()
+        ]
+        lines.append("\nMade by `python -m benchmarks.campaign --compare N`.")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    loaded = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
+    print(page(loaded, "`python -m benchmarks.campaign`, kinds with `--count`"), end="")
