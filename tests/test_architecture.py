@@ -118,6 +118,78 @@ def test_no_cycle_of_modules_not_even_for_type_checking():
     assert cycles(edges) == []
 
 
+# Imports inside functions, outside of the command line (whose commands load what they need when
+# they run, so that `gdpa --help` is quick): what may be imported late, and why.
+EXTRAS = {
+    "dask": "extra distributed",
+    "distributed": "extra distributed",
+    "matplotlib": "extra plot",
+    "pandas": "only where the caller has frames",
+    "pyarrow": "extra parquet",
+    "starlette": "extra label",
+    "uvicorn": "extra label",
+    "polars": "only where the caller has frames",
+}
+START_UP = {
+    "sklearn": "half of the time of `import gdpa` would be parts of it that most calls do not use",
+    "scipy": "optimize, spatial and csgraph take as long as everything else together",
+    "joblib": "imports multiprocessing",
+    "threadpoolctl": "looks at all libraries of the process",
+    "multiprocessing": "only where processes are started",
+}
+PLATFORM = {"fcntl": "POSIX only", "msvcrt": "Windows only"}
+INTERNAL = {
+    "gdpa.experiments": "the catalogue is listed by the command line before anything is computed",
+    "gdpa.distributed": "runs on workers, which load what their task needs",
+    "gdpa.solvers.sdr_interior_point": "the engine of an extra",
+    "gdpa.classifier.showing": "reports and frames, only where one is shown",
+    "gdpa.labeling": "reports and pages, only where one is asked for",
+}
+
+
+def late_imports() -> list[tuple[str, str]]:
+    """(module, what it imports inside functions)."""
+    found = []
+    for name, path in MODULES.items():
+        if name.startswith("gdpa.cli"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = functions(tree)
+        for node in ast.walk(tree):
+            if id(node) not in inside or not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            own = imported(node, name, path.name == "__init__.py")
+            if own or (isinstance(node, ast.ImportFrom) and node.level):
+                found += [(name, target) for target in own or ["gdpa"]]
+            elif isinstance(node, ast.Import):
+                found += [(name, alias.name.partition(".")[0]) for alias in node.names]
+            else:
+                found.append((name, (node.module or "").partition(".")[0]))
+    return found
+
+
+def test_imports_inside_functions_have_a_reason():
+    without = [
+        (name, target)
+        for name, target in late_imports()
+        if target not in {**EXTRAS, **START_UP, **PLATFORM}
+        and not (target.startswith("gdpa") and any(name.startswith(own) for own in INTERNAL))
+    ]
+    assert without == []
+    assert len(late_imports()) > 20
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples", "docs"])
+def test_no_file_is_longer_than_a_reader_likes(folder):
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in (ROOT / folder).rglob("*.py")
+        if "_build" not in path.parts
+        and (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert long == {}
+
+
 def test_dir_shows_public_names_only():
     assert set(dir(gdpa)) == set(gdpa.__all__)
     assert all(hasattr(gdpa, name) for name in gdpa.__all__)

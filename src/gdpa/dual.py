@@ -36,6 +36,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .linalg import first_eigenvector
 from .linalg.operator import inner_product
 from .problem import GraphProblem
 from .solution import DualVariables
@@ -308,8 +309,6 @@ def lemma2_gap(
 
 
 def _lambda_min(A: sp.csr_array, tol: float) -> float:
-    from .linalg import first_eigenvector
-
     return float(first_eigenvector(A, tol=tol).value)
 
 

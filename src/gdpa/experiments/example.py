@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dual import build_H, build_H_bar
+from ..graph import balance
 from ..problem import GraphProblem
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows
@@ -133,8 +134,6 @@ def _line() -> tuple[GraphProblem, DualVariables]:
 
 
 def _split() -> dict[str, Any]:
-    from ..graph import balance
-
     problem, dual = _line()
     H, H_bar = build_H(problem, dual).toarray(), build_H_bar(problem, dual).toarray()
     signs = np.sign(-H[-1, :-1])

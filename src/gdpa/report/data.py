@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
+import sklearn
 from numpy.typing import NDArray
 
 from ..certificate import Certificate, certify
@@ -17,6 +20,7 @@ from ..graph import component_labels
 from ..layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
+from ..version import __version__
 from .committee import CommitteeCard, cautions, committee_card
 from .evaluation import Baselines, LeftOut, baselines, left_out_labels
 
@@ -327,13 +331,6 @@ def _setting(model: Any) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    import platform
-
-    import scipy
-    import sklearn
-
-    from ..version import __version__
-
     return {
         "gdpa": __version__,
         "python": platform.python_version(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import difflib
 import gzip
 import io
 import lzma
@@ -11,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from ..errors import require
 from .table import TableError
 
 __all__ = ["COMPRESSED", "Source", "open_file"]
@@ -66,8 +68,6 @@ class Source:
         if self.compression == "xz":
             return lzma.LZMAFile(raw)
         if self.compression == "zstd":
-            from ..errors import require
-
             return require("pyarrow", "parquet").CompressedInputStream(raw, "zstd")
         archive = zipfile.ZipFile(raw)
         members = [
@@ -130,8 +130,6 @@ def open_file(path: str | Path, name: str) -> BinaryIO:
     except FileNotFoundError:
         folder = file.parent if file.parent.is_dir() else None
         siblings = [p.name for p in folder.iterdir() if p.is_file()][:500] if folder else []
-        import difflib
-
         close = difflib.get_close_matches(file.name, siblings, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise TableError(f"{name} does not exist{hint}") from None
