@@ -234,8 +234,8 @@ def solve_with(spec: MethodSpec, problem: GraphProblem) -> Prediction:
 def _gdpa_classifier(run: PaperRun) -> Prediction:
     from ..classifier import GDPAClassifier
 
-    # Defaults, told that 0 marks a hidden label (-1 is a class here).
-    model = GDPAClassifier(unlabeled=0, n_jobs=1)
+    # One graph, as all others here have, told that 0 marks a hidden label (-1 is a class here).
+    model = GDPAClassifier(graph="knn", unlabeled=0, n_jobs=1)
     model.fit(run.X, run.labels.astype(np.int64))
     return Prediction(labels=np.asarray(model.transduction_).astype(np.int8))
 
