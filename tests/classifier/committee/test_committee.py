@@ -242,6 +242,19 @@ def test_many_nodes_are_judged_on_a_sample(monkeypatch):
     assert np.isfinite(model.predict_proba(X[:20] + 0.1)).all()
 
 
+def test_many_labels_judge_the_whole_graph(monkeypatch):
+    """A fine chessboard: only neighbours see it, and only with labels everywhere."""
+    X = np.random.default_rng(0).random((3000, 2))
+    y = (np.floor(14 * X).sum(axis=1) % 2).astype(int)
+    labels = np.where(np.arange(3000) % 10 == 0, -1, y)
+    limits = Policy(judged_nodes=400, judged_labels=200, forest_trees=20, forest_labels=200)
+    monkeypatch.setattr(GDPAClassifier, "_policy", limits)
+    model = GDPAClassifier().fit(X, labels)
+    weights = dict(zip(model.committee_.names, model.committee_.weights, strict=True))
+    assert weights["neighbours"] > 0.9
+    assert (model.transduction_ == y)[labels < 0].mean() > 0.75
+
+
 def test_leaves_as_points_and_their_file(tmp_path, monkeypatch, iris):
     X, y, labels = iris
     monkeypatch.setattr(GDPAClassifier, "_policy", Policy(exact_leaves=50, forest_trees=50))

@@ -27,6 +27,7 @@ from .graph import (
     member_tuning,
     neighbors_of,
     plain,
+    shares_without,
     try_forest_graph,
     try_importance,
 )
@@ -52,6 +53,9 @@ KINDS: Mapping[str, Attempt] = {
 # Judged on a sample: members below this weight are not built in full, and graphs made of the forest
 # are not tried where the forest's own weight is less than this part of the largest.
 SAMPLE_WEIGHT = 0.05
+# With so many times the sample's labels the own graph is judged as it is, not by the sample: no
+# other member gains as much from labels everywhere.
+MANY = 3
 BEHIND = {"importance": 0.05, "forest graph": 0.3}
 
 
@@ -160,7 +164,11 @@ def _own_trial(graph: ClassifierGraph, task: Task) -> Attempt:
 
     def attempt(part: Task) -> Trial:
         left_out = None
-        if part.folds is not None:
+        if part.nodes is not None and task.labeled.size >= MANY * part.labeled.size:
+            # So many labels that the sample's can all be left out at once, of the whole graph.
+            held = np.isin(task.labeled, part.nodes[part.labeled])
+            left_out = shares_without(task, graph, held)
+        elif part.folds is not None:
             seen = graph if part is task else neighbors_of(part.X, part)
             left_out = cross_shares(part, lambda f: seen)
 

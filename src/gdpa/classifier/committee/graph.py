@@ -149,22 +149,42 @@ def cross_shares(task: Task, graph_without: Callable[[int], ClassifierGraph]) ->
     assert task.folds is not None
     out = np.empty((task.codes.size, task.n_classes))
     for f in range(task.n_folds):
-        graph = graph_without(f)
-        inside = task.folds != f
-        setting = member_tuning(graph, task).setting
-        system = LabeledSystem(
-            graph.adjacency,
-            graph.diagonal,
-            task.labeled[inside],
-            task.targets[inside],
-            label_weight=setting.label_weight,
-            # Components without a label have no equation of their own.
-            self_loop=max(setting.self_loop, 1e-12),
-            policy=task.options.policy,
-        )
-        scores = system.solve(tol=TOL, n_jobs=task.options.n_jobs).values
-        out[~inside] = to_shares(scores[task.labeled[~inside]], task.targets[inside].mean(axis=0))
+        held = task.folds == f
+        out[held] = shares_without(task, graph_without(f), held)
     return out
+
+
+def shares_without(task: Task, graph: ClassifierGraph, held: NDArray[np.bool_]) -> FloatArray:
+    """Shares of some labelled nodes by the labels of the others.
+
+    Parameters
+    ----------
+    task : Task
+        The labels.
+    graph : ClassifierGraph
+        A graph that has not seen those held back.
+    held : ndarray of bool of shape (n_labels,)
+        Labels held back.
+
+    Returns
+    -------
+    ndarray of shape (n_held, n_classes)
+        Their shares.
+    """
+    setting = member_tuning(graph, task).setting
+    known = task.targets[~held]
+    system = LabeledSystem(
+        graph.adjacency,
+        graph.diagonal,
+        task.labeled[~held],
+        known,
+        label_weight=setting.label_weight,
+        # Components without a label have no equation of their own.
+        self_loop=max(setting.self_loop, 1e-12),
+        policy=task.options.policy,
+    )
+    scores = system.solve(tol=TOL, n_jobs=task.options.n_jobs).values
+    return to_shares(scores[task.labeled[held]], known.mean(axis=0))
 
 
 def build_state(graph: ClassifierGraph, task: Task) -> FittedState:
