@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 import gdpa
 from gdpa import GDPAClassifier, LabelingSession
-from gdpa.labeling import session as module
+from gdpa.labeling import outcome as module
 
 
 @pytest.fixture(scope="module")
@@ -277,3 +277,35 @@ def test_the_predictions_come_to_rest():
 
 def test_it_is_exported():
     assert gdpa.LabelingSession is LabelingSession
+
+
+def test_large_data_are_followed_by_adding_labels(monkeypatch):
+    """Beyond some rows labels are added to the last fit, and mean the same."""
+    from gdpa.labeling import model as full
+
+    X, y = make_blobs(300, centers=3, cluster_std=1.5, random_state=2)
+    session = LabelingSession(X)
+    fits = []
+    plain = full.FullModel.fit
+    monkeypatch.setattr(
+        full.FullModel, "fit", lambda self, labels: fits.append(1) or plain(self, labels)
+    )
+    monkeypatch.setattr(full, "FRESH_ROWS", 100)
+    answered(session, y, 12)
+    session.refresh()
+    answered(session, y, 10)
+    session.undo()
+    followed = session.predictions()
+    assert len(fits) == 1
+    assert session.estimate() is not None
+    fresh = LabelingSession(X)
+    for row, value in session.labels.items():
+        fresh.label(row, value)
+    monkeypatch.setattr(full, "FRESH_ROWS", 20_000)
+    assert (fresh.predictions() == followed).mean() > 0.97
+    # A class that is new is a reason to fit again, and so are twice as many labels.
+    monkeypatch.setattr(full, "FRESH_ROWS", 100)
+    before = len(fits)
+    session.label(session.next()[0], 7)
+    session.refresh()
+    assert len(fits) == before + 1

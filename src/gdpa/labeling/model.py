@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,12 @@ from ..errors import (
 )
 
 __all__ = ["Answers", "FullModel"]
+
+# Rows up to which every change of the labels is a fresh fit, which is over in a second or two: what
+# it says then depends on the labels alone, not on the order in which they came.
+FRESH_ROWS = 20_000
+# Beyond, labels are added to the last fit, until there are so many times as many.
+GROWTH = 2.0
 
 FloatArray = NDArray[np.float64]
 
@@ -69,6 +76,7 @@ class FullModel:
         self, X: Any, estimator: Any = None, *, rescale: str | None, random_state: int = 0
     ) -> None:
         self.X = X
+        self._base: tuple[dict[int, Any], GDPAClassifier] | None = None
         self.estimator = estimator
         if estimator is None:
             self.estimator = GDPAClassifier(
@@ -106,6 +114,24 @@ class FullModel:
             fitted: GDPAClassifier = model.fit(self.X, y)
         return fitted
 
+    def _followed(self, labels: Mapping[int, Any]) -> GDPAClassifier:
+        """Fit, or bring the last fit up to date."""
+        if self.X.shape[0] <= FRESH_ROWS:
+            return self.fit(labels)
+        if self._base is not None:
+            known, base = self._base
+            changed = {row: value for row, value in labels.items() if known.get(row) != value}
+            gone = {row: None for row in known if row not in labels}
+            few = len(known) / GROWTH <= len(labels) <= GROWTH * len(known)
+            if few and set(labels.values()) <= set(base.classes_.tolist()):
+                model = copy.copy(base)
+                rows = [*changed, *gone]
+                model.add_labels(rows, [*changed.values(), *gone.values()])
+                return model
+        model = self.fit(labels)
+        self._base = (dict(labels), model)
+        return model
+
     def answers(self, labels: Mapping[int, Any], version: int) -> Answers:
         """Classify all rows.
 
@@ -127,6 +153,6 @@ class FullModel:
             return Answers(
                 version, classes, np.zeros(n, dtype=np.intp), np.ones((n, 1)), len(labels)
             )
-        model = self.fit(labels)
+        model = self._followed(labels)
         codes = np.searchsorted(model.classes_, model.transduction_)
         return Answers(version, model.classes_, codes, model.state_.probabilities(), len(labels))

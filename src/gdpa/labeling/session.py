@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
-from collections import deque
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..classifier import GDPAClassifier
-from ..classifier.frames import adopt_encoder
-from .estimate import Estimate, wilson
-from .export import table_text
 from .features import Scaled, given_labels, plain_value, to_features
 from .journal import Journal
 from .ledger import Answer, Ledger, Value
-from .model import Answers, FullModel
+from .model import FullModel
+from .outcome import Outcome
 from .questions import Questions
 
 __all__ = ["LabelingSession"]
 
-FloatArray = NDArray[np.float64]
 
-# Fewer random checks say next to nothing.
-LEAST_CHECKS = 4
-# Predictions are at rest when this many labels changed fewer than this share of them.
-REST_LABELS = 20
-REST_SHARE = 0.01
-
-
-class LabelingSession:
+class LabelingSession(Outcome):
     """Ask for labels one by one, and know a label for every row at any time.
 
     Parameters
@@ -88,25 +73,16 @@ class LabelingSession:
             raise ValueError(f"random_state={random_state!r} must not be negative")
         if rescale not in ("minmax", "standard", None):
             raise ValueError(f"rescale={rescale!r}; accepted: minmax, standard, None")
-        self.X, self.encoder = to_features(X)
-        self.rescale = None if self.encoder is not None else rescale
-        self.n_rows: int = self.X.shape[0]
+        features, encoder = to_features(X)
+        self.rescale = None if encoder is not None else rescale
         self.random_state = int(random_state)
+        known = given_labels(y, features.shape[0])
+        ledger = Ledger({row: Answer(value, "given") for row, value in known.items()})
+        model = FullModel(features, estimator, rescale=self.rescale, random_state=self.random_state)
+        super().__init__(ledger, model, encoder)
         self.lease = float(lease)
-        self._lock = threading.RLock()
-        self._working = threading.Lock()
-        self._ledger = Ledger(
-            {row: Answer(v, "given") for row, v in given_labels(y, self.n_rows).items()}
-        )
-        self._check_kinds()
         self._leases: dict[int, tuple[str, str, float]] = {}
-        self._version = 0
-        self._answers: Answers | None = None
-        self._estimate: tuple[int, Estimate | None] = (-1, None)
-        self._past: deque[Answers] = deque(maxlen=8)
-        self._model = FullModel(
-            self.X, estimator, rescale=self.rescale, random_state=self.random_state
-        )
+        self._check_kinds()
         self._journal: Journal | None = None
         if log is not None:
             about = {"rows": self.n_rows, "data": _fingerprint(self.X), "seed": self.random_state}
@@ -119,48 +95,15 @@ class LabelingSession:
     # -- what is known -------------------------------------------------------------------------
 
     @property
-    def labels(self) -> dict[int, Value]:
-        """Rows with a label, those at the start included, in the order of the last change."""
-        with self._lock:
-            return self._ledger.labels
-
-    @property
     def answers(self) -> dict[int, Answer]:
         """Rows with a label or a skip, why they were asked, and by whom they were answered."""
         with self._lock:
             return dict(self._ledger.answers)
 
-    @property
-    def skipped(self) -> set[int]:
-        """Rows that were said to be undecidable."""
-        with self._lock:
-            return self._ledger.skipped
-
-    @property
-    def classes(self) -> list[Value]:
-        """The classes so far, sorted."""
-        with self._lock:
-            return sorted(set(self._ledger.labels.values()))
-
     def class_order(self) -> list[Value]:
         """Return the classes in the order in which they appeared; given ones first, sorted."""
         with self._lock:
             return list(self._ledger.classes)
-
-    @property
-    def latest_estimate(self) -> Estimate | None:
-        """The estimate as it was computed last, which may be some labels behind."""
-        return self._estimate[1]
-
-    @property
-    def version(self) -> int:
-        """Number of changes so far."""
-        return self._version
-
-    @property
-    def latest(self) -> Answers | None:
-        """What the classifier said last, which may be some labels behind; None before the first."""
-        return self._answers
 
     def _check_kinds(self) -> None:
         kinds = {_kind(v) for v in self._ledger.labels.values()}
@@ -306,148 +249,6 @@ class LabelingSession:
         row = self._ledger.apply(event)
         self._leases.pop(-1 if row is None else row, None)
         self._version += 1
-
-    # -- what follows --------------------------------------------------------------------------
-
-    def refresh(self) -> Answers:
-        """Bring the classifier up to date with the labels.
-
-        Returns
-        -------
-        Answers
-            What it says; also in :attr:`latest`.
-        """
-        with self._working:
-            with self._lock:
-                labels, version = self._ledger.labels, self._version
-            if not labels:
-                raise ValueError("no row has a label yet")
-            held = self._answers
-            if held is None or held.version != version:
-                held = self._model.answers(labels, version)
-                self._answers = held
-                if not self._past or held.n_labels >= self._past[-1].n_labels + REST_LABELS // 2:
-                    self._past.append(held)
-            return held
-
-    def predictions(self) -> NDArray[Any]:
-        """Return a label for every row; given ones are kept.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The labels.
-
-        Raises
-        ------
-        ValueError
-            If no row has a label yet.
-        """
-        answers = self.refresh()
-        return np.asarray(answers.classes[answers.codes])
-
-    def probabilities(self) -> FloatArray:
-        """Return the probabilities of the classes for every row.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Rows that add up to 1, in the order of :attr:`classes`.
-        """
-        return self.refresh().probabilities
-
-    def estimate(self) -> Estimate | None:
-        """Accuracy on the rows without a label, from rows asked at random for that purpose.
-
-        Returns
-        -------
-        Estimate or None
-            Accuracy with a 90 % interval; None while fewer than four random rows have a label, or
-            the others have none.
-        """
-        with self._lock:
-            labels, version = self._ledger.labels, self._version
-            checks = [row for row in labels if row in self._ledger.checks]
-            if self._estimate[0] == version:
-                return self._estimate[1]
-        rest = {row: value for row, value in labels.items() if row not in set(checks)}
-        found: Estimate | None = None
-        if len(checks) >= LEAST_CHECKS and rest:
-            with self._working:
-                blind = self._model.answers(rest, version)
-            right = sum(bool(blind.classes[blind.codes[row]] == labels[row]) for row in checks)
-            low, high = wilson(right, len(checks))
-            changed = self._changed()
-            settled = changed is not None and changed <= REST_SHARE
-            found = Estimate(right / len(checks), low, high, len(checks), right, changed, settled)
-        with self._lock:
-            self._estimate = (version, found)
-        return found
-
-    def _changed(self) -> float | None:
-        """Share of the predictions that the latest labels changed."""
-        now = self._answers
-        if now is None:
-            return None
-        earlier = [past for past in self._past if past.n_labels <= now.n_labels - REST_LABELS]
-        if not earlier:
-            return None
-        then = earlier[-1]
-        return float(np.mean(then.classes[then.codes] != now.classes[now.codes]))
-
-    def classifier(self) -> GDPAClassifier:
-        """Return the classifier fitted to the labels so far.
-
-        Returns
-        -------
-        GDPAClassifier
-            A fresh fit; at least two classes are needed.
-        """
-        labels = self.labels
-        if len(set(labels.values())) < 2:
-            raise ValueError(
-                f"a classifier needs labels of two classes, there are {self.classes!r}"
-            )
-        model = self._model.fit(labels)
-        if self.encoder is not None:
-            adopt_encoder(model, self.encoder)
-        return model
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Keep what was learned.
-
-        Parameters
-        ----------
-        path : path-like
-            A file. The ending ".csv" writes a table: row, label, prediction, probability. All
-            others write the classifier, for :meth:`gdpa.GDPAClassifier.load`.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        target = Path(path)
-        if target.suffix.lower() == ".csv":
-            target.write_text(self.table(), encoding="utf-8")
-            return target
-        return self.classifier().save(target)
-
-    def table(self, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()) -> str:
-        """Return all rows with their label, prediction and probability as CSV.
-
-        Parameters
-        ----------
-        header, columns : sequences
-            Names and cells of columns to put in front; the number of the row by default.
-
-        Returns
-        -------
-        str
-            The text.
-        """
-        answers = self.refresh() if self.labels else None
-        return table_text(self.n_rows, self.labels, self.skipped, answers, header, columns)
 
     def close(self) -> None:
         """Let go of the log."""
