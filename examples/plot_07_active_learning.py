@@ -44,12 +44,12 @@ def at_random(seed):
 
 
 # %%
-# Against labels at random, four times. On this set the smallest margin asks best; the expected
-# change prefers samples that many others listen to, and only later those between two digits.
+# Against labels at random, four times. "margin" asks between two digits; "auto", the default, also
+# weighs how much the labels so far leave unknown about a sample.
 random = np.array([course(at_random(seed)) for seed in range(4)])
 curves = {
     name: course(lambda model, asked, batch, s=name: model.query(batch, strategy=s))
-    for name in ("margin", "expected-change")
+    for name in ("auto", "margin")
 }
 
 figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")

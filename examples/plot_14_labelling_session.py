@@ -56,5 +56,5 @@ plt.show()
 # %%
 # The log has it all: another session over the same file goes on where this one stopped.
 session.close()
-later = gdpa.LabelingSession(X, log=log)
-print(len(later.labels), "labels remembered;", "next:", later.next()[0])
+with gdpa.LabelingSession(X, log=log) as later:
+    print(len(later.labels), "labels remembered;", "next:", later.next()[0])

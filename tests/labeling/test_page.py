@@ -97,7 +97,7 @@ def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
 
     # Cannot tell: counted apart, and not asked again.
     skipped = name_of(page)
-    page.keyboard.press("0")
+    page.keyboard.press("-")
     moved_on(page, skipped)
     page.wait_for_function(
         "() => document.getElementById('progress-text').textContent.includes('1 skipped')"
@@ -275,3 +275,23 @@ def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command,
     page.wait_for_timeout(300)
     assert len(held) == 1
     assert len(log.read_text().splitlines()) == 7
+
+
+def test_a_class_that_is_called_by_a_key_has_that_key(flowers, label_command, new_page):
+    folder, _, _ = flowers
+    classes = ["7", "1", "ant", "0", "axe", "x"]
+    options = [word for name in classes for word in ("--class", name)]
+    log = str(folder / "names.log")
+    server = label_command("flowers.csv", "--target", "kind", "--log", log, *options, cwd=folder)
+    page = new_page(server.url)
+    keys = page.evaluate(
+        "() => [...document.querySelectorAll('#classes button')]"
+        ".map(b => [...b.querySelectorAll('kbd')].map(k => k.textContent).join(''))"
+    )
+    assert keys == ["7", "1", "2a", "0", "3e", "x"]
+    for key, value in (("0", "0"), ("7", "7"), ("3", "axe"), ("x", "x")):
+        name = name_of(page)
+        page.keyboard.press(key)
+        moved_on(page, name)
+        assert server.api("labels")[0]["value"] == value
+    assert page.wrong == []

@@ -250,6 +250,12 @@ class LabelingSession(Outcome):
         self._leases.pop(-1 if row is None else row, None)
         self._version += 1
 
+    def __enter__(self) -> LabelingSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let go of the log."""
         if self._journal is not None:

@@ -249,7 +249,7 @@ function key(event) {
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   const tools = { Backspace: undo, ArrowLeft: back, ArrowRight: forward, "?": guess };
   if (event.key in tools) act(tools[event.key]);
-  else if (event.key === "0") reply("skip");
+  else if (event.key === "-") reply("skip");
   else if (event.key === "+") $("new-name").focus();
   else {
     const value = state === null || event.key.length > 1 ? null : classForKey(state.classes, event.key);

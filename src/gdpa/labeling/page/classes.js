@@ -1,18 +1,27 @@
 // Buttons, keys and colours of the classes.
 
+const NUMBERS = "123456789";
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+const KEYS = `0${NUMBERS}${LETTERS}`;
 const COLOURS = 10;
 
 export const colourOf = (place) => `var(--k${place % COLOURS})`;
 
-// Numbers for the first nine, and a letter for each: one of its own name where that is free.
+// A class that is called by one digit or letter has that key. The others have the numbers that are
+// left, 1 to 9, in their order, and a letter, one of their own name where that is free.
 export function keysOf(classes) {
-  const taken = new Set();
-  return classes.map((entry, place) => {
-    const name = String(entry.value).toLowerCase();
-    const letter = [...name, ...LETTERS].find((c) => LETTERS.includes(c) && !taken.has(c)) || "";
-    if (letter) taken.add(letter);
-    return { number: place < 9 ? String(place + 1) : "", letter };
+  const names = classes.map((entry) => String(entry.value).toLowerCase());
+  const own = names.map((name) => (name.length === 1 && KEYS.includes(name) ? name : ""));
+  const taken = new Set(own);
+  const claim = (wanted) => {
+    const key = [...wanted].find((c) => KEYS.includes(c) && !taken.has(c)) || "";
+    taken.add(key);
+    return key;
+  };
+  return names.map((name, place) => {
+    if (own[place]) return [own[place]];
+    const letters = name.replaceAll(/[^a-z]/g, "") + LETTERS;
+    return [claim(NUMBERS), claim(letters)].filter(Boolean);
   });
 }
 
@@ -34,9 +43,8 @@ export function drawButtons(host, classes, chosen, onChoose) {
       const label = document.createElement("span");
       label.textContent = String(entry.value);
       button.append(label);
-      const { number, letter } = keys[place];
-      for (const key of [number, letter]) if (key) button.append(keycap(key));
-      button.setAttribute("aria-keyshortcuts", [number, letter].filter(Boolean).join(" "));
+      for (const key of keys[place]) button.append(keycap(key));
+      if (keys[place].length) button.setAttribute("aria-keyshortcuts", keys[place].join(" "));
       button.setAttribute("aria-pressed", String(chosen !== null && chosen === entry.value));
       button.addEventListener("click", () => onChoose(entry.value));
       return button;
@@ -49,7 +57,7 @@ export function drawButtons(host, classes, chosen, onChoose) {
 }
 
 export function classForKey(classes, key) {
-  const place = keysOf(classes).findIndex((k) => k.number === key || k.letter === key.toLowerCase());
+  const place = keysOf(classes).findIndex((keys) => keys.includes(key.toLowerCase()));
   return place < 0 ? null : classes[place].value;
 }
 
