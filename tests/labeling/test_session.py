@@ -227,7 +227,7 @@ def test_a_large_table_is_asked_through_a_sample(monkeypatch):
     y = np.arange(5000) % 3
     session.label(4999, 0 if y[4999] == 0 else int(y[4999]))
     answered(session, y, 20)
-    assert session._questions._sketch.rows.size == 2000
+    assert session._questions._bench.sketch.rows.size == 2000
     assert (session.predictions() == y).mean() > 0.99
 
 

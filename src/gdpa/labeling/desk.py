@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,47 +73,59 @@ class Desk:
         self._picture: Picture | None = None
         self._rows = np.arange(0)
         self._seen: dict[str, float] = {}
-        self._wake = threading.Event()
+        self._wake, self._quick = threading.Event(), threading.Event()
         self._end = threading.Event()
-        self._worker: threading.Thread | None = None
+        self._workers: list[threading.Thread] = []
         self._trouble = ""
 
     # -- in the background ---------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the work in the background."""
-        if self._worker is None:
-            self._worker = threading.Thread(target=self._work, name="gdpa-labeling", daemon=True)
-            self._worker.start()
+        if not self._workers:
+            self.session.in_background()
+            self._workers = [
+                threading.Thread(target=self._keep_up, args=work, name="gdpa-labeling", daemon=True)
+                for work in ((self.session.follow, self._quick), (self._refresh, self._wake))
+            ]
+            for worker in self._workers:
+                worker.start()
 
     def stop(self) -> None:
         """End it, after what it is doing."""
         self._end.set()
         self._wake.set()
-        if self._worker is not None:
-            self._worker.join()
-            self._worker = None
+        self._quick.set()
+        for worker in self._workers:
+            worker.join()
+        self._workers = []
 
-    def _work(self) -> None:
+    def _keep_up(self, work: Callable[[], None], wake: threading.Event) -> None:
+        """Do a piece of work whenever the labels have changed."""
         done = -1
         while not self._end.is_set():
-            try:
-                if done != self.session.version:
-                    done = self.session.version
-                    if self.session.labels:
-                        self.session.refresh()
-                        self._order_columns()
-                        if self.session.version == done:
-                            self.session.estimate()
-                if self._picture is None:
-                    self._draw()
-                self._trouble = ""
-            except Exception as error:  # the page says so, and answers are written all the same
-                logger.exception("in the background")
-                self._trouble = f"{type(error).__name__}: {error}"
-            if done == self.session.version:
-                self._wake.wait(timeout=1.0)
-                self._wake.clear()
+            now = self.session.version
+            if done != now:
+                try:
+                    work()
+                    self._trouble = ""
+                except Exception as error:  # the page says so; answers are written all the same
+                    logger.exception("in the background")
+                    self._trouble = f"{type(error).__name__}: {error}"
+                done = now
+            else:
+                wake.wait(timeout=1.0)
+                wake.clear()
+
+    def _refresh(self) -> None:
+        version = self.session.version
+        if self.session.labels:
+            self.session.refresh()
+            self._order_columns()
+            if self.session.version == version:
+                self.session.estimate()
+        if self._picture is None:
+            self._draw()
 
     def _draw(self) -> None:
         n = self.session.n_rows
@@ -190,6 +202,7 @@ class Desk:
             session.remove(row, annotator=annotator)
         else:
             row = session.undo(annotator=annotator)
+        self._quick.set()
         self._wake.set()
         return row
 

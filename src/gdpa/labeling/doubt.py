@@ -21,7 +21,7 @@ __all__ = ["doubts"]
 
 FloatArray = NDArray[np.float64]
 
-TREES = 50
+TREES = 30
 # Rows that the two models are fitted on, the latest; a quick look does not need more.
 MOST_ROWS = 1000
 
@@ -58,7 +58,7 @@ def doubts(
     shares = np.where(total > 0, scores / np.maximum(total, 1e-300), 1.0 / classes.size)
     models = (
         ExtraTreesClassifier(TREES, random_state=seed),
-        LogisticRegression(max_iter=200),
+        LogisticRegression(max_iter=100, tol=1e-2),
     )
     mean = shares
     with warnings.catch_warnings():

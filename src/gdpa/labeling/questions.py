@@ -8,6 +8,7 @@ just there: simulated sessions on digits said 86 % where 96 were right.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..classifier.sketch import MOST_KNOWN, SKETCH_ROWS, Conditioned, Sketch, sk
 from ..classifier.strategies import choose_informative
 from .doubt import doubts
 from .features import Scaled
-from .ledger import Ledger
+from .ledger import Ledger, Value
 
 __all__ = ["Questions"]
 
@@ -31,6 +32,15 @@ FOLLOW_EVERY = 5
 FOLLOW_EACH = 10
 
 
+@dataclass
+class _Bench:
+    """A sample, and what has been worked out on it: another sample has a bench of its own."""
+
+    sketch: Sketch
+    weights: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    doubt: tuple[int, Any] = (-1, None)
+
+
 class Questions:
     """Chooses rows, on a sample of the data.
 
@@ -40,16 +50,34 @@ class Questions:
         Features on comparable scales.
     random_state : int
         Seed. The choice depends on it and on the answers, not on the time or on earlier calls.
+
+    Attributes
+    ----------
+    patient : bool
+        Whether a question waits for the quick committee (True by default). Else the one before is
+        asked, and :meth:`follow` brings it up to date, in another thread.
     """
 
     def __init__(self, points: Scaled, random_state: int) -> None:
         self._points = points
         self._seed = random_state
         self._n = int(points.shape[0])
-        self._sketch: Sketch | None = None
         self._epoch = 0
-        self._weights: dict[int, NDArray[np.float64]] = {}
-        self._doubt: tuple[int, Any] = (-1, None)
+        self.patient = True
+        self._bench = self._new_bench(None if self._n <= SKETCH_ROWS else np.arange(self._n))
+
+    def _new_bench(self, pool: NDArray[np.intp] | None) -> _Bench:
+        return _Bench(sketch_rows(self._points, candidates=pool, seed=[self._seed, self._epoch, 3]))
+
+    def follow(self, ledger: Ledger) -> None:
+        """Bring the quick committee up to date.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A copy of the answers.
+        """
+        self._doubts(self._bench, _seen(ledger), wait=True)
 
     def ask(self, n: int, ledger: Ledger, busy: Mapping[int, str]) -> list[tuple[int, str]]:
         """Choose rows.
@@ -95,14 +123,17 @@ class Questions:
         busy: Mapping[int, str],
         is_open: NDArray[np.bool_],
     ) -> list[int]:
-        sketch = self._sample(is_open)
+        bench = self._sample(is_open)
+        sketch = bench.sketch
         rng = np.random.default_rng([self._seed, number, 2])
-        unseen = ledger.checks
-        labels = {row: v for row, v in ledger.labels.items() if row not in unseen}
-        doubt = self._doubts(sketch, labels)
-        field, known, _ = self._field(sketch, list(labels))
+        labels = _seen(ledger)
+        doubt = self._doubts(bench, labels, wait=self.patient)
+        field, known, _ = self._field(bench, list(labels))
         # Rows that were skipped or are being looked at: their neighbours need not be asked as well.
-        aside = {*(ledger.skipped - unseen), *(r for r, why in busy.items() if why != "check")}
+        aside = {
+            *(ledger.skipped - ledger.checks),
+            *(r for r, why in busy.items() if why != "check"),
+        }
         others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
         for position in others:
             field = field.and_also(int(position))
@@ -111,58 +142,52 @@ class Questions:
         chosen = choose_informative(field, sketch.components, taken, free, doubt, n, rng)
         return [int(row) for row in sketch.rows[chosen]]
 
-    def _sample(self, is_open: NDArray[np.bool_]) -> Sketch:
+    def _sample(self, is_open: NDArray[np.bool_]) -> _Bench:
         """Return the sample; a new one when most of its rows have been answered."""
-        if self._sketch is None or (
-            self._n > SKETCH_ROWS
-            and is_open[self._sketch.rows].mean() < 0.5
-            and is_open.sum() > self._sketch.rows.size // 2
-        ):
-            if self._sketch is not None:
-                self._epoch += 1
-            pool = None if self._n <= SKETCH_ROWS else np.flatnonzero(is_open)
-            self._sketch = sketch_rows(
-                self._points, candidates=pool, seed=[self._seed, self._epoch, 3]
-            )
-            self._weights = {}
-            self._doubt = (-1, None)
-        if not is_open[self._sketch.rows].any():
-            self._sketch = sketch_rows(
-                self._points, candidates=np.flatnonzero(is_open), seed=[self._seed, 4]
-            )
-            self._weights = {}
-            self._doubt = (-1, None)
-        return self._sketch
+        left = is_open[self._bench.sketch.rows]
+        if self._n > SKETCH_ROWS and left.mean() < 0.5 and is_open.sum() > 2 * left.sum():
+            self._epoch += 1
+            self._bench = self._new_bench(np.flatnonzero(is_open))
+        return self._bench
 
     def _field(
-        self, sketch: Sketch, labeled: list[int]
+        self, bench: _Bench, labeled: list[int]
     ) -> tuple[Conditioned, NDArray[np.intp], list[int]]:
         """Return the field given the labels, labelled positions, and rows in the field's order."""
+        sketch = bench.sketch
         latest = np.array(labeled[-MOST_KNOWN:], dtype=np.intp)
         place = np.minimum(np.searchsorted(sketch.rows, latest), sketch.rows.size - 1)
         inside = sketch.rows[place] == latest
         outside = latest[~inside]
-        new = [int(row) for row in outside if int(row) not in self._weights]
+        new = [int(row) for row in outside if int(row) not in bench.weights]
         if new:
             found = sketch.weights(self._points[np.array(new)])
-            self._weights |= dict(zip(new, found, strict=True))
-        weights = np.array([self._weights[int(row)] for row in outside]) if outside.size else None
+            bench.weights |= dict(zip(new, found, strict=True))
+        weights = np.array([bench.weights[int(row)] for row in outside]) if outside.size else None
         field = sketch.given(place[inside], weights)
         return field, place[inside], [int(r) for r in (*latest[inside], *outside)]
 
-    def _doubts(self, sketch: Sketch, labels: dict[int, Any]) -> NDArray[np.float64]:
+    def _doubts(self, bench: _Bench, labels: dict[int, Any], *, wait: bool) -> NDArray[np.float64]:
         """Return the quick committee's doubts, which follow the labels a few at a time.
 
-        They depend on the first labels up to a round number, not on when they were asked for.
+        They depend on the first labels up to a round number, not on when they were asked for;
+        those of an earlier time where there is no waiting.
         """
         m = len(labels)
         step = max(FOLLOW_EVERY, 5 * (m // 50))
         stage = m if m <= FOLLOW_EACH else m - m % step
         first = dict(list(labels.items())[:stage])
         key = hash(tuple(first.items()))
-        if self._doubt[1] is None or self._doubt[0] != key:
-            field, _, rows = self._field(sketch, list(first))
+        if wait and bench.doubt[0] != key:
+            field, _, rows = self._field(bench, list(first))
             codes = np.unique(np.array([first[row] for row in rows]), return_inverse=True)[1]
             known = self._points[np.array(rows, dtype=np.intp)]
-            self._doubt = (key, doubts(field, sketch.points, known, codes, seed=self._seed))
-        return np.asarray(self._doubt[1])
+            bench.doubt = (key, doubts(field, bench.sketch.points, known, codes, seed=self._seed))
+        found = bench.doubt[1]
+        return np.ones(bench.sketch.rows.size) if found is None else np.asarray(found)
+
+
+def _seen(ledger: Ledger) -> dict[int, Value]:
+    """Labels that the choice may know."""
+    checks = ledger.checks
+    return {row: value for row, value in ledger.labels.items() if row not in checks}

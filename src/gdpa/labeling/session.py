@@ -250,6 +250,16 @@ class LabelingSession(Outcome):
         self._leases.pop(-1 if row is None else row, None)
         self._version += 1
 
+    def in_background(self) -> None:
+        """Let no question wait for the quick committee; :meth:`follow` is called in a thread."""
+        self._questions.patient = False
+
+    def follow(self) -> None:
+        """Bring the quick committee, which weighs questions, up to date with the labels."""
+        with self._lock:
+            copy = Ledger(dict(self._ledger.answers))
+        self._questions.follow(copy)
+
     def __enter__(self) -> LabelingSession:
         return self
 
