@@ -12,8 +12,15 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
 import gdpa
-from gdpa import GDPAClassifier, LabelingSession
+from gdpa import GDPAClassifier
 from gdpa.labeling import outcome as module
+
+
+def LabelingSession(X, y=None, **options):
+    """A session with one graph in place of the committee: these tests are about the session."""
+    rescale = None if sp.issparse(X) or isinstance(X, pd.DataFrame) else "minmax"
+    options.setdefault("estimator", GDPAClassifier(graph="knn", rescale=rescale))
+    return gdpa.LabelingSession(X, y, **options)
 
 
 @pytest.fixture(scope="module")
@@ -275,8 +282,13 @@ def test_the_predictions_come_to_rest():
     assert len(session.next()) == 0
 
 
-def test_it_is_exported():
-    assert gdpa.LabelingSession is LabelingSession
+def test_by_default_the_classifier_is_the_default_one(blobs):
+    X, y = blobs
+    session = answered(gdpa.LabelingSession(X), y, 8)
+    model = session.classifier()
+    assert model.graph == GDPAClassifier().graph
+    np.testing.assert_array_equal(model.transduction_, session.predictions())
+    assert (session.predictions() == y).mean() > 0.95
 
 
 def test_large_data_are_followed_by_adding_labels(monkeypatch):
