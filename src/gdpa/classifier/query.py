@@ -118,11 +118,14 @@ def _apart(
     """Of a short list, one after the other, what the ones before say least about."""
     chosen: list[int] = []
     rest = short
+    apart = np.ones(sketch.rows.size)
     while len(chosen) < n:
-        value = field.variances(sketch.place[rest]) * np.maximum(doubt[rest], 1e-3)
+        at = sketch.place[rest]
+        value = field.variances(at) * np.maximum(doubt[rest], 1e-3) * apart[at]
         best = int(np.argmax(value))
         chosen.append(int(rest[best]))
-        field = field.and_also(int(sketch.place[rest[best]]))
+        apart = apart * (1.0 - field.correlations(int(at[best])))
+        field = field.and_also(int(at[best]))
         rest = np.delete(rest, best)
     return np.array(chosen, dtype=np.intp)
 

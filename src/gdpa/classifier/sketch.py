@@ -168,6 +168,25 @@ class Conditioned:
         own = self.covariance[nodes, nodes] - (half * half).sum(axis=0)
         return np.asarray(np.maximum(own, 0.0))
 
+    def correlations(self, node: int) -> FloatArray:
+        """Correlation of one node with all, between 0 and 1.
+
+        Parameters
+        ----------
+        node : int
+            The node.
+
+        Returns
+        -------
+        ndarray of shape (n_sampled,)
+            The correlations; 0 with nodes that are known.
+        """
+        column = self.covariance[:, node] - self.half.T @ self.half[:, node]
+        size = np.sqrt(self.variances(np.arange(column.size)))
+        scale = size * size[node]
+        rho = np.divide(column, scale, out=np.zeros_like(column), where=scale > 1e-9)
+        return np.asarray(np.clip(rho, 0.0, 1.0))
+
     def and_also(self, node: int) -> Conditioned:
         """Condition on one more row of the sample, whatever its label will be."""
         column = self.covariance[:, node] - self.half.T @ self.half[:, node]

@@ -116,18 +116,21 @@ def choose_informative(
     """
     chosen: list[int] = []
     open_rows = free
+    doubt = np.maximum(doubt, 1e-3)  # a floor: where all are sure, the variance alone decides
     while len(chosen) < n and open_rows.size:
         taken = np.concatenate([known, np.array(chosen, dtype=np.intp)])
         pool = unlabeled_component(components, taken, open_rows)
         few = pool
         if pool.size > CANDIDATES:
             few = np.sort(rng.choice(pool, CANDIDATES, replace=False))
-        # A floor: where all are sure, the variance alone decides.
-        value = field.variances(few) * np.maximum(doubt[few], 1e-3) ** POWER
+        value = field.variances(few) * doubt[few] ** POWER
         pick = int(few[np.argmax(value)])
         chosen.append(pick)
         open_rows = open_rows[open_rows != pick]
-        field = field.and_also(pick)
+        if len(chosen) < n:
+            # What the next ones of the batch would ask as well, this one's answer may settle.
+            doubt = doubt * (1.0 - field.correlations(pick))
+            field = field.and_also(pick)
     return np.array(chosen, dtype=np.intp)
 
 

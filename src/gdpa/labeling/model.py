@@ -80,7 +80,6 @@ class FullModel:
         self.estimator = estimator
         if estimator is None:
             self.estimator = GDPAClassifier(
-                graph="knn",  # one graph: its answer is there before the next label
                 # Sparse columns are left as they are: shifted, they would be dense.
                 rescale=None if sp.issparse(X) else rescale,
                 unlabeled=None,
