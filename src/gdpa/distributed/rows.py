@@ -62,20 +62,26 @@ def build_rows(
     scale = _scales(folder, part, starts, halo)
 
     def column(nodes: NDArray[np.int64]) -> NDArray[np.int32]:
-        inside = (nodes >= low) & (nodes < high)
-        return np.where(inside, nodes - low, n + np.searchsorted(halo, nodes)).astype(np.int32)
+        columns = (nodes - low).astype(np.int32)
+        outside = (nodes < low) | (nodes >= high)
+        columns[outside] = n + np.searchsorted(halo, nodes[outside])
+        return columns
 
     columns = column(node)
+    order = np.argsort(columns, axis=1)
+    columns = np.take_along_axis(columns, order, 1)
+    distance = np.take_along_axis(distance, order, 1)
+    w = kernel_weights(distance, scale[:n, None], scale[columns]).ravel()
     rows = np.repeat(np.arange(n, dtype=np.int32), k)
-    w = kernel_weights(distance, scale[:n, None], scale[columns])
     shape = (n, n + halo.size)
-    lists = sp.csr_array((w.ravel(), (rows, columns.ravel())), shape=shape)
-    mine = ~away.ravel()
+    ends = np.arange(0, n * k + 1, max(k, 1), dtype=np.int32 if n * k < 2**31 else np.int64)
+    lists = csr_from_parts(w, columns.ravel(), ends, shape)
+    mine = columns.ravel() < n
     theirs, at = column(from_), (to - low).astype(np.int32)
     back = kernel_weights(apart, scale[at], scale[theirs])
     transposed = sp.csr_array(
         (
-            np.concatenate([w.ravel()[mine], back]),
+            np.concatenate([w[mine], back]),
             (
                 np.concatenate([columns.ravel()[mine], at]),
                 np.concatenate([rows[mine], theirs]),
