@@ -50,9 +50,11 @@ def test_a_worker_is_killed_in_shuffle_search_and_solve(whole, tmp_path):
             kill_a_worker()
 
     out = tmp_path / "out"
-    result = fit(
-        pattern, "y", work=tmp_path / "work", out=out, n_workers=2, callback=strike, **OPTIONS
-    )
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        options = {**OPTIONS, "scheduler": cluster.scheduler_address}
+        result = fit(pattern, "y", work=tmp_path / "work", out=out, callback=strike, **options)
     assert len(killed) == 5
     assert result.converged
     assert content(out) == expected
