@@ -74,8 +74,9 @@ def build_rows(
     w = kernel_weights(distance, scale[:n, None], scale[columns]).ravel()
     rows = np.repeat(np.arange(n, dtype=np.int32), k)
     shape = (n, n + halo.size)
-    ends = np.arange(0, n * k + 1, max(k, 1), dtype=np.int32 if n * k < 2**31 else np.int64)
-    lists = csr_from_parts(w, columns.ravel(), ends, shape)
+    wide = np.int32 if n * k < 2**31 else np.int64
+    row_ends = np.arange(0, n * k + 1, max(k, 1), dtype=wide)
+    lists = csr_from_parts(w, columns.ravel(), row_ends, shape)
     mine = columns.ravel() < n
     theirs, at = column(from_), (to - low).astype(np.int32)
     back = kernel_weights(apart, scale[at], scale[theirs])

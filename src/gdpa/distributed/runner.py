@@ -349,6 +349,7 @@ def connect(
         "distributed.scheduler.allowed-failures": MOST_DEATHS,
         "distributed.scheduler.work-stealing": False,
         "distributed.worker.daemon": True,
+        "distributed.worker.profile.enabled": False,
         "distributed.admin.log-length": 0,
     }
     with dask.config.set(settings):

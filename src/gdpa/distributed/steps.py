@@ -174,7 +174,7 @@ def _system(
         ],
         axis=1,
     )
-    x = np.zeros((n, k))
+    x = np.zeros((n, k), order="F")
     if np.isinf(spec.label_weight):
         same = (known == known[:, :1]).all()
         free = np.ones((n, 1 if same else k))
@@ -187,7 +187,7 @@ def _system(
         rhs = np.zeros((n, k))
         rhs[labeled] = spec.label_weight * targets
         system = BlockSystem(held.shard.W, held.shard.degree, total, rhs, None)
-    return system, State(x, np.zeros((n, k)))
+    return system, State(x, np.zeros((n, k), order="F"))
 
 
 def _targets(codes: NDArray[np.int32], target: int) -> FloatArray:
@@ -204,7 +204,7 @@ def _at(folder: Folder, held: _Held, spec: Spec, part: int, step: int, since: in
     if held.step > step or held.step < since:
         if since:
             x, d = (folder.read_array(spec.checkpoint(since, part, what)) for what in "xd")
-            held.state = State(x, d)
+            held.state = State(np.asfortranarray(x), np.asfortranarray(d))
         else:
             held.state = _system(folder, held, spec, part)[1]
         held.step = since
