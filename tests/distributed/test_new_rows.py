@@ -95,9 +95,8 @@ def test_a_subset_is_an_ordinary_classifier(fitted, parts, tmp_path, metric):
     export(work, tmp_path / "model.npz", n_rows=900)
     model = GDPAClassifier.load(tmp_path / "model.npz")
     assert model.graph_.shape == (900, 900)
-    encoder = TableEncoder.from_plain(model.extra_["table"]["encoder"])
     rows = table.select([f"f{j}" for j in range(4)]).slice(1800)
-    predicted = model.predict(encoder.transform(rows))
+    predicted = model.predict(rows)
     assert (predicted == np.array(["a", "b"])[truth[1800:]]).mean() > 0.9
     predict(new, work=work, out=tmp_path / "out", id_column="id", **SYNC)
     whole = np.array(predictions(tmp_path / "out").column("prediction").to_pylist())

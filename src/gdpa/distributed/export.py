@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..classifier import GDPAClassifier
+from ..classifier.frames import adopt_encoder
 from ..classifier.probabilities import to_shares
 from ..graph import Rescaler
 from .new_rows import finished_model, values_of
@@ -84,8 +85,8 @@ def export(
             prior=prior, sharpness=model["sharpness"], unreached=np.empty(0, dtype=np.intp),
         )
     )  # fmt: skip
+    adopt_encoder(classifier, plan.encoder)
     about = {
-        "encoder": plan.encoder.to_plain(),
         "target": manifest.parameters["target"],
         "source": model["source"],
         "id_column": None,
