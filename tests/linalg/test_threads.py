@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 
-import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -57,13 +56,14 @@ def test_the_limit_ends_with_an_error(all_libraries):
         assert blas_threads() == before
 
 
-def test_n_jobs_means_what_it_means_in_scikit_learn():
-    assert effective_jobs(None) == 1
-    assert effective_jobs(1) == 1
-    assert effective_jobs(3) == 3
-    assert effective_jobs(-1) == joblib.cpu_count()
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert effective_jobs(None) == 2
+def test_n_jobs_is_read_in_one_way(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(12)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert [effective_jobs(n) for n in (None, 1, 3, -1, -2, -50)] == [8, 1, 3, 12, 11, 1]
+    for value, expected in (("3", 3), ("64", 12), ("2,1", 2), ("0", 8), ("many", 8), ("", 8)):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert effective_jobs(None) == expected
+        assert effective_jobs(-1) == 12
     for bad in (0, 1.5, True, "2"):
         with pytest.raises(ValueError, match="n_jobs must be a non-zero integer or None"):
             effective_jobs(bad)

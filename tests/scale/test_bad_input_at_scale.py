@@ -172,7 +172,8 @@ def test_the_solve_does_not_depend_on_threads():
             targets,
             self_loop=0.2,
             policy=Policy(thread_nnz=0, single_rows=0),
-        ).solve(tol=1e-6, n_jobs=count)
+            n_jobs=count,
+        ).solve(tol=1e-6)
         assert found.converged
         scores.append(found.values)
     np.testing.assert_array_equal(scores[0], scores[1])

@@ -110,7 +110,7 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
     max_iter : int, optional
         Most iterations of the linear solve; ten times the number of samples at most by default.
     n_jobs : int, optional
-        Threads; results do not depend on it.
+        Threads: None for all processors, at most 8 (or OMP_NUM_THREADS), -1 for all. Same results.
     random_state : int, default=0
         Seed of approximate neighbour search, of the forest, and of evidence models without one.
     callback : callable, optional

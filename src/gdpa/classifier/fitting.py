@@ -99,10 +99,14 @@ def fit_state(
     if len(candidates) == 1 and n > options.policy.large_nodes:
         order = first.node_order if n >= options.policy.order_rows else None
         arranged = arrange(first.adjacency, order, policy=options.policy, n_jobs=options.n_jobs)
-    systems = []
+    systems, policy, n_jobs = [], options.policy, options.n_jobs
     for graph in candidates:
-        A, d, Y = graph.adjacency, graph.diagonal, np.eye(k)[codes]
-        systems.append(LabeledSystem(A, d, labeled, Y, arranged=arranged, policy=options.policy))
+        L = graph.adjacency, graph.diagonal
+        systems.append(
+            LabeledSystem(
+                *L, labeled, np.eye(k)[codes], arranged=arranged, policy=policy, n_jobs=n_jobs
+            )
+        )
     tuning = tune_beside(
         systems,
         codes,

@@ -1,6 +1,6 @@
 """Threads: how many, and of whom.
 
-One meaning of `n_jobs` for the whole package, scikit-learn's; one pool per number of threads; one
+One meaning of `n_jobs` for the whole package; one pool per number of threads; one
 way to keep BLAS and LAPACK from starting theirs. Results never depend on the number of threads.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from numbers import Integral
@@ -19,28 +19,35 @@ __all__ = ["at_most", "effective_jobs", "in_threads", "one_thread"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+# Threads without being asked: more wait for the memory.
+MOST_THREADS = 8
+
 
 def effective_jobs(n_jobs: Any) -> int:
-    """Number of threads that `n_jobs` stands for, as everywhere in scikit-learn.
+    """Number of threads that `n_jobs` stands for, in search and solve alike.
 
     Parameters
     ----------
     n_jobs : int or None
-        None is 1, or what ``joblib.parallel_config`` says; -1 all processors, -2 all but one.
+        -1 is all processors that this process may use, -2 all but one. None is all, at most 8, and
+        no more than the environment variable ``OMP_NUM_THREADS`` says, which joblib sets in its
+        worker processes.
 
     Returns
     -------
     int
         At least 1.
     """
-    if n_jobs is not None:
-        if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-            raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
-        if int(n_jobs) > 0:
-            return int(n_jobs)
-    from joblib import effective_n_jobs  # here: takes a tenth of a second to import
-
-    return int(effective_n_jobs(n_jobs))
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
+    ):
+        raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
+    available = getattr(os, "sched_getaffinity", None)
+    processors = len(available(0)) if available is not None else os.cpu_count() or 1
+    if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+        return min(processors, int(limit) if limit.isdigit() and int(limit) else MOST_THREADS)
+    return int(n_jobs) if int(n_jobs) > 0 else max(1, processors + 1 + int(n_jobs))
 
 
 @cache
@@ -76,12 +83,14 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
     with _blas().limit(limits=1):
         if n_jobs == 1 or len(pieces) <= 1:
             return list(map(work, pieces))
-        begun = [_pool(n_jobs).submit(work, piece) for piece in pieces]
+        begun: list[Future[Result]] = []
         try:
-            return [piece.result() for piece in begun]
+            for piece in pieces:
+                begun.append(_pool(n_jobs).submit(work, piece))
+            return list(map(Future.result, begun))
         finally:
-            for piece in begun:
-                piece.cancel()
+            for future in begun:
+                future.cancel()
 
 
 @cache

@@ -185,13 +185,13 @@ class GDPA(Solver):
                 evidence_weight=0.0 if pull is None else problem.evidence_weight,
                 arranged=self.arranged,
                 policy=self.policy,
+                n_jobs=self.n_jobs,
             ).solve(
                 tol=self.tol,
                 max_iter=self.linear_max_iter,
                 x0=self.x0,
                 preconditioner=self.preconditioner,
                 callback=self.callback,
-                n_jobs=self.n_jobs,
             )
         return ClassSolution(
             method=self.name,
@@ -329,12 +329,12 @@ class GDPA(Solver):
             self_loop=gamma,
             evidence=bias if bias.any() else None,
             policy=self.policy,
+            n_jobs=self.n_jobs,
         ).solve(
             x0=self.x0,
             tol=self.tol,
             max_iter=self.linear_max_iter,
             preconditioner=self.preconditioner,
-            n_jobs=self.n_jobs,
         )
         info = {
             "residual": result.residual,

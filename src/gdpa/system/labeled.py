@@ -161,6 +161,8 @@ class LabeledSystem:
         `adjacency`, prepared for several systems on one graph.
     policy : Policy
         Size limits.
+    n_jobs : int, optional
+        Threads of the solves, see :func:`gdpa.linalg.threads.effective_jobs`.
     """
 
     adjacency: sp.csr_array
@@ -173,6 +175,7 @@ class LabeledSystem:
     evidence_weight: float | FloatArray | None = None
     arranged: Arranged | None = None
     policy: Policy = DEFAULT_POLICY
+    n_jobs: int | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -234,7 +237,6 @@ class LabeledSystem:
         x0: FloatArray | None = None,
         preconditioner: Any = "auto",
         callback: Any = None,
-        n_jobs: int | None = None,
     ) -> Scores:
         """Scores of all nodes and all columns.
 
@@ -250,8 +252,6 @@ class LabeledSystem:
             As in :func:`gdpa.linalg.solve_spd`.
         callback : callable, optional
             Told about each iteration; returning True stops.
-        n_jobs : int, optional
-            Threads.
 
         Returns
         -------
@@ -259,7 +259,7 @@ class LabeledSystem:
             The scores. They are told apart from converged ones by `converged`, not by a warning.
         """
         options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
-        options |= {"n_jobs": n_jobs, "policy": self.policy}
+        options |= {"n_jobs": self.n_jobs, "policy": self.policy}
         n = self.diagonal.size
         start = None if x0 is None else np.asarray(x0).reshape(n, -1)
         values = np.zeros((n, *self.targets.shape[1:]))
@@ -273,7 +273,7 @@ class LabeledSystem:
                 arranged = self.arranged
                 if arranged is None:
                     ordered = steps > self.policy.long_steps
-                    arranged = arrange(self.adjacency, None, ordered, self.policy, n_jobs)
+                    arranged = arrange(self.adjacency, None, ordered, self.policy, self.n_jobs)
                 products = ScaledProducts(arranged, self.total, self.kept)
                 inverse: Any = "jacobi"
                 if preconditioner == "auto":
@@ -333,7 +333,9 @@ class LabeledSystem:
         out = np.zeros((self.n_nodes, nodes.size))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            solved = solve_spd(self.matrix(), units, tol=tol, policy=self.policy)
+            solved = solve_spd(
+                self.matrix(), units, tol=tol, policy=self.policy, n_jobs=self.n_jobs
+            )
         out[self.unknown] = solved.x
         return out
 

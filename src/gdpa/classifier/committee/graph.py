@@ -182,8 +182,9 @@ def shares_without(task: Task, graph: ClassifierGraph, held: NDArray[np.bool_]) 
         # Components without a label have no equation of their own.
         self_loop=max(setting.self_loop, 1e-12),
         policy=task.options.policy,
+        n_jobs=task.options.n_jobs,
     )
-    scores = system.solve(tol=TOL, n_jobs=task.options.n_jobs).values
+    scores = system.solve(tol=TOL).values
     return to_shares(scores[task.labeled[held]], known.mean(axis=0))
 
 
