@@ -99,14 +99,10 @@ def fit_state(
     if len(candidates) == 1 and n > options.policy.large_nodes:
         order = first.node_order if n >= options.policy.order_rows else None
         arranged = arrange(first.adjacency, order, policy=options.policy, n_jobs=options.n_jobs)
-    systems, policy, n_jobs = [], options.policy, options.n_jobs
+    build = partial(LabeledSystem, arranged=arranged, policy=options.policy, n_jobs=options.n_jobs)
+    systems = []
     for graph in candidates:
-        L = graph.adjacency, graph.diagonal
-        systems.append(
-            LabeledSystem(
-                *L, labeled, np.eye(k)[codes], arranged=arranged, policy=policy, n_jobs=n_jobs
-            )
-        )
+        systems.append(build(graph.adjacency, graph.diagonal, labeled, np.eye(k)[codes]))
     tuning = tune_beside(
         systems,
         codes,
