@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,3 +177,29 @@ def test_hostile_headers_are_survived_or_refused_in_one_line(command, tmp_path):
         assert ended.code == code, (header[:20], ended.err[-500:])
         assert "\x1b" not in ended.err
         assert max(map(len, ended.err.splitlines())) < 500
+
+
+@pytest.mark.parametrize("known", ["20 a class", "a third"])
+def test_penguins(command, tmp_path, known):
+    home = Path(os.environ.get("GDPA_DATA_HOME", "")) / "tables" / "penguins.csv"
+    if not home.is_file():
+        pytest.skip("needs penguins.csv in $GDPA_DATA_HOME/tables")
+    rows = rows_of(home.read_text())
+    truth = np.array([row["species"] for row in rows])
+    shares = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        given = np.zeros(truth.size, dtype=bool)
+        if known == "a third":
+            given[rng.permutation(truth.size)[: truth.size // 3]] = True
+        else:
+            for c in np.unique(truth):
+                given[rng.permutation(np.flatnonzero(truth == c))[:20]] = True
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        columns["species"] = np.where(given, truth, "NA").tolist()
+        write(tmp_path / "p.csv", columns)
+        ended = command("fit", "p.csv", "-t", "species", "-o", "o.csv", "-q")
+        assert ended.code in (0, 1), ended.err
+        found = np.array([row["prediction"] for row in rows_of((tmp_path / "o.csv").read_text())])
+        shares.append((found == truth)[~given].mean())
+    assert np.mean(shares) >= 0.96
