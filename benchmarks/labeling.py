@@ -44,7 +44,7 @@ TABLES = ("optdigits", "segment", "texture", "letter", "splice", "chess")
 LARGE = "100,000 points"
 SETS = ("digits", *TABLES, LARGE)
 ROWS = 1500
-CLICKS = (20, 35, 50)
+CLICKS = (20, 50)
 SEEDS = 5
 
 
