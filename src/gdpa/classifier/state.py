@@ -73,12 +73,12 @@ class FitRun:
 class Voters(Protocol):
     """Others that vote beside the graph of a state (:mod:`gdpa.classifier.committee`)."""
 
-    def vote(self, shares: FloatArray) -> FloatArray:
+    def vote(self, shares: FloatArray, unreached: NDArray[np.intp]) -> FloatArray:
         """Shares of all nodes, from those of the state's own graph."""
         ...
 
-    def vote_rows(self, X: Any, shares: FloatArray) -> FloatArray:
-        """Shares of new rows, from their features and what the state's own graph says."""
+    def vote_rows(self, X: Any, shares: FloatArray | None, links: Any = None) -> FloatArray:
+        """Shares of new rows, from their features, what the own graph says, and their links."""
         ...
 
     def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Any:
@@ -220,7 +220,12 @@ class FittedState:
             return None
         return nodes, to_shares(scores, self.prior)
 
-    def row_shares(self, X: Any) -> FloatArray:
+    @property
+    def linked(self) -> bool:
+        """Whether a given graph and features vote together."""
+        return self.committee is not None and self.graph.kind == "precomputed"
+
+    def row_shares(self, X: Any, links: Any = None) -> FloatArray:
         """Shares of new rows.
 
         A row that coincides with fitted samples is no new node: it takes their labels where they
@@ -230,6 +235,9 @@ class FittedState:
         ----------
         X : ndarray or csr_array of shape (n_rows, n_features)
             Checked features; for a precomputed graph the weights to the nodes.
+        links : csr_array of shape (n_rows, n_nodes), optional
+            Weights to the nodes where a given graph and features vote together; one of the two may
+            be None.
 
         Returns
         -------
@@ -237,6 +245,8 @@ class FittedState:
             Rows that add up to 1.
         """
         graph, setting = self.graph, self.setting
+        if self.linked:
+            return self._linked_shares(X, links)
         if graph.rescaler is not None:
             X = graph.rescaler.transform(X)
         evidence = self.evidence.predict(X) if self.evidence is not None else None
@@ -264,6 +274,23 @@ class FittedState:
             scores[hit] = given[hit] @ np.eye(self.n_classes)[self.coding.codes[known]]
         shares = to_shares(scores, self.prior)
         return shares if self.committee is None else self._voted(X, shares, same)
+
+    def _linked_shares(self, X: Any, links: Any) -> FloatArray:
+        """Shares of new rows by their features, their links, or both."""
+        assert self.committee is not None
+        graph, own = self.graph, None
+        if X is not None and graph.rescaler is not None:
+            X = graph.rescaler.transform(X)
+        if links is not None:
+            alone = replace(
+                self,
+                graph=replace(graph, rescaler=None),
+                committee=None,
+                own_shares=None,
+                shares=self._graph_shares,
+            )
+            own = alone.row_shares(links)
+        return self.committee.vote_rows(X, own, links)
 
     def _voted(self, X: Any, own: FloatArray, same: Any) -> FloatArray:
         """Shares of new rows by all who vote; a row that is a node has the node's."""

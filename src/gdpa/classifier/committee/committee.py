@@ -12,15 +12,16 @@ of the vote with which the left-out labels are predicted no worse than without i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..options import FitOptions
-from .member import Member, Trial, judged_labels, log_loss, sharpened
+from .member import LinkedMember, Member, Trial, judged_labels, log_loss, sharpened
 
 __all__ = ["OWN", "Committee", "Judgement", "judge"]
 
@@ -32,7 +33,7 @@ OWN = "neighbours"
 # are best on digits (88.6 %) and no better than the others on tables; so weighted the committee
 # loses 0.7 points on digits and has the least error of all on tables (2 points below the
 # neighbours). Scores of a graph fade with the distance to a label: their shares want sharpening.
-PRIOR_WEIGHTS = {OWN: 4.0}
+PRIOR_WEIGHTS = {OWN: 4.0, "links": 4.0, "links and features": 8.0}
 PRIOR_SHARPNESS = {OWN: 4.0, "importance": 4.0, "forest graph": 4.0}
 # A member below this weight could turn no vote.
 LEAST_WEIGHT = 0.01
@@ -66,14 +67,35 @@ class Judgement:
     loss: float | None = None
     without_evidence: float | None = None
 
-    def mix(self, shares: Sequence[FloatArray | None]) -> FloatArray:
-        """Weighted mean of the members' sharpened shares; None for those without weight."""
+    def mix(
+        self,
+        shares: Sequence[FloatArray | None],
+        silent: Mapping[str, NDArray[Any]] | None = None,
+    ) -> FloatArray:
+        """Weighted mean of the members' sharpened shares.
+
+        None stands for a member that is not asked; `silent` are rows that a member, by its name,
+        has no word on. The weights of the others are raised to add up to 1.
+        """
         total: Any = 0.0
-        for weight, s, beta in zip(self.weights, shares, self.sharpness, strict=True):
-            if weight > 0:
-                assert s is not None
-                total = total + weight * sharpened(s, beta)
-        return np.asarray(total)
+        heard: Any = 0.0
+        plain: Any = 0.0
+        for name, weight, s, beta in zip(
+            self.names, self.weights, shares, self.sharpness, strict=True
+        ):
+            if weight > 0 and s is not None:
+                w: Any = weight
+                if silent and name in silent and silent[name].size:
+                    w = np.full((s.shape[0], 1), weight)
+                    w[silent[name]] = 0.0
+                said = sharpened(s, beta)
+                total = total + w * said
+                heard = heard + w
+                plain = plain + weight * said
+        if np.ndim(heard) and (heard == 0).any():  # nobody has a word: what they fall back to
+            total = np.where(heard > 0, total, plain)
+            heard = np.where(heard > 0, heard, plain.sum(axis=1, keepdims=True))
+        return np.asarray(total / heard)
 
 
 @dataclass(frozen=True)
@@ -94,41 +116,74 @@ class Committee:
     members: tuple[Member, ...]
     importances: FloatArray | None = None
 
-    def _mixed(self, own: FloatArray, others: dict[str, FloatArray]) -> FloatArray:
-        found = {OWN: own, **others}
-        return self.judgement.mix([found.get(name) for name in self.judgement.names])
+    @property
+    def own(self) -> str:
+        """The member that is the state's own graph."""
+        return self.judgement.names[0]
 
-    def vote(self, shares: FloatArray) -> FloatArray:
+    def _mixed(
+        self,
+        own: FloatArray | None,
+        others: Mapping[str, FloatArray | None],
+        silent: Mapping[str, NDArray[Any]] | None = None,
+    ) -> FloatArray:
+        found = {self.own: own, **others}
+        return self.judgement.mix([found.get(name) for name in self.judgement.names], silent)
+
+    def vote(self, shares: FloatArray, unreached: NDArray[np.intp]) -> FloatArray:
         """Shares of all nodes, from those of the state's own graph.
 
         Parameters
         ----------
         shares : ndarray of shape (n_nodes, n_classes)
             What that graph says.
+        unreached : ndarray of int
+            Nodes on which it has no word.
 
         Returns
         -------
         ndarray of shape (n_nodes, n_classes)
             What all of them say.
         """
-        return self._mixed(shares, {m.name: m.shares for m in self.members})
+        silent = {m.name: m.state.unreached for m in self.members if hasattr(m, "state")}
+        silent[self.own] = unreached
+        return self._mixed(shares, {m.name: m.shares for m in self.members}, silent)
 
-    def vote_rows(self, X: Any, shares: FloatArray) -> FloatArray:
+    def vote_rows(
+        self, X: Any, shares: FloatArray | None, links: sp.csr_array | None = None
+    ) -> FloatArray:
         """Shares of new rows.
 
         Parameters
         ----------
         X : ndarray or csr_array of shape (n_rows, n_features)
-            Their features, re-scaled as the estimator was asked to.
-        shares : ndarray of shape (n_rows, n_classes)
+            Their features, re-scaled as the estimator was asked to; None where there are only
+            links.
+        shares : ndarray of shape (n_rows, n_classes) or None
             What the state's own graph says about them.
+        links : csr_array of shape (n_rows, n_nodes), optional
+            Their links in a given graph.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
             What all members say.
         """
-        return self._mixed(shares, {m.name: m.predict(X) for m in self.members})
+        said: dict[str, FloatArray | None] = {}
+        for m in self.members:
+            if isinstance(m, LinkedMember):
+                said[m.name] = m.predict_linked(X, links)
+            else:
+                said[m.name] = None if X is None else m.predict(X)
+        silent = None
+        if links is not None:
+            silent = {self.own: np.flatnonzero(np.diff(links.indptr) == 0)}
+        if shares is None and not any(s is not None for s in said.values()):
+            raise ValueError(
+                "the given graph alone carries this answer: new rows need adjacency=, their links "
+                "to the fitted nodes"
+            )
+        return self._mixed(shares, said, silent)
 
     def more_labels(
         self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float

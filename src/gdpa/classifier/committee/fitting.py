@@ -30,9 +30,11 @@ from .graph import (
     shares_without,
     try_forest_graph,
     try_importance,
+    try_neighbors,
 )
 from .kernel import try_kernel
 from .linear import try_linear
+from .links import Linked, linked_graph
 from .member import Member, Task, Trial, judged_labels, thinned
 
 __all__ = ["KINDS", "change_labels", "fit_committee", "votes"]
@@ -65,6 +67,7 @@ def fit_committee(
     options: FitOptions,
     models: tuple[Any, ...] = (),
     kinds: Mapping[str, Attempt] = KINDS,
+    adjacency: Any = None,
 ) -> FittedState:
     """Judge the members, build those that carry weight, let them vote.
 
@@ -80,11 +83,13 @@ def fit_committee(
         The user's models, checked.
     kinds : mapping of str to callable, optional
         Members beside the neighbours of the given columns.
+    adjacency : csr_array of shape (n_nodes, n_nodes), optional
+        A given graph of the nodes, checked.
 
     Returns
     -------
     FittedState
-        The state of the neighbour graph, with the committee's shares.
+        The state of the neighbour graph, or of the given one, with the committee's shares.
     """
     n = X.shape[0]
     if coding.classes.size == 1 or n < 3:
@@ -92,22 +97,35 @@ def fit_committee(
     own_options = replace(plain(options), rescale=options.rescale)
     if options.n_neighbors is None:  # a number that is given is cut where it is said
         own_options = replace(own_options, n_neighbors=min(NEIGHBORS, n - 1))
-    graphs, features = candidate_graphs(X, own_options)
-    graph = graphs[0]
+    linked = None
+    if adjacency is None:
+        graphs, features = candidate_graphs(X, own_options)
+        graph = graphs[0]
+    else:
+        graph, features = linked_graph(adjacency, X, options)
     report(options, stage="graph", nodes=n, edges=int(graph.W.nnz) // 2)
     task = Task(features, coding, _folds(coding, options), options)
     part, kept = sample_of(task)
-    attempts: dict[str, Attempt] = {OWN: _own_trial(graph, task), **kinds}
+    attempts: dict[str, Attempt] = {OWN: try_neighbors, **kinds}
     trials: list[Trial] = []
+    if adjacency is None:
+        attempts[OWN] = _own_trial(graph, task)
+        first = member_tuning(graph, task)
+    else:
+        linked = Linked(graph, task, part)
+        first = linked.tuning()
+        for trial in linked.trials():
+            trials.append(trial)
+            report(options, stage="member", member=trial.name, action="judged")
     for name, attempt in attempts.items():
-        if kept is None or not _behind(name, trials, part):
+        if (kept is None and linked is None) or not _behind(name, trials, part):
             trials.append(attempt(part))
             report(options, stage="member", member=name, action="judged")
-    for attempt in evidence_trials(models, list(attempts)):
+    for attempt in evidence_trials(models, [trial.name for trial in trials]):
         trials.append(attempt(part))
         report(options, stage="member", member=trials[-1].name, action="judged")
     judgement = _judged(trials, part, len(models), sampled=kept is not None)
-    tuning = _tuning(graph, task, judgement, trials, part, kept)
+    tuning = _tuning(first, judgement, trials, part, kept)
     report(
         options,
         stage="tuning",
@@ -116,13 +134,14 @@ def fit_committee(
         loss=tuning.loss,
         weights=dict(zip(judgement.names, judgement.weights.tolist(), strict=True)),
     )
-    own = solve_state(graph, coding, tuning, None, plain(options), sharpness=1.0)
+    arranged = None if linked is None else linked.arranged
+    own = solve_state(graph, coding, tuning, None, plain(options), arranged=arranged, sharpness=1.0)
     if kept is not None and kept.size == task.codes.size:
         # The same labels: the trees that were judged are those that would be grown.
         task.__dict__["forest"] = part.forest
     members: list[Member] = []
     for trial, weight in zip(trials, judgement.weights, strict=True):
-        if weight > 0 and trial.name != OWN:
+        if weight > 0 and trial is not trials[0]:
             members.append(trial.build(task))
             report(options, stage="member", member=trial.name, action="built", weight=float(weight))
     importances = part.forest.forest.importances if "forest" in part.__dict__ else None
@@ -224,15 +243,13 @@ def _judged(trials: list[Trial], part: Task, n_evidence: int, *, sampled: bool) 
 
 
 def _tuning(
-    graph: ClassifierGraph,
-    task: Task,
+    first: Tuning,
     judgement: Judgement,
     trials: list[Trial],
     part: Task,
     kept: NDArray[np.intp] | None,
 ) -> Tuning:
     """What was found out, as every fit records it."""
-    first = member_tuning(graph, task)
     if part.folds is None:
         return replace(first, source="too few labels", tried=len(trials))
     left_out = judgement.mix([t.left_out for t in trials])
@@ -267,7 +284,7 @@ def voted(
     """
     known, k = own.coding.labeled, own.n_classes
     codes = own.coding.codes[known]
-    shares = committee.vote(own.shares)
+    shares = committee.vote(own.shares, own.unreached)
     shares[known] = np.eye(k)[codes]
     if sharpness is None:
         tuning = own.tuning

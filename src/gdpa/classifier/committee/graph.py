@@ -27,7 +27,15 @@ from ..tuning import Setting, Tuning
 from .member import Task, Trial, least_loss, scaled, unlike_units
 from .trees import Forest
 
-__all__ = ["GRAPHS", "GraphMember", "LeafGraph", "View", "try_forest_graph", "try_importance"]
+__all__ = [
+    "GRAPHS",
+    "GraphMember",
+    "LeafGraph",
+    "View",
+    "try_forest_graph",
+    "try_importance",
+    "try_neighbors",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -199,6 +207,30 @@ def neighbors_of(points: Any, task: Task) -> ClassifierGraph:
     """Neighbour graph of points."""
     graphs, _ = candidate_graphs(points, member_options(task.options, points.shape[0]))
     return graphs[0]
+
+
+def try_neighbors(task: Task) -> Trial:
+    """Judge the neighbours in the columns as they are, beside a given graph.
+
+    Parameters
+    ----------
+    task : Task
+        Features and labels.
+
+    Returns
+    -------
+    Trial
+        The graph.
+    """
+    left_out = None
+    if task.folds is not None:
+        graph = neighbors_of(task.X, task)
+        left_out = cross_shares(task, lambda f: graph)
+
+    def build(full: Task) -> GraphMember:
+        return GraphMember(GRAPHS[0], View(), build_state(neighbors_of(full.X, full), full))
+
+    return Trial(GRAPHS[0], left_out, build)
 
 
 def weighted_columns(task: Task, importances: FloatArray, standardised: bool) -> Rescaler:

@@ -54,7 +54,9 @@ def softmax(scores: Any) -> FloatArray:
     return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
-def _fitted(Z: Any, codes: NDArray[Any], n_classes: int, C: float) -> tuple[FloatArray, FloatArray]:
+def fitted_slopes(
+    Z: Any, codes: NDArray[Any], n_classes: int, C: float
+) -> tuple[FloatArray, FloatArray]:
     """Slopes and constants; a class without a label gets no score above any other."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -101,14 +103,14 @@ def try_linear(task: Task) -> Trial:
             found[C] = np.empty((task.codes.size, task.n_classes))
             for f in range(task.n_folds):
                 out = task.folds == f
-                slopes, constants = _fitted(Z[~out], task.codes[~out], task.n_classes, C)
+                slopes, constants = fitted_slopes(Z[~out], task.codes[~out], task.n_classes, C)
                 found[C][out] = softmax(Z[out] @ slopes + constants)
         strength, left_out = least_loss(found, task.codes)
 
     def build(full: Task) -> Supervised:
         Z = full.Z
         kept = thinned(full.codes, MOST_LABELS)
-        fit = _fitted(Z[full.labeled[kept]], full.codes[kept], full.n_classes, strength)
+        fit = fitted_slopes(Z[full.labeled[kept]], full.codes[kept], full.n_classes, strength)
         model = LinearModel(full.scaling, *fit)
         return Supervised("linear", model, softmax(Z @ fit[0] + fit[1]))
 

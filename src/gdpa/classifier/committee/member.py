@@ -22,7 +22,16 @@ from ..options import FitOptions
 from ..probabilities import fit_sharpness, sharpen
 from .trees import CrossForest, cross_forest
 
-__all__ = ["Member", "Task", "Trial", "judged_labels", "least_loss", "log_loss", "sharpened"]
+__all__ = [
+    "LinkedMember",
+    "Member",
+    "Task",
+    "Trial",
+    "judged_labels",
+    "least_loss",
+    "log_loss",
+    "sharpened",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -145,6 +154,18 @@ class Member(Protocol):
     def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Member:
         """The same member beside more classes, the old ones at the given places."""
         ...
+
+
+class LinkedMember:
+    """A member that answers for new rows by their features, their links, or both."""
+
+    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
+        """Shares of new rows; features or links may be None."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> FloatArray:
+        """Shares of rows without links."""
+        return self.predict_linked(X, None)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,556 @@
+"""A given graph beside the features: members that know both.
+
+- *links*: labels spread over the given graph, no feature looked at;
+- *smoothed*: a linear model on features smoothed one to four steps along it;
+- *smoothed forest*: trees on features smoothed two steps;
+- *links and features*: the smoothed model's shares as evidence in the given graph's system,
+
+      (L + a + e) F = a Y + e T;
+
+- *union*: labels spread over links and nearest neighbours together.
+
+Each is judged as all members are. Models and evidence of a fold have not seen its labels; smoothing
+moves features only, never labels. Of many nodes the labels that are left out are those of the
+sample, the graph is the whole one: a sample of nodes has hardly any links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...graph import Rescaler
+from ...graph.smoothing import Smoother, no_links
+from ...system import Arranged, LabeledSystem, arrange, new_row_scores
+from ..evidence import Evidence
+from ..fitting import more_labels, solve_state
+from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
+from ..options import FitOptions
+from ..probabilities import to_shares
+from ..state import FittedState
+from ..tuning import Setting, Tuning
+from .forest import try_forest
+from .graph import TOL, build_state, neighbors_of, plain
+from .linear import MOST_LABELS, MOST_UNKNOWNS, fitted_slopes, softmax
+from .member import LinkedMember, Task, Trial, least_loss, thinned, wider
+from .supervised import Supervised
+
+__all__ = [
+    "LINKS",
+    "Linked",
+    "Recovered",
+    "Smoothed",
+    "SmoothedForest",
+    "StepModels",
+    "Union",
+    "linked_graph",
+]
+
+FloatArray = NDArray[np.float64]
+
+LINKS = "links"
+# Chosen on Cora (public split and random ones) with graphs and features of noise beside it.
+STEPS = (1, 2, 3, 4)
+FOREST_STEPS = 2
+# Inverse strengths of the penalty: rows of unit length, columns of deviation 1; the first of them
+# where there are many unknowns.
+UNIT_STRENGTHS = (10.0, 1.0)
+COLUMN_STRENGTHS = (1.0, 0.1, 10.0)
+# Self-loops of the given graph and weights of the evidence, times the mean diagonal.
+LOOPS = (0.03, 0.01, 0.1, 0.3)
+EVIDENCE = (0.1, 0.05, 0.25)
+# Weight of a label beside evidence, in parts of the evidence's: the model has seen it already. Held
+# exactly instead, labels outweigh the model around them: a point less on Cora.
+LABEL_PART = 0.3
+# Trees take dense columns, at most so many.
+FOREST_COLUMNS = 200
+
+
+def linked_graph(
+    adjacency: sp.csr_array, X: Any, options: FitOptions
+) -> tuple[ClassifierGraph, Any]:
+    """The given graph and the features beside it, re-scaled as asked for.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        Checked weights.
+    X : ndarray or csr_array of shape (n_nodes, n_features)
+        Checked features.
+    options : FitOptions
+        What is asked for.
+
+    Returns
+    -------
+    graph : ClassifierGraph
+        The graph; it knows the re-scaling.
+    features : ndarray or csr_array
+        The features.
+    """
+    rescaler = None
+    if options.rescale is not None:
+        rescaler = Rescaler.fit(X, RESCALE_KINDS[options.rescale])
+        X = rescaler.transform(X)
+    return assemble_graph("precomputed", adjacency, options.laplacian, rescaler), X
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A given graph, the task on its nodes, and the part of it that members are judged on.
+
+    Parameters
+    ----------
+    graph : ClassifierGraph
+        The given graph.
+    task : Task
+        All nodes.
+    part : Task
+        The task itself, or a sample of its nodes.
+    """
+
+    graph: ClassifierGraph
+    task: Task
+    part: Task
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        """The features along the graph."""
+        return Smoother(self.graph.W, self.task.X)
+
+    @property
+    def large(self) -> bool:
+        """Whether every solve counts."""
+        return self.graph.n_nodes > self.task.options.policy.large_nodes
+
+    @cached_property
+    def arranged(self) -> Arranged | None:
+        """The adjacency, prepared once where there are many nodes."""
+        options = self.task.options
+        if self.graph.n_nodes <= options.policy.large_nodes:
+            return None
+        return arrange(self.graph.adjacency, None, policy=options.policy, n_jobs=options.n_jobs)
+
+    @cached_property
+    def judged(self) -> NDArray[np.intp]:
+        """Which of all labels are left out in turn, in the order of the part's."""
+        if self.part.nodes is None:
+            return np.arange(self.task.codes.size)
+        return np.searchsorted(self.task.labeled, self.part.nodes[self.part.labeled])
+
+    @cached_property
+    def folds(self) -> NDArray[np.int32]:
+        """Fold of every label, -1 for those that are never left out; two folds of many nodes."""
+        assert self.part.folds is not None
+        folds = np.full(self.task.codes.size, -1, dtype=np.int32)
+        folds[self.judged] = self.part.folds % 2 if self.large else self.part.folds
+        return folds
+
+    def unit(self) -> float:
+        """Mean diagonal of the Laplacian."""
+        return float(self.graph.diagonal.mean()) or 1.0
+
+    def left_out(self, scores: Callable[[NDArray[np.bool_], int], FloatArray]) -> FloatArray:
+        """Shares of the judged labels: `scores` of them from the labels inside, fold by fold."""
+        task = self.task
+        out = np.empty((task.codes.size, task.n_classes))
+        for f in range(int(self.folds.max()) + 1):
+            inside = self.folds != f
+            prior = task.targets[inside].mean(axis=0)
+            out[~inside] = to_shares(scores(inside, f), prior)
+        return out[self.judged]
+
+    def spread(
+        self,
+        inside: NDArray[np.bool_],
+        *,
+        a: float = np.inf,
+        loop: float = 0.0,
+        e: float = 0.0,
+        T: Any = None,
+    ) -> FloatArray:
+        """Scores of the labels outside, by the graph, from those inside and evidence."""
+        task = self.task
+        system = LabeledSystem(
+            self.graph.adjacency,
+            self.graph.diagonal,
+            task.labeled[inside],
+            task.targets[inside],
+            label_weight=a,
+            # Components without a label have no equation of their own.
+            self_loop=max(loop, 1e-12),
+            evidence=None if T is None else e * T,
+            evidence_weight=e,
+            arranged=self.arranged,
+            policy=task.options.policy,
+        )
+        values = system.solve(tol=1e-2 if self.large else TOL, n_jobs=task.options.n_jobs).values
+        return np.asarray(values[task.labeled[~inside]])
+
+    # --- the given graph alone
+
+    @cached_property
+    def links(self) -> tuple[float, FloatArray | None]:
+        """Self-loop of the given graph, and its left-out shares."""
+        given = self.task.options.self_loop
+        if given is not None or self.part.folds is None:
+            loops: Sequence[float] = (0.01 * self.unit() if given is None else given,)
+        else:
+            loops = [loop * self.unit() for loop in (LOOPS[:2] if self.large else LOOPS)]
+        if self.part.folds is None:
+            return loops[0], None
+        tried = {
+            loop: self.left_out(lambda inside, f, loop=loop: self.spread(inside, loop=loop))
+            for loop in loops
+        }
+        return least_loss(tried, self.part.codes)
+
+    def tuning(self) -> Tuning:
+        """The given graph's setting."""
+        weight = self.task.options.label_weight
+        setting = Setting(np.inf if weight is None else weight, self.links[0])
+        return Tuning(setting, 1.0, "given", None, 0)
+
+    # --- linear models on smoothed features
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """Steps of smoothing that fit into memory."""
+        most = self.smoother.most_steps(max(STEPS))
+        return tuple(t for t in STEPS if t <= most) or STEPS[:1]
+
+    @cached_property
+    def smoothed(self) -> tuple[float, FloatArray | None]:
+        """Strength of the penalty that predicts labels left out best, and what is predicted."""
+        task, smoother = self.task, self.smoother
+        strengths = UNIT_STRENGTHS if smoother.sparse else COLUMN_STRENGTHS
+        if smoother.features.shape[1] * task.n_classes > MOST_UNKNOWNS:
+            strengths = strengths[:1]
+        if self.part.folds is None:
+            return strengths[0], None
+        tried = {
+            C: self.left_out(
+                lambda inside, f, C=C: self._linear(inside, C).shares_of(
+                    [smoother.points(t)[task.labeled[~inside]] for t in self.steps]
+                )
+            )
+            for C in strengths
+        }
+        return least_loss(tried, self.part.codes)
+
+    def _linear(self, inside: NDArray[np.bool_], C: float) -> StepModels:
+        """One model for each number of steps, from the labels inside."""
+        task = self.task
+        rows = np.flatnonzero(inside)
+        rows = rows[thinned(task.codes[rows], MOST_LABELS)]
+        fits = [
+            fitted_slopes(
+                self.smoother.points(t)[task.labeled[rows]], task.codes[rows], task.n_classes, C
+            )
+            for t in self.steps
+        ]
+        return StepModels(
+            self.steps, np.stack([f[0] for f in fits]), np.stack([f[1] for f in fits])
+        )
+
+    def _said(self, models: StepModels) -> FloatArray:
+        """What models say about all nodes."""
+        return models.shares_of([self.smoother.points(t) for t in self.steps])
+
+    @cached_property
+    def model(self) -> Smoothed:
+        """The smoothed models, fitted on all labels."""
+        models = self._linear(np.ones(self.task.codes.size, dtype=bool), self.smoothed[0])
+        return Smoothed(self.smoother, models, self._said(models))
+
+    # --- its shares as evidence
+
+    @cached_property
+    def recovered(self) -> tuple[float, FloatArray | None]:
+        """Weight of the evidence, and what it leads to for labels left out."""
+        weights = [e * self.unit() for e in (EVIDENCE[:1] if self.large else EVIDENCE)]
+        if self.part.folds is None:
+            return weights[0], None
+        n_folds = int(self.folds.max()) + 1
+        said = [self._said(self._linear(self.folds != f, self.smoothed[0])) for f in range(n_folds)]
+        tried = {
+            e: self.left_out(
+                lambda inside, f, e=e: self.spread(inside, a=LABEL_PART * e, e=e, T=said[f])
+            )
+            for e in weights
+        }
+        return least_loss(tried, self.part.codes)
+
+    def build_recovered(self) -> Recovered:
+        """The given graph with the smoothed model as evidence."""
+        evidence = Evidence((), np.empty(0), self.model.shares)
+        e = self.recovered[0]
+        tuning = Tuning(Setting(LABEL_PART * e, 0.0, e), 1.0, "given", None, 0)
+        options = plain(self.task.options)
+        state = solve_state(
+            *(self.graph, self.task.coding, tuning, evidence, options),
+            arranged=self.arranged,
+            sharpness=1.0,
+        )
+        return Recovered(self.model, state)
+
+    # --- further members
+
+    @cached_property
+    def smooth_task(self) -> Task:
+        """The task on smoothed features."""
+        return replace(self.task, X=self.smoother.points(FOREST_STEPS))
+
+    def build_forest(self, trial: Trial) -> SmoothedForest:
+        """Trees on smoothed features."""
+        member = trial.build(self.smooth_task)
+        assert isinstance(member, Supervised)
+        return SmoothedForest(self.smoother, FOREST_STEPS, replace(member, name="smoothed forest"))
+
+    @cached_property
+    def nearest(self) -> ClassifierGraph:
+        """The neighbours of the features."""
+        return neighbors_of(self.task.X, self.task)
+
+    @cached_property
+    def union(self) -> Union:
+        """Links and nearest neighbours in one graph, each of mean degree 1; not solved yet."""
+        nearest = self.nearest
+        ways = [1.0 / (float(g.degrees.mean()) or 1.0) for g in (self.graph, nearest)]
+        W = sp.csr_array(ways[0] * self.graph.W + ways[1] * nearest.W)
+        both = assemble_graph("precomputed", W, self.graph.laplacian, None)
+        return Union(nearest, (ways[0], ways[1]), build_state(both, self.task))
+
+    def trials(self) -> list[Trial]:
+        """Every member that knows the links, judged; the given graph itself first."""
+        judged = self.part.folds is not None
+        trials = [
+            Trial(LINKS, self.links[1], _never),
+            Trial("smoothed", self.smoothed[1], lambda full: self.model),
+            Trial("links and features", self.recovered[1], lambda full: self.build_recovered()),
+        ]
+        if self.large:
+            return trials
+        if not self.smoother.sparse and self.smoother.features.shape[1] <= FOREST_COLUMNS:
+            trial = try_forest(self.smooth_task)
+            trials.append(
+                Trial("smoothed forest", trial.left_out, lambda full: self.build_forest(trial))
+            )
+        both = self.union.state.graph
+        joined = replace(self, graph=both)
+        shares = None
+        if judged:
+            loop = self.union.state.setting.self_loop
+            shares = joined.left_out(lambda inside, f: joined.spread(inside, loop=loop))
+        trials.append(Trial("union", shares, lambda full: self.union))
+        return trials
+
+
+def _never(full: Task) -> Any:
+    raise AssertionError("the state's own graph is not built again")
+
+
+@dataclass(frozen=True)
+class StepModels:
+    """Linear models on features smoothed by several numbers of steps; their mean is the answer.
+
+    Parameters
+    ----------
+    steps : tuple of int
+        Steps of smoothing.
+    slopes : ndarray of shape (n_steps, n_features, n_classes)
+        Slopes.
+    constants : ndarray of shape (n_steps, n_classes)
+        Constants.
+    """
+
+    steps: tuple[int, ...]
+    slopes: FloatArray
+    constants: FloatArray
+
+    def shares_of(self, points: Sequence[Any]) -> FloatArray:
+        """Mean shares of rows, whose points are given for each number of steps."""
+        said = [
+            softmax(p @ s + c) for p, s, c in zip(points, self.slopes, self.constants, strict=True)
+        ]
+        return np.asarray(np.mean(said, axis=0))
+
+
+@dataclass(frozen=True)
+class Smoothed(LinkedMember):
+    """Linear models on smoothed features.
+
+    Parameters
+    ----------
+    smoother : Smoother
+        Graph and features.
+    models : StepModels
+        The models.
+    shares : ndarray of shape (n_nodes, n_classes)
+        What they say about the nodes.
+    place : ndarray of int or None
+        Places of the models' classes among all; None where they are all.
+    """
+
+    smoother: Smoother
+    models: StepModels
+    shares: FloatArray = field(repr=False)
+    place: NDArray[np.intp] | None = None
+    name: str = "smoothed"
+
+    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
+        """Shares of new rows."""
+        points = [self.smoother.new_points(X, links, t) for t in self.models.steps]
+        shares = self.models.shares_of(points)
+        return shares if self.place is None else wider(shares, self.place, self.shares.shape[1])
+
+    def more_labels(
+        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+    ) -> Smoothed:
+        """What was learned stays."""
+        return self
+
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Smoothed:
+        """The same model beside more classes."""
+        known = place if self.place is None else place[self.place]
+        return replace(self, shares=wider(self.shares, place, classes.size), place=known)
+
+
+@dataclass(frozen=True)
+class SmoothedForest(LinkedMember):
+    """Trees on smoothed features.
+
+    Parameters
+    ----------
+    smoother : Smoother
+        Graph and features.
+    steps : int
+        Steps of smoothing.
+    forest : Supervised
+        The trees, as a member on smoothed features.
+    """
+
+    smoother: Smoother
+    steps: int
+    forest: Supervised
+    name: str = "smoothed forest"
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the nodes."""
+        return self.forest.shares
+
+    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
+        """Shares of new rows."""
+        return self.forest.predict(self.smoother.new_points(X, links, self.steps))
+
+    def more_labels(
+        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+    ) -> SmoothedForest:
+        """What was learned stays."""
+        return self
+
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> SmoothedForest:
+        """The same trees beside more classes."""
+        return replace(self, forest=self.forest.with_classes(classes, place))
+
+
+@dataclass(frozen=True)
+class Recovered(LinkedMember):
+    """The given graph with a smoothed model as evidence.
+
+    Parameters
+    ----------
+    model : Smoothed
+        The model.
+    state : FittedState
+        The scores.
+    """
+
+    model: Smoothed
+    state: FittedState
+    name: str = "links and features"
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the nodes."""
+        return self.state.shares
+
+    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
+        """Shares of new rows: one more row of the system each."""
+        said = self.model.predict_linked(X, links)
+        state, graph = self.state, self.state.graph
+        scores = new_row_scores(
+            no_links(said.shape[0], graph.n_nodes) if links is None else links,
+            state.scores,
+            degrees=graph.degrees,
+            laplacian=graph.laplacian,
+            self_loop=state.setting.self_loop,
+            evidence=said,
+            evidence_weight=state.setting.evidence_weight,
+        )
+        return to_shares(scores, state.prior)
+
+    def more_labels(
+        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+    ) -> Recovered:
+        """The same evidence with further labels: the scores move."""
+        return replace(self, state=more_labels(self.state, nodes, codes, plain(options), tol))
+
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Recovered:
+        """The same member beside more classes."""
+        return replace(
+            self,
+            model=self.model.with_classes(classes, place),
+            state=self.state.with_classes(classes),
+        )
+
+
+@dataclass(frozen=True)
+class Union(LinkedMember):
+    """Links and nearest neighbours in one graph.
+
+    Parameters
+    ----------
+    nearest : ClassifierGraph
+        The neighbour graph of the features.
+    factors : tuple of float
+        What links and neighbours were multiplied by.
+    state : FittedState
+        The scores.
+    """
+
+    nearest: ClassifierGraph
+    factors: tuple[float, float]
+    state: FittedState
+    name: str = "union"
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the nodes."""
+        return self.state.shares
+
+    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
+        """Shares of new rows, attached by what they have."""
+        parts = []
+        if links is not None:
+            parts.append(self.factors[0] * links)
+        if X is not None:
+            parts.append(self.factors[1] * self.nearest.attach(X)[0])
+        weights = parts[0] if len(parts) == 1 else sp.csr_array(parts[0] + parts[1])
+        return self.state.row_shares(weights)
+
+    def more_labels(
+        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+    ) -> Union:
+        """The same graph with further labels: the scores move."""
+        return replace(self, state=more_labels(self.state, nodes, codes, plain(options), tol))
+
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Union:
+        """The same graph beside more classes."""
+        return replace(self, state=self.state.with_classes(classes))
