@@ -3,12 +3,14 @@
 from .cache import DataFileError, data_home
 from .cards import Card
 from .catalogue import card, list_datasets
+from .citation import CitationNetwork, load_citation
 from .download import DownloadError
 from .generators import gaussian_clusters, make_moons_graph, moons, restoration
 from .loader import Dataset, fetch, load
 
 __all__ = [
     "Card",
+    "CitationNetwork",
     "DataFileError",
     "Dataset",
     "DownloadError",
@@ -18,6 +20,7 @@ __all__ = [
     "gaussian_clusters",
     "list_datasets",
     "load",
+    "load_citation",
     "make_moons_graph",
     "moons",
     "restoration",

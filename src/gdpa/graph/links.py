@@ -1,0 +1,75 @@
+"""A graph whose rows can be picked: links that go through cross-validation with the samples.
+
+scikit-learn picks rows of whatever goes along with X. Rows of an adjacency matrix alone are no
+graph: the columns must be picked, too, for a fit, and those of the fitted nodes for a prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .adjacency import check_adjacency
+
+__all__ = ["Links"]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Links:
+    """Links among samples, or among some of them.
+
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_nodes, n_nodes)
+        Symmetric non-negative weights of all nodes.
+    nodes : array-like of int, optional
+        The nodes that are meant; all by default. ``links[rows]`` picks further.
+
+    Examples
+    --------
+    >>> from gdpa.graph import Links
+    >>> links = Links([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> links[[0, 2]].shape
+    (2, 2)
+    >>> links[[1]].to(links[[0, 2]]).toarray().tolist()
+    [[1.0, 2.0]]
+    """
+
+    W: sp.csr_array
+    nodes: NDArray[np.intp]
+
+    def __init__(self, W: Any, nodes: Any = None) -> None:
+        checked = W if isinstance(W, sp.csr_array) and nodes is not None else None
+        if checked is None:
+            checked = check_adjacency(W, name="adjacency")
+        n = checked.shape[0]
+        chosen = np.arange(n) if nodes is None else np.asarray(nodes, dtype=np.intp)
+        if chosen.ndim != 1 or (chosen.size and not (0 <= chosen.min() <= chosen.max() < n)):
+            raise ValueError(f"nodes must be node numbers from 0 to {n - 1}")
+        object.__setattr__(self, "W", checked)
+        object.__setattr__(self, "nodes", chosen)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of nodes that are meant, twice."""
+        return (self.nodes.size, self.nodes.size)
+
+    def __len__(self) -> int:
+        return int(self.nodes.size)
+
+    def __getitem__(self, rows: Any) -> Links:
+        return Links(self.W, self.nodes[rows])
+
+    def among(self) -> sp.csr_array:
+        """The graph of these nodes."""
+        if self.nodes.size == self.W.shape[0] and (np.diff(self.nodes) == 1).all():
+            return self.W
+        return sp.csr_array(self.W[self.nodes][:, self.nodes])
+
+    def to(self, others: Links) -> sp.csr_array:
+        """Links from these nodes to others of the same graph."""
+        return sp.csr_array(self.W[self.nodes][:, others.nodes])
