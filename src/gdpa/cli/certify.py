@@ -15,9 +15,9 @@ from .solve import (
     GraphFile,
     GraphFormat,
     KnownLabels,
+    Labeling,
     Laplacian,
     Unlabeled,
-    labeling_csv,
     read_problem,
 )
 
@@ -70,9 +70,14 @@ def certify(
             network, known, problem = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter
             )
+            if len(known.classes) > 2:
+                raise ValueError(
+                    f"{labels} has {len(known.classes)} classes; a certificate speaks of two "
+                    "(gdpa solve takes any number)"
+                )
             if labeling is not None:
                 signs = read_labels(
-                    labeling, network, delimiter=delimiter or ",", classes=known.classes
+                    labeling, network, delimiter=delimiter, classes=known.classes
                 ).signs
                 _refuse_gaps(labeling, network.nodes, signs)
                 solved_by = None
@@ -84,7 +89,7 @@ def certify(
                 output.converged &= solution.converged
                 signs, solved_by = solution.labels, method
                 if out is not None:
-                    files.text("--out", labeling_csv(network, known, solution, raw=raw))
+                    files.text("--out", Labeling.of(known, [solution]).csv(network, known, raw=raw))
             stages.start("bound")
             certificate = prove(problem, signs, method=bound)
         output.result = {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from ..graph.convert import NamedGraph
 from ..solution import Solution
@@ -73,23 +77,27 @@ def solve(
             stages.start("solve", f"{method}, {problem.n_nodes} nodes, {problem.n_edges} edges")
             from ..solvers.registry import solve as run
 
-            solution = run(problem, method, **options)
-            output.converged &= solution.converged
+            asked = range(1, 2) if len(known.classes) == 2 else range(len(known.classes))
+            solutions = [
+                run(problem.with_labels(known.against_rest(c)), method, **options) for c in asked
+            ]
+            output.converged &= all(s.converged for s in solutions)
             stages.start("writing")
-            output.result = summary(solution, known)
+            labeling = Labeling.of(known, solutions)
+            output.result = summary(solutions[0], known)
+            if len(solutions) > 1:
+                output.result |= against_rest(solutions, known)
             output.result |= {"nodes": problem.n_nodes, "edges": problem.n_edges}
-            output.result |= {"labeled": problem.n_labeled, "seconds": dict(solution.seconds)}
+            output.result |= {"labeled": problem.n_labeled, "seconds": spent(solutions)}
             if out is not None or not json:
-                text = labeling_csv(network, known, solution, raw=raw)
-                files.text("--out", text)
+                files.text("--out", labeling.csv(network, known, raw=raw))
             else:
                 output.result["labeling"] = [
                     {"node": str(node), "label": label, "score": float(score)}
-                    for node, label, score in zip(
-                        network.nodes, known.names(solution.labels), solution.scores, strict=True
-                    )
+                    for node, label, score in labeling.rows(network, known)
                 ]
-        output.note(str(solution))
+        for solution in solutions:
+            output.note(str(solution))
 
 
 def read_problem(
@@ -107,7 +115,7 @@ def read_problem(
     if graph == "-" and labels == "-":
         raise ValueError("GRAPH and --labels cannot both be read from standard input")
     network = read_graph(graph, format=format, delimiter=delimiter)
-    known = read_labels(labels, network, unlabeled=unlabeled, delimiter=delimiter or ",")
+    known = read_labels(labels, network, unlabeled=unlabeled, delimiter=delimiter)
     return network, known, GraphProblem(network.W, known.signs, laplacian=laplacian)
 
 
@@ -115,7 +123,7 @@ def summary(solution: Solution, known: NodeLabels) -> dict[str, Any]:
     """What a solution says about itself, for JSON."""
     return {
         "method": solution.method,
-        "classes": {"-1": known.classes[0], "+1": known.classes[1]},
+        "classes": dict(zip(("-1", "+1"), known.classes, strict=False)),
         "objective": solution.objective,
         "lower_bound": solution.lower_bound,
         "bound_status": solution.bound_status,
@@ -127,10 +135,55 @@ def summary(solution: Solution, known: NodeLabels) -> dict[str, Any]:
     }
 
 
-def labeling_csv(
-    network: NamedGraph, known: NodeLabels, solution: Solution, *, raw: bool = False
-) -> str:
-    """The labelling as CSV: node, label, score."""
-    scores = [f"{s:.8g}" for s in solution.scores]
-    columns = [[str(node) for node in network.nodes], known.names(solution.labels), scores]
-    return csv_text(["node", "label", "score"], columns, raw=raw)
+def against_rest(solutions: list[Solution], known: NodeLabels) -> dict[str, Any]:
+    """The same for several classes, each against the rest."""
+    return {
+        "classes": list(known.classes),
+        "objective": float(sum(s.objective for s in solutions)),
+        "lower_bound": float(sum(s.lower_bound for s in solutions)),
+        "gap": None,
+        "iterations": max(s.iterations for s in solutions),
+        "converged": all(s.converged for s in solutions),
+        "against_rest": {
+            name: summary(s, known) | {"classes": {"-1": "rest", "+1": name}}
+            for name, s in zip(known.classes, solutions, strict=True)
+        },
+    }
+
+
+def spent(solutions: list[Solution]) -> dict[str, float]:
+    """Time per stage over all solutions."""
+    total: dict[str, float] = {}
+    for solution in solutions:
+        for stage, seconds in solution.seconds.items():
+            total[stage] = total.get(stage, 0.0) + seconds
+    return total
+
+
+@dataclass(frozen=True)
+class Labeling:
+    """Class and score of every node: of two classes by sign, of several the largest score."""
+
+    codes: NDArray[np.intp]
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, known: NodeLabels, solutions: list[Solution]) -> Labeling:
+        """From one solution of two classes, or one per class against the rest."""
+        if len(solutions) == 1:
+            return cls((solutions[0].labels > 0).astype(np.intp), solutions[0].scores)
+        scores = np.stack([s.scores for s in solutions], axis=1)
+        codes = scores.argmax(axis=1)
+        given = known.codes >= 0
+        codes[given] = known.codes[given]
+        return cls(codes, scores[np.arange(codes.size), codes])
+
+    def rows(self, network: NamedGraph, known: NodeLabels) -> Iterator[tuple[Any, str, float]]:
+        """Node, label and score."""
+        return zip(network.nodes, known.names(self.codes), self.scores.tolist(), strict=True)
+
+    def csv(self, network: NamedGraph, known: NodeLabels, *, raw: bool = False) -> str:
+        """The labelling as CSV: node, label, score."""
+        rows = [(str(n), label, f"{s:.8g}") for n, label, s in self.rows(network, known)]
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        return csv_text(["node", "label", "score"], columns, raw=raw)

@@ -53,7 +53,8 @@ def read_graph(
     format : {"mtx", "csv", "npz", "graphml"}, optional
         Told by the file's ending by default.
     delimiter : str, optional
-        Between the cells of an edge list; a comma by default (a tab for ``.tsv``).
+        Between the cells of an edge list; found by looking by default: a comma, a semicolon, a
+        tab, or white space.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def read_graph(
             return _read_npz(raw, name)
         if kind == "graphml":
             return read_graphml(raw, name)
-        return _read_edges(raw, name, delimiter or ("\t" if suffix == ".tsv" else ","))
+        return _read_edges(raw, name, delimiter or delimiter_of(raw))
     except TableError:
         raise
     except ValueError as error:
@@ -124,15 +125,40 @@ def _text(array: NDArray[Any]) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def delimiter_of(raw: bytes) -> str:
+    """What stands between the cells of a list, by its first line: a blank means white space.
+
+    Parameters
+    ----------
+    raw : bytes
+        The file.
+
+    Returns
+    -------
+    str
+        A comma, a tab, a semicolon or a blank; a comma where a line has one cell.
+    """
+    for line in raw[:65536].decode("utf-8-sig", errors="replace").splitlines():
+        text = line.strip()
+        if text and not text.startswith(("#", "%")):
+            return next((d for d in (",", "\t", ";", " ") if d in text), ",")
+    return ","
+
+
 def _rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
-    """Cells of a small text table without a fixed header."""
+    """Cells of a small text table without a fixed header; a blank stands for white space."""
     if len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
-    reader = csv.reader(io.StringIO(decode_text(raw, name), newline=""), delimiter=delimiter)
+    lines = io.StringIO(decode_text(raw, name), newline="")
+    if delimiter == " ":
+        blanks = (" ".join(line.split()) for line in lines)
+        reader = csv.reader(blanks, delimiter=" ")
+    else:
+        reader = csv.reader(lines, delimiter=delimiter)
     rows: list[list[str]] = []
     try:
         for row in reader:
-            if not row or row[0].lstrip().startswith("#"):
+            if not row or row[0].lstrip().startswith(("#", "%")):
                 continue
             if len(row) not in widths or (rows and len(row) != len(rows[0])):
                 wanted = str(len(rows[0])) if rows else " or ".join(map(str, widths))
@@ -194,22 +220,31 @@ def _once_or_twice(ends: NDArray[Any], weights: NDArray[np.float64] | None) -> N
 
 @dataclass(frozen=True)
 class NodeLabels:
-    """Binary labels of some nodes, and what they are called.
+    """Labels of some nodes, and what they are called.
 
     Parameters
     ----------
-    signs : ndarray of int8
-        +1, -1, or 0 where the label is not known.
+    codes : ndarray of int32
+        Class numbers, -1 where the label is not known.
     classes : tuple of str
-        What -1 and +1 stand for.
+        What they stand for.
     """
 
-    signs: NDArray[np.int8]
-    classes: tuple[str, str]
+    codes: NDArray[np.int32]
+    classes: tuple[str, ...]
 
-    def names(self, signs: NDArray[Any]) -> list[str]:
-        """Names of the classes of sign values."""
-        return [self.classes[1] if s > 0 else self.classes[0] for s in signs]
+    @property
+    def signs(self) -> NDArray[np.int8]:
+        """Of two classes: -1 for the first, +1 for the second, 0 where it is not known."""
+        return self.against_rest(1)
+
+    def against_rest(self, c: int) -> NDArray[np.int8]:
+        """+1 for one class, -1 for all others, 0 where the label is not known."""
+        return np.where(self.codes < 0, 0, np.where(self.codes == c, 1, -1)).astype(np.int8)
+
+    def names(self, codes: NDArray[Any]) -> list[str]:
+        """Names of class numbers."""
+        return [self.classes[c] for c in codes]
 
 
 def read_labels(
@@ -217,8 +252,8 @@ def read_labels(
     graph: NamedGraph,
     *,
     unlabeled: str | None = None,
-    delimiter: str = ",",
-    classes: tuple[str, str] | None = None,
+    delimiter: str | None = None,
+    classes: tuple[str, ...] | None = None,
 ) -> NodeLabels:
     """Read labels of nodes: ``node,label`` lines, or one label per line in the order of the nodes.
 
@@ -232,10 +267,10 @@ def read_labels(
     unlabeled : str, optional
         What marks an unknown label, besides an empty cell, ``?`` and ``NA``; with numbers -1 and
         +1 also ``0``.
-    delimiter : str, default=","
-        Between the cells.
+    delimiter : str, optional
+        Between the cells; found by looking by default.
     classes : tuple of str, optional
-        What -1 and +1 are called, where another file has told it; other labels are refused.
+        The classes, where another file has told them; other labels are refused.
 
     Returns
     -------
@@ -245,13 +280,14 @@ def read_labels(
     Raises
     ------
     TableError
-        If a node is not in the graph or comes twice, or there are not exactly two classes.
+        If a node is not in the graph or comes twice, or there are fewer than two classes.
     """
     name = "standard input" if str(path) == "-" else str(path)
     with open_file(path, name) as stream:
         raw = stream.read()
     n = graph.W.shape[0]
-    if delimiter.encode() not in raw:
+    delimiter = delimiter or delimiter_of(raw)
+    if delimiter.encode() not in raw.strip():
         cells = [line.strip() for line in decode_text(raw, name).splitlines()]
         if len(cells) == n + 1 and cells[0].lower() == "label":
             cells = cells[1:]
@@ -283,20 +319,20 @@ def read_labels(
         times = np.bincount(positions, minlength=n)
         if times.max(initial=0) > 1:
             raise TableError(f"{name} has the node {graph.nodes[times.argmax()]} twice")
-    return _to_signs(positions, values, n, name, unlabeled, classes)
+    return _to_codes(positions, values, n, name, unlabeled, classes)
 
 
 def _unquoted(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell
 
 
-def _to_signs(
+def _to_codes(
     positions: list[int],
     values: list[str],
     n: int,
     name: str,
     unlabeled: str | None,
-    classes: tuple[str, str] | None,
+    classes: tuple[str, ...] | None,
 ) -> NodeLabels:
     marks = UNKNOWN | ({unlabeled.lower()} if unlabeled is not None else set())
     canonical = [v.removeprefix("+") if _is_number(v) else v for v in values]
@@ -311,22 +347,16 @@ def _to_signs(
             raise TableError(f"{name} has no label; at least one of each class is needed")
         if len(found) == 1:
             raise TableError(f"{name} has one class only ({found.pop()!r}); two are needed")
-        if len(found) > 2:
-            shown = ", ".join(map(repr, sorted(found)[:5]))
-            raise TableError(
-                f"{name} has {len(found)} classes ({shown}...); solve and certify take two "
-                "(gdpa fit takes any number)"
-            )
-        low, high = sorted(found)
-        classes = (low, high)
+        classes = tuple(sorted(found))
     strangers = found - set(classes)
     if strangers:
         raise TableError(
-            f"{name} has the label {sorted(strangers)[0]!r}; the classes are {classes[0]!r} and "
-            f"{classes[1]!r}"
+            f"{name} has the label {sorted(strangers)[0]!r}; the classes are "
+            f"{', '.join(map(repr, classes[:5]))}{'...' if len(classes) > 5 else ''}"
         )
-    signs = np.zeros(n, dtype=np.int8)
+    number = {c: k for k, c in enumerate(classes)}
+    codes = np.full(n, -1, dtype=np.int32)
     for place, value in zip(positions, canonical, strict=True):
         if value.lower() not in marks:
-            signs[place] = 1 if value == classes[1] else -1
-    return NodeLabels(signs, classes)
+            codes[place] = number[value]
+    return NodeLabels(codes, classes)
