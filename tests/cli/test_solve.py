@@ -43,7 +43,6 @@ def test_not_converged_is_exit_code_1_and_still_answers(command, graph):
         ("a,b,1\n", "a,x\nz,y\n", ["no node 'z'"]),
         ("a,b,1\n", "a,x\na,y\n", ["the node a twice"]),
         ("a,b,1\n", "a,x\n", ["one class only ('x')"]),
-        ("a,b,1\nb,c,1\n", "a,x\nb,y\nc,z\n", ["3 classes"]),
         ("a,b,1\n", "x\ny\nx\n", ["3 lines and the graph has 2 nodes"]),
         ("a,b,1\n", "a,\nb,\n", ["has no label"]),
     ],

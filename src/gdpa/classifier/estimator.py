@@ -17,20 +17,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..graph.features import check_features, warn_about_scales
 from ..policy import DEFAULT_POLICY, Policy
 from ..solvers.registry import METHODS
+from .checking import Checking
 from .committee import fit_committee, votes
 from .evidence import check_models
 from .fitting import fit_state
-from .frames import encoded_rows
-from .graphs import precomputed_graph
 from .labeling import Labeling
 from .labels import encode_labels
 from .options import FitOptions
@@ -48,7 +45,7 @@ _POSITIVE_INT = Interval(Integral, 1, None, closed="left")
 _WEIGHT = Interval(Real, 0, None, closed="left")
 
 
-class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Graph-based semi-supervised classifier.
 
     Parameters
@@ -269,7 +266,7 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
 
-    def fit(self, X: Any, y: Any) -> GDPAClassifier:
+    def fit(self, X: Any, y: Any, *, adjacency: Any = None) -> GDPAClassifier:
         """Fit: label all samples from those whose label is known.
 
         Parameters
@@ -279,6 +276,9 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
             n_samples), a NetworkX graph or a list of edges.
         y : array-like of shape (n_samples,)
             Labels of any kind, `unlabeled` where they are not known.
+        adjacency : matrix, Graph, list of edges or :class:`~gdpa.graph.Links`, optional
+            A graph of the samples beside their features, in any form that ``graph="precomputed"``
+            takes. Links, features along them and features alone then vote together.
 
         Returns
         -------
@@ -299,8 +299,17 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
                 f"y has {coding.codes.size}"
             )
         options = fitted._options(coding.classes)
-        fit = fit_committee if votes(options, models) else fit_state
-        fitted._take(fit(A, coding, options, models))
+        links = None if adjacency is None else fitted._check_links(adjacency, n)
+        if votes(options, models):
+            state = fit_committee(A, coding, options, models, adjacency=links)
+        elif links is None:
+            state = fit_state(A, coding, options, models)
+        else:
+            raise ValueError(
+                "adjacency= goes with graph='auto', method='gdpa' and multiclass='shared'; for the "
+                "graph alone use graph='precomputed' and give it as X"
+            )
+        fitted._take(state)
         self.__dict__ = fitted.__dict__
         return self
 
@@ -318,39 +327,6 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         given["method_options"] = dict(self.method_options or {})
         given["random_state"] = self.random_state or 0
         return FitOptions(**given, policy=self._policy)
-
-    def _check_X(self, X: Any, *, reset: bool = True) -> Any:
-        if reset:
-            self.__dict__.pop("encoder_", None)
-        if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
-            encoded = encoded_rows(self, X, reset=reset)
-            if encoded is not None:
-                return encoded
-        A = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-        )
-        # Not by scikit-learn: this one names the row and the column.
-        A = check_features(A)
-        if reset and self.rescale is None:
-            warn_about_scales(A)
-        return A
-
-    def _check_precomputed(self, X: Any) -> Any:
-        if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
-            A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        else:
-            A = precomputed_graph(X, self.laplacian).W
-            self.n_features_in_ = A.shape[1]
-        if A.shape[0] != A.shape[1]:
-            raise ValueError(
-                f"graph='precomputed' needs a square matrix of weights, X has shape {A.shape}"
-            )
-        return A
 
     def _take(self, state: FittedState) -> None:
         """Adopt a state and publish what it knows."""
@@ -370,7 +346,7 @@ class GDPAClassifier(Showing, Labeling, Predicting, ClassifierMixin, BaseEstimat
         return self._state
 
 
-def classify(X: Any, y: Any, **options: Any) -> NDArray[Any]:
+def classify(X: Any, y: Any, *, adjacency: Any = None, **options: Any) -> NDArray[Any]:
     """Label all samples from those whose label is known.
 
     Parameters
@@ -379,6 +355,8 @@ def classify(X: Any, y: Any, **options: Any) -> NDArray[Any]:
         Features, or a graph with ``graph="precomputed"``.
     y : array-like of shape (n_samples,)
         Labels, with -1 (or the marker `unlabeled`) where they are not known.
+    adjacency : matrix, Graph, list of edges or Links, optional
+        A graph of the samples beside their features.
     **options
         Parameters of :class:`GDPAClassifier`.
 
@@ -394,7 +372,7 @@ def classify(X: Any, y: Any, **options: Any) -> NDArray[Any]:
     >>> gdpa.classify([[0.0], [0.1], [5.0], [5.1]], [0, -1, -1, 1], n_neighbors=1).tolist()
     [0, 0, 1, 1]
     """
-    model = GDPAClassifier(**options).fit(X, y)
+    model = GDPAClassifier(**options).fit(X, y, adjacency=adjacency)
     if model.abstain_below is None:
         return np.asarray(model.transduction_)
     return model._abstain(model.transduction_, model.unsure_)

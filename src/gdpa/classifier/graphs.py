@@ -32,6 +32,7 @@ __all__ = [
     "ClassifierGraph",
     "assemble_graph",
     "candidate_graphs",
+    "check_rows",
     "precomputed_graph",
 ]
 
@@ -112,7 +113,7 @@ class ClassifierGraph:
             1 where a row equals a node in all features; None for a precomputed graph.
         """
         if self.kind == "precomputed":
-            return _check_rows(X), None
+            return check_rows(X), None
         if self.neighbors is not None:
             weights, points = self.neighbors.attach(X), self.neighbors.index.X
         else:
@@ -191,7 +192,7 @@ def candidate_graphs(X: Any, options: FitOptions) -> tuple[list[ClassifierGraph]
     return graphs, X
 
 
-def precomputed_graph(X: Any, laplacian: str) -> ClassifierGraph:
+def precomputed_graph(X: Any, laplacian: str, name: str = "X") -> ClassifierGraph:
     """Take a graph that the user has.
 
     Parameters
@@ -201,6 +202,8 @@ def precomputed_graph(X: Any, laplacian: str) -> ClassifierGraph:
         triples) are converted, rows in the order of ``G.nodes`` or of the node numbers.
     laplacian : str
         Kind of the Laplacian.
+    name : str, default="X"
+        How the argument is called in messages.
 
     Returns
     -------
@@ -223,7 +226,7 @@ def precomputed_graph(X: Any, laplacian: str) -> ClassifierGraph:
             )
         W = from_edges(X, n_nodes=int(ends.max()) + 1).W
     else:
-        W = check_adjacency(X, name="X")
+        W = check_adjacency(X, name=name)
     return assemble_graph("precomputed", W, laplacian, None)
 
 
@@ -247,10 +250,11 @@ def assemble_graph(
     )
 
 
-def _check_rows(X: Any) -> sp.csr_array:
+def check_rows(X: Any, name: str = "X") -> sp.csr_array:
+    """Weights of new rows to the fitted nodes."""
     rows = sp.csr_array(X, dtype=np.float64)
     if rows.nnz and (not np.isfinite(rows.data).all() or rows.data.min() < 0):
-        raise ValueError("X holds weights to the fitted nodes: they must be finite and >= 0")
+        raise ValueError(f"{name} holds weights to the fitted nodes: they must be finite and >= 0")
     rows.eliminate_zeros()
     return rows
 

@@ -22,19 +22,23 @@ class Predicting:
     unlabeled: Any
     abstain_below: float | None
     _check_X: Any
+    _check_new_links: Any
 
     @property
     def state_(self) -> FittedState:
         """All that the fit found."""
         raise NotImplementedError
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any, *, adjacency: Any = None) -> FloatArray:
         """Log-odds of the classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph their weights to the fitted samples.
+            New rows; for a precomputed graph their weights to the fitted samples. None where
+            there are only links.
+        adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples), optional
+            Links of the rows to the fitted samples, where `fit` had an adjacency.
 
         Returns
         -------
@@ -42,16 +46,19 @@ class Predicting:
             Logarithms of the probabilities up to a constant; for two classes the difference,
             positive for the second one.
         """
-        p = np.log(self.predict_proba(X))
+        p = np.log(self.predict_proba(X, adjacency=adjacency))
         return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any, *, adjacency: Any = None) -> FloatArray:
         """Probabilities of the classes, calibrated on left-out labels where there are 20 or more.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph their weights to the fitted samples.
+            New rows; for a precomputed graph their weights to the fitted samples. None where
+            there are only links.
+        adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples), optional
+            Links of the rows to the fitted samples, where `fit` had an adjacency.
 
         Returns
         -------
@@ -59,9 +66,9 @@ class Predicting:
             Rows that add up to 1, in the order of ``classes_``.
         """
         state = self.state_
-        return state.probabilities(state.row_shares(self._check_X(X, reset=False)))
+        return state.probabilities(self._row_shares(X, adjacency))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, adjacency: Any = None) -> NDArray[Any]:
         """Labels of rows, through their neighbours among the fitted samples.
 
         Parameters
@@ -70,7 +77,9 @@ class Predicting:
             New rows; for a precomputed graph their weights to the fitted samples. A row equal to
             a fitted sample gets that sample's label, as in ``transduction_``: the label given to
             `fit`, where there was one (where equal samples were given different labels, the most
-            frequent).
+            frequent). None where there are only links.
+        adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples), optional
+            Links of the rows to the fitted samples, where `fit` had an adjacency.
 
         Returns
         -------
@@ -78,11 +87,27 @@ class Predicting:
             Labels; the marker `unlabeled` where `abstain_below` says so.
         """
         state = self.state_
-        shares = state.row_shares(self._check_X(X, reset=False))
+        shares = self._row_shares(X, adjacency)
         labels = state.coding.classes[state.winners(shares)]
         if self.abstain_below is None:
             return np.asarray(labels)
         return self._abstain(labels, state.probabilities(shares).max(axis=1) < self.abstain_below)
+
+    def _row_shares(self, X: Any, adjacency: Any) -> FloatArray:
+        """Shares of rows by their features, their links, or both."""
+        state = self.state_
+        if not state.linked:
+            if adjacency is not None:
+                raise ValueError("adjacency= goes with a model that was fitted with adjacency=")
+            return state.row_shares(self._check_X(X, reset=False))
+        if X is None and adjacency is None:
+            raise ValueError("X and adjacency are both None; features, links or both are needed")
+        rows = None if X is None else self._check_X(X, reset=False)
+        links = None
+        if adjacency is not None:
+            count = None if rows is None else rows.shape[0]
+            links = self._check_new_links(adjacency, count, state.n_nodes)
+        return state.row_shares(rows, links)
 
     def _abstain(self, labels: NDArray[Any], unsure: NDArray[np.bool_]) -> NDArray[Any]:
         marker = self.unlabeled
@@ -94,7 +119,7 @@ class Predicting:
         out[unsure] = marker
         return out
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, adjacency: Any = None) -> float:
         """Accuracy on the rows whose label is known.
 
         Parameters
@@ -105,13 +130,15 @@ class Predicting:
             Labels; rows with the marker `unlabeled` are left out.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the rows.
+        adjacency : array-like, sparse matrix or Links, optional
+            Links of the rows to the fitted samples.
 
         Returns
         -------
         float
             Share of right labels.
         """
-        predicted = self.predict(X)
+        predicted = self.predict(X, adjacency=adjacency)
         values, known = known_labels(y, self.unlabeled)
         if not known.any():
             raise ValueError("y has no known label to score against")

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from ..gershgorin.label_discs import class_bounds
 from ..problem import ClassProblem
 from ..solution import Solution
-from ..system import LabeledSystem, new_row_scores
+from ..system import LabeledSystem
 from .evidence import Evidence
 from .graphs import ClassifierGraph
 from .labels import LabelCoding
+from .new_rows import NewRows
 from .probabilities import sharpen, to_shares, winners
 from .tuning import Setting, Tuning
 
@@ -87,7 +88,7 @@ class Voters(Protocol):
 
 
 @dataclass(frozen=True)
-class FittedState:
+class FittedState(NewRows):
     """A fitted classifier.
 
     Parameters
@@ -219,91 +220,6 @@ class FittedState:
         if scores is None or scores.shape[0] != nodes.size:
             return None
         return nodes, to_shares(scores, self.prior)
-
-    @property
-    def linked(self) -> bool:
-        """Whether a given graph and features vote together."""
-        return self.committee is not None and self.graph.kind == "precomputed"
-
-    def row_shares(self, X: Any, links: Any = None) -> FloatArray:
-        """Shares of new rows.
-
-        A row that coincides with fitted samples is no new node: it takes their labels where they
-        have some, else their mean score.
-
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (n_rows, n_features)
-            Checked features; for a precomputed graph the weights to the nodes.
-        links : csr_array of shape (n_rows, n_nodes), optional
-            Weights to the nodes where a given graph and features vote together; one of the two may
-            be None.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Rows that add up to 1.
-        """
-        graph, setting = self.graph, self.setting
-        if self.linked:
-            return self._linked_shares(X, links)
-        if graph.rescaler is not None:
-            X = graph.rescaler.transform(X)
-        evidence = self.evidence.predict(X) if self.evidence is not None else None
-        weights, same = graph.attach(X)
-        options: dict[str, Any] = {
-            "degrees": graph.degrees,
-            "laplacian": graph.laplacian,
-            "self_loop": setting.self_loop,
-        }
-        weight = setting.evidence_weight
-        scores = new_row_scores(
-            weights, self.scores, evidence=evidence, evidence_weight=weight, **options
-        )
-        if same is not None:
-            hit = np.flatnonzero(np.diff(same.indptr))
-            scores[hit] = (same[hit] @ self.scores) / np.diff(same.indptr)[hit, None]
-        faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.run.tol)
-        if faint.size and evidence is None:
-            # So far from any label that only the neighbours' shares are left to go by.
-            scores[faint] = new_row_scores(weights[faint], self._graph_shares, **options)
-        if same is not None:
-            known = self.coding.labeled
-            given = same[:, known]
-            hit = np.flatnonzero(np.diff(given.indptr))
-            scores[hit] = given[hit] @ np.eye(self.n_classes)[self.coding.codes[known]]
-        shares = to_shares(scores, self.prior)
-        return shares if self.committee is None else self._voted(X, shares, same)
-
-    def _linked_shares(self, X: Any, links: Any) -> FloatArray:
-        """Shares of new rows by their features, their links, or both."""
-        assert self.committee is not None
-        graph, own = self.graph, None
-        if X is not None and graph.rescaler is not None:
-            X = graph.rescaler.transform(X)
-        if links is not None:
-            alone = replace(
-                self,
-                graph=replace(graph, rescaler=None),
-                committee=None,
-                own_shares=None,
-                shares=self._graph_shares,
-            )
-            own = alone.row_shares(links)
-        return self.committee.vote_rows(X, own, links)
-
-    def _voted(self, X: Any, own: FloatArray, same: Any) -> FloatArray:
-        """Shares of new rows by all who vote; a row that is a node has the node's."""
-        assert self.committee is not None
-        shares = self.committee.vote_rows(X, own)
-        if same is not None:
-            # Of equal nodes the labelled ones speak, where there are any.
-            known = same[:, self.coding.labeled]
-            given = np.flatnonzero(np.diff(known.indptr))
-            hit = np.setdiff1d(np.flatnonzero(np.diff(same.indptr)), given)
-            shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
-            shares[given] = own[given]
-        return shares
 
     def solutions(self, method: str = "gdpa") -> tuple[Solution, ...]:
         """One record per class against the rest (two classes: one, for the second class)."""

@@ -106,6 +106,8 @@ def _check_graph(arrays: Mapping[str, Any], about: Mapping[str, Any], n: int) ->
     check_adjacency(W, name="W")
     if kind in ("precomputed", "forest"):
         must("X" not in arrays and "X_data" not in arrays, f"a {kind} graph has features")
+        if "rescale" in about:
+            _check_rescale(arrays, about)
         return
     X = _sparse(arrays, "X") if "X_data" in arrays else arrays["X"]
     must(X.ndim == 2 and X.shape[0] == n, "X has a wrong shape")
@@ -124,16 +126,21 @@ def _check_graph(arrays: Mapping[str, Any], about: Mapping[str, Any], n: int) ->
         must(0 <= _number(about["recall"], "recall") <= 1, "recall is out of range")
         must(_whole(about, "prepared_for", 0) <= n, "prepared_for is out of range")
     if "rescale" in about:
-        rescale = _part(about, "rescale")
-        _word(rescale, "kind", ("min-max", "standard", "none"))
-        must(isinstance(rescale["unit_norm"], bool), "unit_norm is neither true nor false")
-        columns = _array(arrays, "rescale_columns", "b", 1)
-        shift, scale = _floats(arrays, "rescale_shift", 1), _floats(arrays, "rescale_scale", 1)
-        must(
-            shift.size == scale.size == int(columns.sum()) == X.shape[1],
-            "the re-scaling has a wrong length",
-        )
-        must((scale > 0).all(), "a scale is not positive")
+        width = _check_rescale(arrays, about)
+        must(width == X.shape[1], "the re-scaling has a wrong length")
+
+
+def _check_rescale(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> int:
+    """Check a re-scaling; returns how many columns it leaves."""
+    rescale = _part(about, "rescale")
+    _word(rescale, "kind", ("min-max", "standard", "none"))
+    must(isinstance(rescale["unit_norm"], bool), "unit_norm is neither true nor false")
+    columns = _array(arrays, "rescale_columns", "b", 1)
+    shift, scale = _floats(arrays, "rescale_shift", 1), _floats(arrays, "rescale_scale", 1)
+    width = int(columns.sum())
+    must(shift.size == scale.size == width, "the re-scaling has a wrong length")
+    must((scale > 0).all(), "a scale is not positive")
+    return width
 
 
 def _check_words(meta: Mapping[str, Any]) -> None:
@@ -184,13 +191,17 @@ def check_features_in(
         If the number or the names of the features, or the parameters, do not fit the state.
     """
     about = meta["graph"]
+    linked = params["graph"] == "auto" and about["kind"] == "precomputed"
     graph = "knn" if params["graph"] == "auto" else params["graph"]
+    graph = "precomputed" if linked else graph
     for name, value in (("kind", graph), ("laplacian", params["laplacian"])):
         must(value == about[name], f"{value!r} is not the {name} of the graph")
-    if about["kind"] == "precomputed":
-        width = arrays["codes"].size
-    elif "rescale" in about:
+    if "rescale" in about:
         width = arrays["rescale_columns"].size
+    elif linked:
+        width = _whole(meta["committee"], "width")
+    elif about["kind"] == "precomputed":
+        width = arrays["codes"].size
     else:
         width = int(arrays["X_shape"][1]) if "X_shape" in arrays else arrays["X"].shape[1]
     # A frame has fewer columns than features are made of them.

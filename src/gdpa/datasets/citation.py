@@ -175,7 +175,8 @@ def _read_content(nodes: str, links: str, path: Path) -> CitationNetwork:
 
 def _read_pubmed(nodes: str, links: str, path: Path) -> CitationNetwork:
     """Tabs; words as ``w-name=weight``, topics as ``label=1``; links as ``paper:name``."""
-    names, topics = [], []
+    names: list[str] = []
+    topics: list[str] = []
     place: dict[str, int] = {}
     data: list[float] = []
     ends: tuple[list[int], list[int]] = ([], [])

@@ -110,11 +110,14 @@ class Committee:
         Those that carry weight, but for the state's own graph.
     importances : ndarray of shape (n_features,) or None
         How much each column decides in the forest.
+    width : int or None
+        How many features the members take.
     """
 
     judgement: Judgement
     members: tuple[Member, ...]
     importances: FloatArray | None = None
+    width: int | None = None
 
     @property
     def own(self) -> str:

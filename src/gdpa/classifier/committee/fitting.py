@@ -145,7 +145,8 @@ def fit_committee(
             members.append(trial.build(task))
             report(options, stage="member", member=trial.name, action="built", weight=float(weight))
     importances = part.forest.forest.importances if "forest" in part.__dict__ else None
-    state = voted(own, Committee(judgement, tuple(members), importances), options)
+    committee = Committee(judgement, tuple(members), importances, int(features.shape[1]))
+    state = voted(own, committee, options)
     warn_about(state)
     return state
 

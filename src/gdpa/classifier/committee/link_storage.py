@@ -17,7 +17,8 @@ from ..storage import get_matrix, put_matrix, read_state, state_arrays
 from ..tuning import Setting
 from .arrays import Arrays, get_forest, numbers, put_forest
 from .forest import ForestModel
-from .links import LinkedMember, Recovered, Smoothed, SmoothedForest, StepModels, Union
+from .links import Recovered, Smoothed, SmoothedForest, StepModels, Union
+from .member import LinkedMember
 from .supervised import Supervised
 
 __all__ = ["get_linked", "put_linked"]
@@ -121,10 +122,10 @@ def get_linked(
         smoother = _smoother(arrays, state)
         place = _place(prefix, arrays, state.n_classes)
         known = state.n_classes if place is None else place.size
-        model = ForestModel(get_forest(arrays, known, f"{prefix}forest_"))
+        trees = ForestModel(get_forest(arrays, known, f"{prefix}forest_"))
         shares = numbers(arrays, f"{prefix}shares", state.shares.shape, least=0.0)
         steps = _steps([about["steps"]])[0]
-        return SmoothedForest(smoother, steps, Supervised("smoothed forest", model, shares, place))
+        return SmoothedForest(smoother, steps, Supervised("smoothed forest", trees, shares, place))
     size = len(prefix)
     own = {name[size:]: a for name, a in arrays.items() if name.startswith(prefix)}
     if kind == "recovered":

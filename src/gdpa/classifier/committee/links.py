@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -192,6 +192,12 @@ class Linked:
         values = system.solve(tol=1e-2 if self.large else TOL, n_jobs=task.options.n_jobs).values
         return np.asarray(values[task.labeled[~inside]])
 
+    def _spread_fold(
+        self, inside: NDArray[np.bool_], f: int, *, said: Sequence[Any] | None = None, **how: float
+    ) -> FloatArray:
+        """The same for a fold, with what a model has said without it."""
+        return self.spread(inside, T=None if said is None else said[f], **how)
+
     # --- the given graph alone
 
     @cached_property
@@ -204,10 +210,7 @@ class Linked:
             loops = [loop * self.unit() for loop in (LOOPS[:2] if self.large else LOOPS)]
         if self.part.folds is None:
             return loops[0], None
-        tried = {
-            loop: self.left_out(lambda inside, f, loop=loop: self.spread(inside, loop=loop))
-            for loop in loops
-        }
+        tried = {loop: self.left_out(partial(self._spread_fold, loop=loop)) for loop in loops}
         return least_loss(tried, self.part.codes)
 
     def tuning(self) -> Tuning:
@@ -228,20 +231,18 @@ class Linked:
     def smoothed(self) -> tuple[float, FloatArray | None]:
         """Strength of the penalty that predicts labels left out best, and what is predicted."""
         task, smoother = self.task, self.smoother
-        strengths = UNIT_STRENGTHS if smoother.sparse else COLUMN_STRENGTHS
+        strengths: tuple[float, ...] = UNIT_STRENGTHS if smoother.sparse else COLUMN_STRENGTHS
         if smoother.features.shape[1] * task.n_classes > MOST_UNKNOWNS:
             strengths = strengths[:1]
         if self.part.folds is None:
             return strengths[0], None
-        tried = {
-            C: self.left_out(
-                lambda inside, f, C=C: self._linear(inside, C).shares_of(
-                    [smoother.points(t)[task.labeled[~inside]] for t in self.steps]
-                )
-            )
-            for C in strengths
-        }
+        tried = {C: self.left_out(partial(self._smoothed_fold, C=C)) for C in strengths}
         return least_loss(tried, self.part.codes)
+
+    def _smoothed_fold(self, inside: NDArray[np.bool_], f: int, C: float) -> FloatArray:
+        out = self.task.labeled[~inside]
+        points = [self.smoother.points(t)[out] for t in self.steps]
+        return self._linear(inside, C).shares_of(points)
 
     def _linear(self, inside: NDArray[np.bool_], C: float) -> StepModels:
         """One model for each number of steps, from the labels inside."""
@@ -279,9 +280,7 @@ class Linked:
         n_folds = int(self.folds.max()) + 1
         said = [self._said(self._linear(self.folds != f, self.smoothed[0])) for f in range(n_folds)]
         tried = {
-            e: self.left_out(
-                lambda inside, f, e=e: self.spread(inside, a=LABEL_PART * e, e=e, T=said[f])
-            )
+            e: self.left_out(partial(self._spread_fold, a=LABEL_PART * e, e=e, said=said))
             for e in weights
         }
         return least_loss(tried, self.part.codes)
@@ -346,7 +345,7 @@ class Linked:
         shares = None
         if judged:
             loop = self.union.state.setting.self_loop
-            shares = joined.left_out(lambda inside, f: joined.spread(inside, loop=loop))
+            shares = joined.left_out(partial(joined._spread_fold, loop=loop))
         trials.append(Trial("union", shares, lambda full: self.union))
         return trials
 

@@ -8,7 +8,7 @@ shape and range.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,19 @@ from ...graph import LeafEmbedding, Rescaler
 from ..options import FitOptions
 from ..state import FittedState
 from ..storage import get_matrix, put_matrix, read_state, state_arrays
+from .arrays import Arrays, get_forest, numbers, put_forest
 from .committee import Committee, Judgement
 from .forest import ForestModel
 from .graph import GraphMember, View, leaf_graph
 from .kernel import KernelMachine
 from .linear import LinearModel
-from .member import Member
+from .link_storage import get_linked, put_linked
+from .member import LinkedMember, Member
 from .supervised import Supervised
-from .trees import Forest
 
 __all__ = ["pack_state", "unpack_state"]
 
 FloatArray = NDArray[np.float64]
-Arrays = dict[str, Any]
 
 
 def pack_state(state: FittedState) -> tuple[Arrays, dict[str, Any]]:
@@ -65,6 +65,7 @@ def pack_state(state: FittedState) -> tuple[Arrays, dict[str, Any]]:
     meta["committee"] = {
         "names": list(j.names),
         "loss": j.loss,
+        "width": committee.width,
         "members": [_put_member(m, f"member{i}_", arrays) for i, m in enumerate(committee.members)],
     }
     return arrays, meta
@@ -99,51 +100,30 @@ def unpack_state(arrays: Arrays, meta: dict[str, Any], options: FitOptions) -> F
         n, k = state.n_nodes, state.n_classes
         judgement = Judgement(
             names,
-            _numbers(arrays, "weights", (len(names),), least=0.0),
-            _numbers(arrays, "losses", (len(names),)) if "losses" in arrays else None,
-            _numbers(arrays, "sharpness", (len(names),), least=0.0),
+            numbers(arrays, "weights", (len(names),), least=0.0),
+            numbers(arrays, "losses", (len(names),)) if "losses" in arrays else None,
+            numbers(arrays, "sharpness", (len(names),), least=0.0),
             None if about["loss"] is None else float(about["loss"]),
         )
         members = tuple(
             _get_member(part, f"member{i}_", arrays, state, options)
             for i, part in enumerate(about["members"])
         )
-        own_shares = _numbers(arrays, "own_shares", (n, k), least=0.0)
+        own_shares = numbers(arrays, "own_shares", (n, k), least=0.0)
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"the committee is not stored whole: {error}") from error
     voting = [name for name, w in zip(names, judgement.weights, strict=True) if w > 0]
-    known = {member.name for member in members} | {"neighbours"}
+    known = {member.name for member in members} | set(names[:1])
     if not voting or not known.issuperset(voting):
         raise ValueError(f"the committee's votes {voting} are not those of its members")
     importances = None
     if "importances" in arrays:
-        importances = _numbers(arrays, "importances", (arrays["importances"].size,), least=0.0)
+        importances = numbers(arrays, "importances", (arrays["importances"].size,), least=0.0)
     return replace(
-        state, committee=Committee(judgement, members, importances), own_shares=own_shares
+        state,
+        committee=Committee(judgement, members, importances, about.get("width")),
+        own_shares=own_shares,
     )
-
-
-def _numbers(
-    arrays: Arrays, name: str, shape: tuple[int, ...], least: float | None = None
-) -> FloatArray:
-    """An array of finite numbers of the expected shape."""
-    a = np.asarray(arrays[name])
-    if a.dtype.kind not in "fiu" or a.shape != shape or not np.isfinite(a).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}")
-    if least is not None and a.size and a.min() < least:
-        raise ValueError(f"{name} has {a.min():g}, which is below {least:g}")
-    return a.astype(np.float64)
-
-
-def _put_forest(forest: Forest, arrays: Arrays) -> None:
-    arrays |= {f"forest_{name}": a for name, a in forest.arrays().items()}
-
-
-def _get_forest(arrays: Arrays, n_classes: int) -> Forest:
-    own = {name[7:]: a for name, a in arrays.items() if name.startswith("forest_")}
-    if "importances" not in own:
-        raise ValueError("the forest is missing")
-    return Forest.from_arrays(own, int(own["importances"].size), n_classes)
 
 
 def _put_columns(columns: Rescaler | None, prefix: str, arrays: Arrays) -> None:
@@ -162,8 +142,8 @@ def _get_columns(prefix: str, arrays: Arrays) -> Rescaler | None:
     if columns.dtype != np.bool_ or columns.ndim != 1:
         raise ValueError(f"{prefix}columns must be true or false for each column")
     kept = (int(columns.sum()),)
-    shift = _numbers(arrays, f"{prefix}shift", kept)
-    scale = _numbers(arrays, f"{prefix}scale", kept, least=0.0)
+    shift = numbers(arrays, f"{prefix}shift", kept)
+    scale = numbers(arrays, f"{prefix}scale", kept, least=0.0)
     if (scale == 0).any():
         raise ValueError(f"{prefix}scale has 0")
     return Rescaler("standard", columns, shift, scale, False)
@@ -172,6 +152,8 @@ def _get_columns(prefix: str, arrays: Arrays) -> Rescaler | None:
 def _put_member(member: Member, prefix: str, arrays: Arrays) -> dict[str, Any]:
     if isinstance(member, GraphMember):
         return _put_graph(member, prefix, arrays)
+    if isinstance(member, LinkedMember):
+        return {"linked": True} | put_linked(member, prefix, arrays)
     assert isinstance(member, Supervised)
     about: dict[str, Any] = {"name": member.name}
     arrays[f"{prefix}shares"] = member.shares
@@ -180,7 +162,7 @@ def _put_member(member: Member, prefix: str, arrays: Arrays) -> dict[str, Any]:
     model = member.model
     if isinstance(model, ForestModel):
         about["kind"] = "forest"
-        _put_forest(model.forest, arrays)
+        put_forest(model.forest, arrays)
     elif isinstance(model, LinearModel):
         about["kind"] = "linear"
         _put_columns(model.scaling, prefix, arrays)
@@ -203,7 +185,7 @@ def _put_graph(member: GraphMember, prefix: str, arrays: Arrays) -> dict[str, An
     arrays |= {prefix + name: a for name, a in own.items()}
     _put_columns(member.view.columns, f"{prefix}view_", arrays)
     if member.view.forest is not None:
-        _put_forest(member.view.forest, arrays)
+        put_forest(member.view.forest, arrays)
     if member.view.embedding is not None:
         arrays[f"{prefix}vectors"] = member.view.embedding.vectors
         arrays[f"{prefix}first"] = member.view.embedding.first
@@ -223,10 +205,12 @@ def _get_member(
     about: dict[str, Any], prefix: str, arrays: Arrays, state: FittedState, options: FitOptions
 ) -> Member:
     name, kind = str(about["name"]), about["kind"]
+    if about.get("linked"):
+        return cast(Member, get_linked(about, prefix, arrays, state, options))
     n, k = state.n_nodes, state.n_classes
     if kind == "graph":
         return _get_graph(about, prefix, arrays, state, options)
-    shares = _numbers(arrays, f"{prefix}shares", (n, k), least=0.0)
+    shares = numbers(arrays, f"{prefix}shares", (n, k), least=0.0)
     place = arrays.get(f"{prefix}place")
     if place is not None:
         if place.ndim != 1 or place.dtype.kind not in "iu" or not np.isin(place, range(k)).all():
@@ -234,16 +218,16 @@ def _get_member(
         k = int(place.size)
     model: Any
     if kind == "forest":
-        model = ForestModel(_get_forest(arrays, k))
+        model = ForestModel(get_forest(arrays, k))
     elif kind == "linear":
         columns = _get_columns(prefix, arrays)
         if columns is None:
             raise ValueError(f"{prefix}columns is missing")
-        slopes = _numbers(arrays, f"{prefix}slopes", (columns.scale.size, k))
-        model = LinearModel(columns, slopes, _numbers(arrays, f"{prefix}constants", (k,)))
+        slopes = numbers(arrays, f"{prefix}slopes", (columns.scale.size, k))
+        model = LinearModel(columns, slopes, numbers(arrays, f"{prefix}constants", (k,)))
     elif kind == "kernel":
         points = get_matrix(arrays, f"{prefix}points")
-        slopes = _numbers(arrays, f"{prefix}slopes", (points.shape[0], k))
+        slopes = numbers(arrays, f"{prefix}slopes", (points.shape[0], k))
         gamma = float(about["gamma"])
         if not (np.isfinite(gamma) and gamma > 0):
             raise ValueError(f"gamma={gamma!r} of the kernel must be positive")
@@ -265,7 +249,7 @@ def _get_graph(
     if about["forest"]:
         known = np.unique(found.coding.codes[found.coding.codes >= 0]).size
         width = int(arrays["forest_value"].shape[-1]) if "forest_value" in arrays else known
-        forest = _get_forest(arrays, width)
+        forest = get_forest(arrays, width)
         if "vectors" in own:
             first = np.asarray(own["first"])
             vectors = np.asarray(own["vectors"])
@@ -274,7 +258,7 @@ def _get_graph(
             if not (good and vectors.ndim == 2 and vectors.shape[0] == first[-1]):
                 raise ValueError("the leaves' points do not fit the forest")
             shape = (int(first[-1]), int(vectors.shape[1]))
-            values = _numbers(own, "vectors", shape).astype(np.float32)
+            values = numbers(own, "vectors", shape).astype(np.float32)
             embedding = LeafEmbedding(values, first.astype(np.int64))
         else:
             leaves = np.asarray(own["leaves"])

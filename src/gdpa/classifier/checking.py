@@ -1,0 +1,87 @@
+"""What a classifier is given, checked: features, a graph, links beside features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from ..graph import Links
+from ..graph.features import check_features, warn_about_scales
+from .frames import encoded_rows
+from .graphs import check_rows, precomputed_graph
+
+__all__ = ["Checking"]
+
+
+class Checking:
+    """Checks of what `fit` and `predict` are given."""
+
+    laplacian: str
+    rescale: str | None
+    n_features_in_: int
+    _links: Links | None = None
+
+    def _check_X(self, X: Any, *, reset: bool = True) -> Any:
+        if reset:
+            self.__dict__.pop("encoder_", None)
+        if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
+            encoded = encoded_rows(self, X, reset=reset)
+            if encoded is not None:
+                return encoded
+        A = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+        )
+        # Not by scikit-learn: this one names the row and the column.
+        A = check_features(A)
+        if reset and self.rescale is None:
+            warn_about_scales(A)
+        return A
+
+    def _check_precomputed(self, X: Any) -> Any:
+        if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+            A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        else:
+            A = precomputed_graph(X, self.laplacian).W
+            self.n_features_in_ = A.shape[1]
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(
+                f"graph='precomputed' needs a square matrix of weights, X has shape {A.shape}"
+            )
+        return A
+
+    def _check_links(self, adjacency: Any, n: int) -> sp.csr_array:
+        """A graph of the fitted samples; what goes through cross-validation is kept."""
+        self._links = adjacency if isinstance(adjacency, Links) else None
+        if isinstance(adjacency, Links):
+            W = adjacency.among()
+        else:
+            W = precomputed_graph(adjacency, self.laplacian, name="adjacency").W
+        if W.shape[0] != n:
+            raise ValueError(
+                f"adjacency has {W.shape[0]} nodes, X has {n} rows; one each is needed"
+            )
+        return W
+
+    def _check_new_links(self, adjacency: Any, n_rows: int | None, n_nodes: int) -> sp.csr_array:
+        """Links of new rows to the fitted samples."""
+        if isinstance(adjacency, Links):
+            if self._links is None:
+                raise ValueError("adjacency=Links needs a fit with Links of the same graph")
+            links = adjacency.to(self._links)
+        else:
+            links = check_rows(adjacency, name="adjacency")
+        wanted = (links.shape[0] if n_rows is None else n_rows, n_nodes)
+        if links.shape != wanted:
+            raise ValueError(
+                f"adjacency has shape {links.shape}; links of new rows to the fitted samples have "
+                f"shape {wanted}"
+            )
+        return links

@@ -1,0 +1,120 @@
+"""Shares of rows that were not fitted: by their neighbours, their links, and all who vote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..system import new_row_scores
+from .graphs import ClassifierGraph
+from .labels import LabelCoding
+from .probabilities import to_shares
+
+__all__ = ["NewRows"]
+
+FloatArray = NDArray[np.float64]
+
+
+class NewRows:
+    """What a fitted state says about new rows."""
+
+    graph: ClassifierGraph
+    coding: LabelCoding
+    scores: FloatArray
+    shares: FloatArray
+    prior: FloatArray
+    run: Any
+    evidence: Any
+    committee: Any
+    setting: Any
+    n_classes: Any
+    own_shares: FloatArray | None
+    _graph_shares: Any
+
+    @property
+    def linked(self) -> bool:
+        """Whether a given graph and features vote together."""
+        return self.committee is not None and self.graph.kind == "precomputed"
+
+    def row_shares(self, X: Any, links: Any = None) -> FloatArray:
+        """Shares of new rows.
+
+        A row that coincides with fitted samples is no new node: it takes their labels where they
+        have some, else their mean score.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_rows, n_features)
+            Checked features; for a precomputed graph the weights to the nodes.
+        links : csr_array of shape (n_rows, n_nodes), optional
+            Weights to the nodes where a given graph and features vote together; one of the two may
+            be None.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1.
+        """
+        graph, setting = self.graph, self.setting
+        if self.linked:
+            return self._linked_shares(X, links)
+        if graph.rescaler is not None:
+            X = graph.rescaler.transform(X)
+        evidence = self.evidence.predict(X) if self.evidence is not None else None
+        weights, same = graph.attach(X)
+        options: dict[str, Any] = {
+            "degrees": graph.degrees,
+            "laplacian": graph.laplacian,
+            "self_loop": setting.self_loop,
+        }
+        weight = setting.evidence_weight
+        scores = new_row_scores(
+            weights, self.scores, evidence=evidence, evidence_weight=weight, **options
+        )
+        if same is not None:
+            hit = np.flatnonzero(np.diff(same.indptr))
+            scores[hit] = (same[hit] @ self.scores) / np.diff(same.indptr)[hit, None]
+        faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.run.tol)
+        if faint.size and evidence is None:
+            # So far from any label that only the neighbours' shares are left to go by.
+            scores[faint] = new_row_scores(weights[faint], self._graph_shares, **options)
+        if same is not None:
+            known = self.coding.labeled
+            given = same[:, known]
+            hit = np.flatnonzero(np.diff(given.indptr))
+            scores[hit] = given[hit] @ np.eye(self.n_classes)[self.coding.codes[known]]
+        shares = to_shares(scores, self.prior)
+        return shares if self.committee is None else self._voted(X, shares, same)
+
+    def _linked_shares(self, X: Any, links: Any) -> FloatArray:
+        """Shares of new rows by their features, their links, or both."""
+        assert self.committee is not None
+        graph, own = self.graph, None
+        if X is not None and graph.rescaler is not None:
+            X = graph.rescaler.transform(X)
+        if links is not None:
+            alone: NewRows = replace(  # type: ignore[type-var]
+                self,
+                graph=replace(graph, rescaler=None),
+                committee=None,
+                own_shares=None,
+                shares=self._graph_shares,
+            )
+            own = alone.row_shares(links)
+        return np.asarray(self.committee.vote_rows(X, own, links))
+
+    def _voted(self, X: Any, own: FloatArray, same: Any) -> FloatArray:
+        """Shares of new rows by all who vote; a row that is a node has the node's."""
+        assert self.committee is not None
+        shares = self.committee.vote_rows(X, own)
+        if same is not None:
+            # Of equal nodes the labelled ones speak, where there are any.
+            known = same[:, self.coding.labeled]
+            given = np.flatnonzero(np.diff(known.indptr))
+            hit = np.setdiff1d(np.flatnonzero(np.diff(same.indptr)), given)
+            shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
+            shares[given] = own[given]
+        return np.asarray(shares)

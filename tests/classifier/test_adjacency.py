@@ -1,0 +1,159 @@
+"""A graph and features together."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import gdpa
+from gdpa import GDPAClassifier
+from gdpa.graph import Links
+
+
+def planted(n=300, k=3, *, inside=0.06, across=0.006, shift=1.5, seed=0):
+    """Classes that show in links and in features, both with noise; an eighth of labels known."""
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, k, n)
+    p = np.where(z[:, None] == z, inside, across)
+    upper = np.triu(rng.random((n, n)) < p, 1)
+    W = sp.csr_array((upper | upper.T).astype(float))
+    X = shift * np.eye(k, 5)[z] + rng.standard_normal((n, 5))
+    y = np.where(rng.random(n) < 0.125, z, -1)
+    return X, y, W, z
+
+
+def error(labels, z, y):
+    return float((labels != z)[y < 0].mean())
+
+
+@pytest.fixture
+def fitted():
+    X, y, W, z = planted()
+    return GDPAClassifier().fit(X, y, adjacency=W), X, y, W, z
+
+
+def test_both_together_beat_each_alone(fitted):
+    model, X, y, W, z = fitted
+    both = error(model.transduction_, z, y)
+    features = error(GDPAClassifier().fit(X, y).transduction_, z, y)
+    links = error(GDPAClassifier(graph="precomputed").fit(W, y).transduction_, z, y)
+    assert both < features
+    assert both < links
+    assert model.graph_.nnz == W.nnz
+    assert model.committee_.names[0] == "links"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_links_of_noise_and_features_of_noise_cost_little(seed):
+    X, y, W, z = planted(n=400, seed=seed)
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(z.size)
+    noise = sp.csr_array(W[shuffled][:, shuffled])
+    alone = error(GDPAClassifier().fit(X, y).transduction_, z, y)
+    assert error(GDPAClassifier().fit(X, y, adjacency=noise).transduction_, z, y) <= alone + 0.03
+    alone = error(GDPAClassifier(graph="precomputed").fit(W, y).transduction_, z, y)
+    useless = rng.standard_normal(X.shape)
+    assert error(GDPAClassifier().fit(useless, y, adjacency=W).transduction_, z, y) <= alone + 0.03
+
+
+def test_new_nodes_by_features_by_links_or_both(fitted):
+    model, X, y, W, z = fitted
+    rows = W[:40]
+    for answer in (
+        model.predict_proba(X[:40], adjacency=rows),
+        model.predict_proba(X[:40]),
+        model.predict_proba(None, adjacency=rows),
+    ):
+        assert answer.shape == (40, 3)
+        np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+        assert (answer.argmax(axis=1) == z[:40]).mean() > 0.6
+    empty = sp.csr_array((40, W.shape[0]))
+    np.testing.assert_allclose(
+        model.predict_proba(X[:40], adjacency=empty), model.predict_proba(X[:40])
+    )
+
+
+def test_files_pickles_clones_and_further_labels(fitted, tmp_path):
+    model, X, y, W, z = fitted
+    model.save(tmp_path / "m.npz")
+    for other in (GDPAClassifier.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_allclose(
+            other.predict_proba(X[:9], adjacency=W[:9]),
+            model.predict_proba(X[:9], adjacency=W[:9]),
+            atol=1e-10,
+        )
+    again = clone(model).fit(X, y, adjacency=W)
+    np.testing.assert_array_equal(again.label_scores_, model.label_scores_)
+    unknown = np.flatnonzero(y < 0)[:5]
+    again.add_labels(unknown, z[unknown])
+    np.testing.assert_array_equal(again.transduction_[unknown], z[unknown])
+    assert again.query(3).size == 3
+    assert gdpa.classify(X, y, adjacency=W).shape == y.shape
+
+
+def test_sparse_features_stay_sparse_and_isolated_nodes_get_a_label():
+    X, y, W, z = planted(n=200, inside=0.12)
+    cut = W.tolil()
+    cut[:10] = 0
+    cut[:, :10] = 0
+    words = sp.csr_array(np.maximum(X, 0.0))
+    model = GDPAClassifier().fit(words, y, adjacency=sp.csr_array(cut))
+    assert np.isfinite(model.label_scores_).all()
+    assert model.unreached_.size == 0
+    assert error(model.transduction_, z, y) < 0.4
+    assert model.predict(words[:3]).shape == (3,)
+
+
+def test_weights_of_any_size_give_the_same_answer(fitted):
+    model, X, y, W, _ = fitted
+    small = GDPAClassifier().fit(X, y, adjacency=1e-9 * W)
+    np.testing.assert_allclose(small.label_scores_, model.label_scores_, atol=1e-5)
+
+
+def test_metadata_goes_through_pipelines_and_grid_search(fitted):
+    _, X, y, W, _ = fitted
+    links = Links(W)
+    with sklearn.config_context(enable_metadata_routing=True):
+        request = GDPAClassifier().set_fit_request(adjacency=True)
+        request = request.set_score_request(adjacency=True)
+        pipe = make_pipeline(StandardScaler(), request).fit(X, y, adjacency=W)
+        assert pipe[-1].committee_.names[0] == "links"
+        search = GridSearchCV(
+            request,
+            {"laplacian": ["normalized", "combinatorial"]},
+            cv=gdpa.SemiSupervisedKFold(2),
+            error_score="raise",
+        )
+        search.fit(X, y, adjacency=links)
+    assert 0.5 < search.best_score_ <= 1.0
+
+
+def test_bad_input_is_named(fitted):
+    model, X, y, W, _ = fitted
+    with pytest.raises(ValueError, match="adjacency has 299 nodes, X has 300 rows"):
+        GDPAClassifier().fit(X, y, adjacency=W[:299][:, :299])
+    directed = W.tolil()
+    directed[0, 1], directed[1, 0] = 5.0, 1.0
+    with pytest.raises(ValueError, match=r"adjacency.*symmetric"):
+        GDPAClassifier().fit(X, y, adjacency=directed.tocsr())
+    with pytest.raises(ValueError, match=r"adjacency.*negative|adjacency\["):
+        GDPAClassifier().fit(X, y, adjacency=-W)
+    with pytest.raises(ValueError, match="graph='auto'"):
+        GDPAClassifier(graph="knn").fit(X, y, adjacency=W)
+    with pytest.raises(ValueError, match=r"adjacency has shape \(3, 7\)"):
+        model.predict(X[:3], adjacency=np.ones((3, 7)))
+    with pytest.raises(ValueError, match="both None"):
+        model.predict(None)
+    with pytest.raises(ValueError, match="fitted with adjacency"):
+        GDPAClassifier().fit(X, y).predict(X[:3], adjacency=W[:3])
+    loops = W + 3.0 * sp.eye_array(W.shape[0])
+    same = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(loops))
+    np.testing.assert_array_equal(same.transduction_, model.transduction_)
+    nothing = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(W.shape))
+    assert np.isfinite(nothing.label_scores_).all()
