@@ -30,7 +30,6 @@ from .graph import (
     shares_without,
     try_forest_graph,
     try_importance,
-    try_neighbors,
 )
 from .kernel import try_kernel
 from .linear import try_linear
@@ -58,7 +57,7 @@ SAMPLE_WEIGHT = 0.05
 # With so many times the sample's labels the own graph is judged as it is, not by the sample: no
 # other member gains as much from labels everywhere.
 MANY = 3
-BEHIND = {"importance": 0.05, "forest graph": 0.3}
+BEHIND = {"importance": 0.05, "forest graph": 0.3, "union": 0.01}
 
 
 def fit_committee(
@@ -106,13 +105,15 @@ def fit_committee(
     report(options, stage="graph", nodes=n, edges=int(graph.W.nnz) // 2)
     task = Task(features, coding, _folds(coding, options), options)
     part, kept = sample_of(task)
-    attempts: dict[str, Attempt] = {OWN: try_neighbors, **kinds}
+    attempts: dict[str, Attempt] = {OWN: _own_trial(graph, task), **kinds}
     trials: list[Trial] = []
     if adjacency is None:
-        attempts[OWN] = _own_trial(graph, task)
         first = member_tuning(graph, task)
     else:
         linked = Linked(graph, task, part)
+        attempts[OWN] = linked.try_neighbors
+        if kept is None:  # of many nodes the links are whole, the neighbours a sample's
+            attempts["union"] = linked.try_union
         first = linked.tuning()
         for trial in linked.trials():
             trials.append(trial)
@@ -225,9 +226,10 @@ def _behind(name: str, trials: list[Trial], part: Task) -> bool:
     if name not in BEHIND or part.folds is None:
         return False
     found = judge(trials, part.codes, least_weight=0.0)
-    if "forest" not in found.names:
+    basis = OWN if name == "union" else "forest"
+    if basis not in found.names:
         return False
-    weight = found.weights[found.names.index("forest")]
+    weight = found.weights[found.names.index(basis)]
     return bool(weight < BEHIND[name] * found.weights.max())
 
 

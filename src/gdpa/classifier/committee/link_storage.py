@@ -17,7 +17,7 @@ from ..storage import get_matrix, put_matrix, read_state, state_arrays
 from ..tuning import Setting
 from .arrays import Arrays, get_forest, numbers, put_forest
 from .forest import ForestModel
-from .links import Recovered, Smoothed, SmoothedForest, StepModels, Union
+from .link_members import Recovered, Smoothed, SmoothedForest, StepModels, Union
 from .member import LinkedMember
 from .supervised import Supervised
 

@@ -17,7 +17,7 @@ sample, the graph is the whole one: a sample of nodes has hardly any links.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -26,31 +26,32 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...graph import Rescaler
-from ...graph.smoothing import Smoother, no_links
-from ...system import Arranged, LabeledSystem, arrange, new_row_scores
+from ...graph.smoothing import Smoother
+from ...system import Arranged, LabeledSystem, arrange
 from ..evidence import Evidence
-from ..fitting import more_labels, solve_state
+from ..fitting import solve_state
 from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
 from ..options import FitOptions
 from ..probabilities import to_shares
-from ..state import FittedState
-from ..tuning import Setting, Tuning
+from ..tuning import Setting, Tuning, tune
 from .forest import try_forest
-from .graph import TOL, build_state, neighbors_of, plain
-from .linear import MOST_LABELS, MOST_UNKNOWNS, fitted_slopes, softmax
-from .member import LinkedMember, Task, Trial, least_loss, thinned, wider
+from .graph import (
+    GRAPHS,
+    TOL,
+    GraphMember,
+    View,
+    build_state,
+    cross_shares,
+    neighbors_of,
+    plain,
+    try_neighbors,
+)
+from .linear import MOST_LABELS, MOST_UNKNOWNS, fitted_slopes
+from .link_members import Recovered, Smoothed, SmoothedForest, StepModels, Union
+from .member import Task, Trial, least_loss, thinned
 from .supervised import Supervised
 
-__all__ = [
-    "LINKS",
-    "Linked",
-    "Recovered",
-    "Smoothed",
-    "SmoothedForest",
-    "StepModels",
-    "Union",
-    "linked_graph",
-]
+__all__ = ["LINKS", "Linked", "linked_graph"]
 
 FloatArray = NDArray[np.float64]
 
@@ -62,8 +63,7 @@ FOREST_STEPS = 2
 # where there are many unknowns.
 UNIT_STRENGTHS = (10.0, 1.0)
 COLUMN_STRENGTHS = (1.0, 0.1, 10.0)
-# Self-loops of the given graph and weights of the evidence, times the mean diagonal.
-LOOPS = (0.03, 0.01, 0.1, 0.3)
+# Weights of the evidence, times the mean diagonal.
 EVIDENCE = (0.1, 0.05, 0.25)
 # Weight of a label beside evidence, in parts of the evidence's: the model has seen it already. Held
 # exactly instead, labels outweigh the model around them: a point less on Cora.
@@ -201,23 +201,31 @@ class Linked:
     # --- the given graph alone
 
     @cached_property
-    def links(self) -> tuple[float, FloatArray | None]:
-        """Self-loop of the given graph, and its left-out shares."""
-        given = self.task.options.self_loop
-        if given is not None or self.part.folds is None:
-            loops: Sequence[float] = (0.01 * self.unit() if given is None else given,)
-        else:
-            loops = [loop * self.unit() for loop in (LOOPS[:2] if self.large else LOOPS)]
+    def setting(self) -> Setting:
+        """The given graph's weights, chosen as a single graph chooses them."""
+        task = self.task
+        system = LabeledSystem(
+            self.graph.adjacency,
+            self.graph.diagonal,
+            task.labeled,
+            task.targets,
+            arranged=self.arranged,
+            policy=task.options.policy,
+        )
+        given = {"label_weight": task.options.label_weight, "self_loop": task.options.self_loop}
+        return tune([system], task.codes, None, **given).setting
+
+    @cached_property
+    def links(self) -> FloatArray | None:
+        """What the given graph alone says about labels left out."""
         if self.part.folds is None:
-            return loops[0], None
-        tried = {loop: self.left_out(partial(self._spread_fold, loop=loop)) for loop in loops}
-        return least_loss(tried, self.part.codes)
+            return None
+        a, loop = self.setting.label_weight, self.setting.self_loop
+        return self.left_out(partial(self._spread_fold, a=a, loop=loop))
 
     def tuning(self) -> Tuning:
         """The given graph's setting."""
-        weight = self.task.options.label_weight
-        setting = Setting(np.inf if weight is None else weight, self.links[0])
-        return Tuning(setting, 1.0, "given", None, 0)
+        return Tuning(self.setting, 1.0, "given", None, 0)
 
     # --- linear models on smoothed features
 
@@ -327,9 +335,8 @@ class Linked:
 
     def trials(self) -> list[Trial]:
         """Every member that knows the links, judged; the given graph itself first."""
-        judged = self.part.folds is not None
         trials = [
-            Trial(LINKS, self.links[1], _never),
+            Trial(LINKS, self.links, _never),
             Trial("smoothed", self.smoothed[1], lambda full: self.model),
             Trial("links and features", self.recovered[1], lambda full: self.build_recovered()),
         ]
@@ -340,216 +347,30 @@ class Linked:
             trials.append(
                 Trial("smoothed forest", trial.left_out, lambda full: self.build_forest(trial))
             )
-        both = self.union.state.graph
-        joined = replace(self, graph=both)
+        return trials
+
+    def try_neighbors(self, part: Task) -> Trial:
+        """Judge the neighbours of the features; the search is that of the union."""
+        if part is not self.task:
+            return try_neighbors(part)
+        left_out = None
+        if part.folds is not None:
+            left_out = cross_shares(part, lambda f: self.nearest)
+        return Trial(
+            GRAPHS[0],
+            left_out,
+            lambda full: GraphMember(GRAPHS[0], View(), build_state(self.nearest, full)),
+        )
+
+    def try_union(self, part: Task) -> Trial:
+        """Judge links and neighbours together."""
         shares = None
-        if judged:
+        if part.folds is not None:
+            joined = replace(self, graph=self.union.state.graph)
             loop = self.union.state.setting.self_loop
             shares = joined.left_out(partial(joined._spread_fold, loop=loop))
-        trials.append(Trial("union", shares, lambda full: self.union))
-        return trials
+        return Trial("union", shares, lambda full: self.union)
 
 
 def _never(full: Task) -> Any:
     raise AssertionError("the state's own graph is not built again")
-
-
-@dataclass(frozen=True)
-class StepModels:
-    """Linear models on features smoothed by several numbers of steps; their mean is the answer.
-
-    Parameters
-    ----------
-    steps : tuple of int
-        Steps of smoothing.
-    slopes : ndarray of shape (n_steps, n_features, n_classes)
-        Slopes.
-    constants : ndarray of shape (n_steps, n_classes)
-        Constants.
-    """
-
-    steps: tuple[int, ...]
-    slopes: FloatArray
-    constants: FloatArray
-
-    def shares_of(self, points: Sequence[Any]) -> FloatArray:
-        """Mean shares of rows, whose points are given for each number of steps."""
-        said = [
-            softmax(p @ s + c) for p, s, c in zip(points, self.slopes, self.constants, strict=True)
-        ]
-        return np.asarray(np.mean(said, axis=0))
-
-
-@dataclass(frozen=True)
-class Smoothed(LinkedMember):
-    """Linear models on smoothed features.
-
-    Parameters
-    ----------
-    smoother : Smoother
-        Graph and features.
-    models : StepModels
-        The models.
-    shares : ndarray of shape (n_nodes, n_classes)
-        What they say about the nodes.
-    place : ndarray of int or None
-        Places of the models' classes among all; None where they are all.
-    """
-
-    smoother: Smoother
-    models: StepModels
-    shares: FloatArray = field(repr=False)
-    place: NDArray[np.intp] | None = None
-    name: str = "smoothed"
-
-    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
-        """Shares of new rows."""
-        points = [self.smoother.new_points(X, links, t) for t in self.models.steps]
-        shares = self.models.shares_of(points)
-        return shares if self.place is None else wider(shares, self.place, self.shares.shape[1])
-
-    def more_labels(
-        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> Smoothed:
-        """What was learned stays."""
-        return self
-
-    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Smoothed:
-        """The same model beside more classes."""
-        known = place if self.place is None else place[self.place]
-        return replace(self, shares=wider(self.shares, place, classes.size), place=known)
-
-
-@dataclass(frozen=True)
-class SmoothedForest(LinkedMember):
-    """Trees on smoothed features.
-
-    Parameters
-    ----------
-    smoother : Smoother
-        Graph and features.
-    steps : int
-        Steps of smoothing.
-    forest : Supervised
-        The trees, as a member on smoothed features.
-    """
-
-    smoother: Smoother
-    steps: int
-    forest: Supervised
-    name: str = "smoothed forest"
-
-    @property
-    def shares(self) -> FloatArray:
-        """Shares of the nodes."""
-        return self.forest.shares
-
-    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
-        """Shares of new rows."""
-        return self.forest.predict(self.smoother.new_points(X, links, self.steps))
-
-    def more_labels(
-        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> SmoothedForest:
-        """What was learned stays."""
-        return self
-
-    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> SmoothedForest:
-        """The same trees beside more classes."""
-        return replace(self, forest=self.forest.with_classes(classes, place))
-
-
-@dataclass(frozen=True)
-class Recovered(LinkedMember):
-    """The given graph with a smoothed model as evidence.
-
-    Parameters
-    ----------
-    model : Smoothed
-        The model.
-    state : FittedState
-        The scores.
-    """
-
-    model: Smoothed
-    state: FittedState
-    name: str = "links and features"
-
-    @property
-    def shares(self) -> FloatArray:
-        """Shares of the nodes."""
-        return self.state.shares
-
-    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
-        """Shares of new rows: one more row of the system each."""
-        said = self.model.predict_linked(X, links)
-        state, graph = self.state, self.state.graph
-        scores = new_row_scores(
-            no_links(said.shape[0], graph.n_nodes) if links is None else links,
-            state.scores,
-            degrees=graph.degrees,
-            laplacian=graph.laplacian,
-            self_loop=state.setting.self_loop,
-            evidence=said,
-            evidence_weight=state.setting.evidence_weight,
-        )
-        return to_shares(scores, state.prior)
-
-    def more_labels(
-        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> Recovered:
-        """The same evidence with further labels: the scores move."""
-        return replace(self, state=more_labels(self.state, nodes, codes, plain(options), tol))
-
-    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Recovered:
-        """The same member beside more classes."""
-        return replace(
-            self,
-            model=self.model.with_classes(classes, place),
-            state=self.state.with_classes(classes),
-        )
-
-
-@dataclass(frozen=True)
-class Union(LinkedMember):
-    """Links and nearest neighbours in one graph.
-
-    Parameters
-    ----------
-    nearest : ClassifierGraph
-        The neighbour graph of the features.
-    factors : tuple of float
-        What links and neighbours were multiplied by.
-    state : FittedState
-        The scores.
-    """
-
-    nearest: ClassifierGraph
-    factors: tuple[float, float]
-    state: FittedState
-    name: str = "union"
-
-    @property
-    def shares(self) -> FloatArray:
-        """Shares of the nodes."""
-        return self.state.shares
-
-    def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
-        """Shares of new rows, attached by what they have."""
-        parts = []
-        if links is not None:
-            parts.append(self.factors[0] * links)
-        if X is not None:
-            parts.append(self.factors[1] * self.nearest.attach(X)[0])
-        weights = parts[0] if len(parts) == 1 else sp.csr_array(parts[0] + parts[1])
-        return self.state.row_shares(weights)
-
-    def more_labels(
-        self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> Union:
-        """The same graph with further labels: the scores move."""
-        return replace(self, state=more_labels(self.state, nodes, codes, plain(options), tol))
-
-    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Union:
-        """The same graph beside more classes."""
-        return replace(self, state=self.state.with_classes(classes))
