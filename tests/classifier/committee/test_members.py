@@ -58,7 +58,7 @@ def _linear(t):
     out = np.empty((t.codes.size, 2))
     for f in range(t.n_folds):
         inside = t.folds != f
-        fit = linear._fitted(t.Z[t.labeled[inside]], t.codes[inside], 2, 1.0)
+        fit = linear.fitted_slopes(t.Z[t.labeled[inside]], t.codes[inside], 2, 1.0)
         out[~inside] = linear.softmax(t.Z[t.labeled[~inside]] @ fit[0] + fit[1])
     return out
 
