@@ -272,7 +272,7 @@ class DaskRunner(Runner):
         from dask._task_spec import TaskRef
         from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-        # One graph for all calls, a layer per worker: a tenth of the cost of submitting each.
+        # One graph for all calls, a layer per worker: half the cost of submitting each.
         workers = self._workers()
         stamp = time.time_ns()
         layers: dict[str, dict[str, Any]] = {worker: {} for worker in workers}
