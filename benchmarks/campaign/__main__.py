@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import itertools
 import json
@@ -11,6 +12,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,7 @@ def attack(kind: str, options: argparse.Namespace, count: int | None) -> dict[st
     more: Counter[str] = Counter()
     wrong = []
     shown = time.perf_counter()
-    for result in engine.results(kind, seeds, jobs=options.jobs):
+    for result in _until_interrupted(engine.results(kind, seeds, jobs=options.jobs)):
         outcomes[result.outcome] += 1
         if result.outcome == WRONG:
             wrong.append({"seed": result.seed, "detail": result.detail})
@@ -95,6 +97,12 @@ def attack(kind: str, options: argparse.Namespace, count: int | None) -> dict[st
         "failures": wrong,
         **more,
     }
+
+
+def _until_interrupted(results: Iterator[engine.Result]) -> Iterator[engine.Result]:
+    """Ctrl-C ends a kind of attack; what was counted is kept."""
+    with contextlib.suppress(KeyboardInterrupt):
+        yield from results
 
 
 def table(counts: dict[str, dict[str, Any]]) -> str:
