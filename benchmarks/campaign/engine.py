@@ -20,7 +20,7 @@ from .outcome import WRONG
 # clock on the wall has more patience.
 LIMITS = {"fits": 10.0, "solves": 10.0, "files": 10.0}
 OTHERS = 60.0  # cases that start processes themselves
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ def _module(monkeypatch, run):
     monkeypatch.setitem(sys.modules, name, type(sys)(name))
     sys.modules[name].run = run
     monkeypatch.setitem(engine.LIMITS, "made_up", 0.5)
+    monkeypatch.setattr(engine, "PATIENCE", 5.0)
 
 
 def test_hangs_crashes_and_faults_are_counted_each_with_its_seed(monkeypatch):
