@@ -8,6 +8,7 @@ import importlib
 import itertools
 import json
 import platform
+import signal
 import sys
 import time
 import traceback
@@ -130,6 +131,8 @@ def main(words: list[str] | None = None) -> int:
         if len(kinds) != 1:
             raise SystemExit("--seed needs --only with one kind")
         return aim(kinds[0], options.seed)
+    for sign in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
+        signal.signal(sign, signal.default_int_handler)
     wanted = {k: int(n) for k, _, n in (pair.partition("=") for pair in options.count)}
     if wanted:
         kinds = [kind for kind in kinds if kind in wanted]

@@ -74,6 +74,7 @@ class _Worker:
     @staticmethod
     def _serve(kind: str, task_out: int, answer_in: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with os.fdopen(task_out) as tasks:
             signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends the process
             for line in tasks:
