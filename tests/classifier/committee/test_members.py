@@ -110,6 +110,22 @@ def test_kernel_with_more_labels_than_it_compares(monkeypatch):
     assert trial.build(t).model.points.shape[0] == 12
 
 
+def test_kernel_in_single_precision_far_from_the_origin(monkeypatch):
+    from gdpa.classifier.committee import kernel
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5)) + 1e6
+    X[-1] = 1e30
+    points, c = X[:40], rng.normal(size=(40, 3))
+    squares = ((X[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
+    expected = to_probabilities(np.exp(-0.2 * squares) @ c)
+    monkeypatch.setattr(kernel, "SINGLE_ROWS", 10)
+    monkeypatch.setattr(kernel, "BLOCK", 700)
+    found = kernel.machine_shares(X, points, c, 0.2)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert np.isfinite(found).all()
+
+
 def test_thinned_keeps_the_shares_of_the_classes():
     codes = np.repeat([0, 1, 2], [600, 300, 100])[np.random.default_rng(0).permutation(1000)]
     kept = thinned(codes, 100)

@@ -9,7 +9,7 @@ Least squares instead of hinges because every fold is left out in closed form: w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,10 @@ RIDGES = (0.03, 0.3, 3.0)
 MOST_LABELS = 1_000
 CHOICE_LABELS = 400
 STEEPNESS = 4.0
-# Rows of new samples that are compared at a time.
-BLOCK = 4_000_000
+# Comparisons made at a time, and rows from which on they are made in single precision.
+BLOCK = 1_000_000
+SINGLE_ROWS = 20_000
+SINGLE = 1e18  # its square still fits
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,44 @@ class KernelMachine:
 
 
 def machine_shares(Z: Any, points: Any, coefficients: FloatArray, gamma: float) -> FloatArray:
-    """Shares from scores, a block of rows at a time."""
-    from sklearn.metrics.pairwise import rbf_kernel
-
-    out = np.empty((Z.shape[0], coefficients.shape[1]))
+    """Shares from scores, a block of rows at a time; of many rows in single precision."""
+    n = Z.shape[0]
+    many = n > SINGLE_ROWS and not sp.issparse(Z)
+    scores = _single_scores(points, coefficients, gamma) if many else None
+    out = np.empty((n, coefficients.shape[1]))
     step = max(1, BLOCK // max(1, points.shape[0]))
-    for start in range(0, Z.shape[0], step):
+    for start in range(0, n, step):
         rows = slice(start, start + step)
-        out[rows] = to_probabilities(rbf_kernel(Z[rows], points, gamma=gamma) @ coefficients)
+        if scores is None:
+            out[rows] = to_probabilities(_kernel(Z[rows], points, gamma) @ coefficients)
+        else:
+            out[rows] = to_probabilities(scores(Z[rows]))
     return out
+
+
+def _single_scores(
+    points: Any, coefficients: FloatArray, gamma: float
+) -> Callable[[Any], FloatArray]:
+    """Scores of rows in single precision.
+
+    Shifted to the points' mean, squared distances are of the size of ``1 / gamma`` where the kernel
+    is not 0, and their rounding does not matter.
+    """
+    middle = points.mean(axis=0, dtype=np.float64)
+    P = np.asarray(points - middle, dtype=np.float32)
+    own = np.float32(gamma) * (P * P).sum(axis=1)
+    twice, c = np.float32(2.0 * gamma) * P.T, coefficients.astype(np.float32)
+
+    def scores(rows: Any) -> FloatArray:
+        A = np.clip(rows - middle, -SINGLE, SINGLE).astype(np.float32)
+        K = A @ twice
+        with np.errstate(over="ignore", invalid="ignore"):
+            K -= (np.float32(gamma) * (A * A).sum(axis=1))[:, None]
+            K -= own
+            np.exp(np.minimum(np.nan_to_num(K, copy=False, nan=-np.inf), 0.0, out=K), out=K)
+        return np.asarray(K @ c, dtype=np.float64)
+
+    return scores
 
 
 def to_probabilities(scores: FloatArray) -> FloatArray:
