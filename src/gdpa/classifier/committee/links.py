@@ -188,8 +188,9 @@ class Linked:
             evidence_weight=e,
             arranged=self.arranged,
             policy=task.options.policy,
+            n_jobs=task.options.n_jobs,
         )
-        values = system.solve(tol=1e-2 if self.large else TOL, n_jobs=task.options.n_jobs).values
+        values = system.solve(tol=1e-2 if self.large else TOL).values
         return np.asarray(values[task.labeled[~inside]])
 
     def _spread_fold(
