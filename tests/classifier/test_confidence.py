@@ -14,6 +14,7 @@ def test_sentences():
     fine = Confidence(0.8, 0.78, 0.05, 60, ())
     assert not fine.too_sure
     assert fine.sentences() == []
+    assert not Confidence(0.95, 0.71, 0.06, 60, (), of_sample=True).too_sure
     sure = Confidence(0.95, 0.71, 0.06, 60, ("a", "b"))
     said = sure.sentences()
     assert len(said) == 2

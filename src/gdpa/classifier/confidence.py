@@ -34,6 +34,8 @@ class Confidence:
         Number of labels left out.
     lost : tuple
         Classes with two labels or more, none of which was found again.
+    of_sample : bool
+        Whether labels were left out of a sample of the nodes.
     """
 
     mean: float
@@ -41,11 +43,15 @@ class Confidence:
     standard_error: float
     n_left_out: int
     lost: tuple[object, ...]
+    of_sample: bool = False
 
     @property
     def too_sure(self) -> bool:
-        """Whether the confidence exceeds the accuracy by more than its standard error."""
-        return self.mean > self.accuracy + self.standard_error
+        """Whether the confidence exceeds the accuracy by more than its standard error.
+
+        Never where the accuracy is that of a sample: graphs of fewer nodes err more.
+        """
+        return not self.of_sample and self.mean > self.accuracy + self.standard_error
 
     def sentences(self) -> list[str]:
         """What there is to say, in words; empty if all is well."""
@@ -102,6 +108,7 @@ def confidence_of(state: FittedState) -> Confidence | None:
         float(np.sqrt(share * (1.0 - share) / m)),
         m,
         tuple(classes[(counts >= 2) & (hits == 0)].tolist()),
+        state.tuning.source == "sample",
     )
 
 

@@ -71,8 +71,8 @@ class Tuning:
         The choice.
     loss : float
         Its loss on left-out labels; NaN-free: 1 where nothing was left out.
-    source : {"leave-one-out", "k-fold", "one fold", "too few labels", "given"}
-        How the loss was measured, or why it was not.
+    source : {"leave-one-out", "k-fold", "one fold", "sample", "too few labels", "given"}
+        How the loss was measured ("sample": k-fold on a sample of the nodes), or why it was not.
     left_out : ndarray of shape (n_checked, n_classes) or None
         Scores of labelled nodes without their own label.
     tried : int

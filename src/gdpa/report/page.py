@@ -150,11 +150,13 @@ def _check(data: ReportData) -> str:
     total = int(counts.sum())
     low, high = _interval(right, total)
     which = "Every third label" if checked.source == "one fold" else "Each label"
+    how, hint = checked.source, "a little optimistic: settings were chosen on the same labels"
+    if how == "sample":
+        which, hint = "Each label in a sample of the rows", "pessimistic: all rows know more"
     words = (
-        f"{which} was predicted without its own help ({checked.source}): {number(right)} of "
+        f"{which} was predicted without its own help ({how}): {number(right)} of "
         f"{number(total)} came out right, {percent(right / total)} (95 % interval: "
-        f"{percent(low)} to {percent(high)}). The settings were chosen on the same labels, so this "
-        "is a little optimistic."
+        f"{percent(low)} to {percent(high)}). This is {hint}."
     )
     shown = np.argsort(-counts.sum(axis=1), kind="stable")[:12]
     shown.sort()

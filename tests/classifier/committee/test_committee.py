@@ -233,6 +233,7 @@ def test_many_nodes_are_judged_on_a_sample(monkeypatch):
     free = codes < 0
     assert (model.transduction_ == (y > 0))[free].mean() > 0.85
     assert model.tuning_.checked.size == 100
+    assert model.tuning_.source == "sample"
     found = model.state_.left_out()
     assert found[0].size == 100
     stages = [e["stage"] for e in events]

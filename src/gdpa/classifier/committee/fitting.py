@@ -258,7 +258,8 @@ def _tuning(
     left_out = judgement.mix([t.left_out for t in trials])
     judged = judged_labels(part.codes, part.n_classes)
     loss = left_out_loss(part.targets[judged], left_out[judged])
-    return Tuning(first.setting, loss, "k-fold", left_out, len(trials), checked=kept)
+    source = "k-fold" if kept is None else "sample"
+    return Tuning(first.setting, loss, source, left_out, len(trials), checked=kept)
 
 
 def voted(
