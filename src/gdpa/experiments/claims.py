@@ -21,7 +21,7 @@ from .runtime import mean_ratio, ratio_on
 from .store import Row
 from .table1 import mean_errors
 from .table2_results import UNDETERMINED, Results
-from .tables import Cell, Table
+from .tables import Cell, Table, difference
 
 __all__ = ["claims_table"]
 
@@ -108,14 +108,15 @@ def _classification(results: Results) -> list[_Line]:
             continue
         paper = [a - b for a, b in zip(TABLE2_MEANS[paper_first], TABLE2_MEANS[paper_second],
                                        strict=True)]  # fmt: skip
-        found = []
-        for rescaling in RESCALINGS:
-            a, b = (results.mean(m, rescaling, common) for m in (first, second))
-            found.append((a or 0.0) - (b or 0.0))
+        found = [
+            difference(*(results.mean(m, rescaling, common) for m in (first, second)))
+            for rescaling in RESCALINGS
+        ]
+        off = [difference(f, p) for f, p in zip(found, paper, strict=True)]
         lines.append((
             f"Table 2: {words}; difference in points (min-max / standardization)",
-            " / ".join(f"{p:+.2f}" for p in paper), " / ".join(f"{f:+.2f}" for f in found),
-            " / ".join(f"{f - p:+.2f}" for f, p in zip(found, paper, strict=True)),
+            *(" / ".join("–" if v is None else f"{v:+.2f}" for v in part)
+              for part in (paper, found, off)),
         ))  # fmt: skip
     colon = [results.cell("bcr-authors", r, UNDETERMINED) for r in RESCALINGS]
     if all(c is not None for c in colon):
