@@ -125,16 +125,17 @@ def modal(X: Any, y: Any, seed: int) -> list[float]:
     rng = np.random.default_rng(seed)
     known = rng.permutation(y.size)[:5].tolist()
     open_rows = np.setdiff1d(np.arange(y.size), known)
-    forest = RandomForestClassifier(100, random_state=seed)
-    learner = ActiveLearner(forest, margin_sampling, X_training=X[known], y_training=y[known])
     curve = []
     for clicks in range(6, max(CLICKS) + 1):
+        # Made anew with every label: modAL's `teach` calls scikit-learn by arguments that are gone.
+        forest = RandomForestClassifier(100, random_state=seed)
+        learner = ActiveLearner(forest, margin_sampling, X_training=X[known], y_training=y[known])
         place = int(np.ravel(learner.query(X[open_rows])[0])[0])
-        row = int(open_rows[place])
+        known.append(int(open_rows[place]))
         open_rows = np.delete(open_rows, place)
-        learner.teach(X[[row]], y[[row]])
         if clicks in CLICKS:
-            curve.append(float((learner.predict(X[open_rows]) == y[open_rows]).mean()))
+            last = RandomForestClassifier(100, random_state=seed).fit(X[known], y[known])
+            curve.append(float((last.predict(X[open_rows]) == y[open_rows]).mean()))
     return curve
 
 
@@ -193,15 +194,19 @@ def write(results: dict[str, Any]) -> None:
     rows = [row for row in STRATEGIES if row in results]
     for clicks in (20, 50):
         at = CLICKS.index(clicks)
-        known = [s for s in SETS if all(f"{s}/0" in results[row] for row in rows)]
+        known = [s for s in SETS if any(f"{s}/0" in results[row] for row in rows)]
         lines += ["", f"## {clicks} clicks", "", "| | " + " | ".join([*known, "mean"]) + " |"]
         lines += ["|---|" + "---|" * (len(known) + 1)]
         for row in rows:
-            means = [
-                np.mean([v[at] for k, v in results[row].items() if k.startswith(f"{s}/")])
-                for s in known
+            curves = [[v for k, v in results[row].items() if k.startswith(f"{s}/")] for s in known]
+            means = [float(np.mean([v[at] for v in part])) if part else None for part in curves]
+            whole = None if None in means else float(np.mean(means))
+            # Fewer seeds than the others have are said.
+            notes = [f" ({len(p)} seeds)" if 0 < len(p) < SEEDS else "" for p in curves]
+            cells = [
+                "-" if mean is None else f"{mean:.1f}{note}"
+                for mean, note in zip((*means, whole), (*notes, ""), strict=True)
             ]
-            cells = [f"{m:.1f}" for m in (*means, float(np.mean(means)))]
             lines.append(f"| {row} | " + " | ".join(cells) + " |")
     lines += [
         "",
