@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.confidence import Confidence, confidence_of
+from gdpa.classifier.probabilities import Confidence, confidence_of
 from gdpa.errors import ConfidenceWarning
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 from gdpa import GDPAClassifier
 from gdpa.errors import DegenerateProblemWarning
+
+single = partial(GDPAClassifier, graph="knn")  # one graph, no committee
 
 
 def normal_data(scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +30,7 @@ def normal_data(scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
 def test_predictions_do_not_depend_on_object_identity(kind, sparse, tmp_path):
     X, y = normal_data()
     X = sp.csr_array(X) if sparse else X
-    model = GDPAClassifier(graph=kind).fit(X, y)
+    model = single(graph=kind).fit(X, y)
     expected = model.predict_proba(X)
     others = {
         "copy": model.predict_proba(X.copy()),
@@ -57,7 +60,7 @@ def test_one_labelled_sample_with_evidence():
     y = np.full(60, -1)
     y[7] = 3
     with pytest.warns(DegenerateProblemWarning, match="one class only"):
-        model = GDPAClassifier(evidence=LogisticRegression()).fit(X, y)
+        model = single(evidence=LogisticRegression()).fit(X, y)
     assert (model.predict(X) == 3).all()
     np.testing.assert_allclose(model.predict_proba(X), 1.0)
 
@@ -69,7 +72,7 @@ def attributes(model: GDPAClassifier) -> dict[str, object]:
 
 def test_a_fit_that_fails_leaves_the_old_one():
     X, y = normal_data()
-    model = GDPAClassifier(n_neighbors=5).fit(X, y)
+    model = single(n_neighbors=5).fit(X, y)
     before = attributes(model)
     wide = np.hstack([X, X])
     for bad in (np.full(60, -1), np.arange(59)):
@@ -82,7 +85,7 @@ def test_a_fit_that_fails_leaves_the_old_one():
 @pytest.mark.parametrize("stage", ["graph", "evidence", "tuning", "solve"])
 def test_an_interrupt_in_any_stage_leaves_the_old_fit(stage):
     X, y = normal_data()
-    model = GDPAClassifier(n_neighbors=5, evidence=LogisticRegression()).fit(X, y)
+    model = single(n_neighbors=5, evidence=LogisticRegression()).fit(X, y)
     before = attributes(model)
     seen = []
 
@@ -108,7 +111,7 @@ def test_given_labels_are_kept_by_predict_too(options):
     rng = np.random.default_rng(0)
     noisy = np.where(rng.random(300) < 0.3, rng.integers(0, 3, 300), truth)
     y = np.where(rng.random(300) < 0.5, noisy, -1)
-    model = GDPAClassifier(**options).fit(X, y)
+    model = single(**options).fit(X, y)
     known = y >= 0
     np.testing.assert_array_equal(model.transduction_[known], y[known])
     np.testing.assert_array_equal(model.predict(X), model.transduction_)
@@ -120,7 +123,7 @@ def test_a_weight_of_one_is_no_distance_of_zero():
     """Beside a huge bandwidth every weight rounds to 1, and no row is a fitted one."""
     X = np.linspace(0.0, 1.0, 20)[:, None]
     y = np.where(np.arange(20) == 0, 0, np.where(np.arange(20) == 19, 1, -1))
-    model = GDPAClassifier(n_neighbors=4, bandwidth=1e9, self_loop=0.1).fit(X, y)
+    model = single(n_neighbors=4, bandwidth=1e9, self_loop=0.1).fit(X, y)
     rows = np.array([[0.03], [0.97]])
     weights, same = model.state_.graph.attach(rows)
     assert (weights.data == 1.0).all()
@@ -138,10 +141,10 @@ def test_names_of_the_classes_do_not_matter_to_a_tree(method):
     y = np.full(200, -1)
     for c in range(5):  # equally many labels of each: nothing but names could order them
         y[np.flatnonzero(truth == c)[:4]] = c
-    first = GDPAClassifier(multiclass="tree", method=method).fit(X, y)
+    first = single(multiclass="tree", method=method).fit(X, y)
     for names in ([3, 1, 4, 0, 2], [4, 3, 2, 1, 0]):
         renamed = np.where(y < 0, -1, np.array(names)[y])
-        other = GDPAClassifier(multiclass="tree", method=method).fit(X, renamed)
+        other = single(multiclass="tree", method=method).fit(X, renamed)
         np.testing.assert_array_equal(other.transduction_, np.array(names)[first.transduction_])
 
 

@@ -148,7 +148,7 @@ def fitted():
 def test_bad_updates(fitted, indices, labels, message):
     before = fitted.transduction_.copy()
     with pytest.raises(ValueError, match=message):
-        fitted.add_labels(indices, labels)
+        fitted.add_labels(indices, labels, new_classes=False)
     assert (fitted.transduction_ == before).all()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ..solution import Solution
 from .committee import Committee, Judgement
@@ -18,11 +19,13 @@ class Attributes:
 
     method: str
     abstain_below: float | None
+    _state: FittedState
 
     @property
     def state_(self) -> FittedState:
-        """All that the fit found."""
-        raise NotImplementedError
+        """All that the fit found, as one frozen record."""
+        check_is_fitted(self)
+        return self._state
 
     @property
     def objective_(self) -> float:

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from ..graph import Links
-from ..graph.features import check_features, warn_about_scales
-from .frames import encoded_rows
 from .graphs import check_rows, precomputed_graph
 
 __all__ = ["Checking"]
@@ -20,30 +18,8 @@ class Checking:
     """Checks of what `fit` and `predict` are given."""
 
     laplacian: str
-    rescale: str | None
     n_features_in_: int
     _links: Links | None = None
-
-    def _check_X(self, X: Any, *, reset: bool = True) -> Any:
-        if reset:
-            self.__dict__.pop("encoder_", None)
-        if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
-            encoded = encoded_rows(self, X, reset=reset)
-            if encoded is not None:
-                return encoded
-        A = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-        )
-        # Not by scikit-learn: this one names the row and the column.
-        A = check_features(A)
-        if reset and self.rescale is None:
-            warn_about_scales(A)
-        return A
 
     def _check_precomputed(self, X: Any) -> Any:
         if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):

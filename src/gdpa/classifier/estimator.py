@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import validate_data
 
+from ..graph.features import check_features, warn_about_scales
 from ..policy import DEFAULT_POLICY, Policy
 from ..solvers.registry import METHODS
 from .checking import Checking
 from .committee import fit_committee, votes
 from .evidence import check_models
 from .fitting import fit_state
+from .frames import encoded_rows
 from .labeling import Labeling
 from .labels import encode_labels
 from .options import FitOptions
@@ -300,7 +302,7 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
             )
         options = fitted._options(coding.classes)
         links = None if adjacency is None else fitted._check_links(adjacency, n)
-        if votes(options, models):
+        if self.graph == "auto" and votes(options, models):
             state = fit_committee(A, coding, options, models, adjacency=links)
         elif links is None:
             state = fit_state(A, coding, options, models)
@@ -328,6 +330,27 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
         given["random_state"] = self.random_state or 0
         return FitOptions(**given, policy=self._policy)
 
+    def _check_X(self, X: Any, *, reset: bool = True) -> Any:
+        if reset:
+            self.__dict__.pop("encoder_", None)
+        if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
+            encoded = encoded_rows(self, X, reset=reset)
+            if encoded is not None:
+                return encoded
+        A = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+        )
+        # Not by scikit-learn: this one names the row and the column.
+        A = check_features(A)
+        if reset and self.rescale is None:
+            warn_about_scales(A)
+        return A
+
     def _take(self, state: FittedState) -> None:
         """Adopt a state and publish what it knows."""
         self._state = state
@@ -338,12 +361,6 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
         self.unreached_ = state.unreached
         self.skipped_ = np.arange(0)
         self.n_iter_ = max(1, state.run.iterations)
-
-    @property
-    def state_(self) -> FittedState:
-        """All that the fit found, as one frozen record."""
-        check_is_fitted(self)
-        return self._state
 
 
 def classify(X: Any, y: Any, *, adjacency: Any = None, **options: Any) -> NDArray[Any]:

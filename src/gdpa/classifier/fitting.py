@@ -25,8 +25,8 @@ from ..problem import ClassProblem
 from ..solution import ClassSolution, Solution
 from ..solvers.gdpa import GDPA
 from ..system import Arranged, LabeledSystem, arrange
+from ..system.rows import with_far_nodes
 from ..system.update import update_scores
-from .confidence import warn_about
 from .evidence import Evidence, gather_evidence
 from .graphs import ClassifierGraph, candidate_graphs
 from .labels import LabelCoding
@@ -37,12 +37,19 @@ from .probabilities import (
     match_masses,
     sharpen,
     to_shares,
+    warn_about,
     winners,
 )
 from .state import FitRun, FittedState
-from .tuning import Tuning, tune_beside
+from .tuning import Tuning, tune, tune_beside
 
-__all__ = ["fit_state", "is_shared", "more_labels", "report", "solve_state"]
+__all__ = [
+    "fit_state",
+    "is_shared",
+    "more_labels",
+    "report",
+    "solve_state",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -103,7 +110,7 @@ def fit_state(
     systems = []
     for graph in candidates:
         systems.append(build(graph.adjacency, graph.diagonal, labeled, np.eye(k)[codes]))
-    tuning = tune_beside(
+    tuning = (tune if evidence is None else tune_beside)(
         systems,
         codes,
         None if evidence is None else evidence.probabilities,
@@ -262,7 +269,9 @@ def _state(
     threshold = 1e-250 if run.exact else 100.0 * options.tol
     settled = scores
     if unreached.size or scores.sum(axis=1).min() < threshold:
-        settled = _with_far_nodes(problem, scores, unreached, threshold)
+        settled = with_far_nodes(
+            problem.adjacency, problem.diagonal, labeled, scores, unreached, threshold
+        )
     shares = to_shares(settled, prior)
     if sharpness is None:
         checked = codes if tuning.checked is None else codes[tuning.checked]
@@ -290,39 +299,6 @@ def _state(
         evidence=evidence,
         splits=splits,
     )
-
-
-def _with_far_nodes(
-    problem: ClassProblem, scores: FloatArray, unreached: NDArray[np.intp], threshold: float
-) -> FloatArray:
-    """Give nodes so far from any label that their scores drown in rounding a harmonic score.
-
-    A self-loop makes scores decay with distance. Below `threshold` the iteration's error is as
-    large as the score. Such nodes take the harmonic extension of the shares around them; unreached
-    ones 0.
-    """
-    total = scores.sum(axis=1)
-    far = total < threshold
-    far[problem.labeled] = False
-    far[unreached] = False
-    out = scores
-    if unreached.size:
-        out = scores.copy()
-        out[unreached] = 0.0
-    near = np.flatnonzero(~far & (total >= threshold))
-    if not far.any() or near.size == 0:
-        return out
-    near = np.union1d(near, problem.labeled)
-    positive = np.maximum(scores[near], 0.0)
-    shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
-    keep = np.union1d(np.flatnonzero(far), near)
-    A = problem.adjacency
-    A = A[keep][:, keep] if keep.size < A.shape[0] else A
-    harmonic = LabeledSystem(A, problem.diagonal[keep], np.searchsorted(keep, near), shares)
-    out = out.copy()
-    values = harmonic.solve(tol=1e-6).values
-    out[far] = threshold * values[np.searchsorted(keep, np.flatnonzero(far))]
-    return out
 
 
 def more_labels(

@@ -16,17 +16,17 @@ from ..graph.features import check_features
 from ..policy import Policy
 from ..tables import TableEncoder, is_frame
 from . import storage
+from .attributes import Attributes
 from .committee import change_labels, pack_state, unpack_state
 from .graphs import RESCALE_KINDS, precomputed_graph
 from .labels import encode_more, with_more_classes
 from .query import query_nodes
-from .state import FittedState
 from .stored_checks import check_features_in, refusing
 
 __all__ = ["Labeling"]
 
 
-class Labeling:
+class Labeling(Attributes):
     """What changes, questions and keeps a fitted classifier."""
 
     unlabeled: Any
@@ -45,11 +45,6 @@ class Labeling:
     _options: Any
     _take: Any
     _policy: ClassVar[Policy]
-
-    @property
-    def state_(self) -> FittedState:
-        """All that the fit found."""
-        raise NotImplementedError
 
     def add_labels(
         self, indices: Any, labels: Any, *, tol: float = 1e-3, new_classes: bool = True

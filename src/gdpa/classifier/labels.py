@@ -117,13 +117,6 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
         and +1 while -1 is the marker.
     """
     values, known = known_labels(y, unlabeled)
-    number = isinstance(unlabeled, int | float | np.number) and values.dtype.kind in "iufO"
-    if number and unlabeled == -1 and _only_signs(values):
-        raise ValueError(
-            "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
-            "whether -1 is a class. If it is, pass unlabeled=0 (or any marker that is no class); "
-            "if not, there is only one class, 1, to learn from"
-        )
     if not known.any():
         raise ValueError(
             f"y has no known label: all {values.size} entries are {unlabeled!r} (unlabeled="
@@ -144,6 +137,13 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
         raise ValueError(
             f"y mixes labels of kinds that cannot be sorted ({', '.join(kinds)}); use one kind"
         ) from error
+    marked = isinstance(unlabeled, int | float | np.number) and unlabeled == -1
+    if marked and classes.dtype.kind in "iuf" and classes.tolist() == [1] and not known.all():
+        raise ValueError(
+            "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
+            "whether -1 is a class. If it is, pass unlabeled=0 (or any marker that is no class); "
+            "if not, there is only one class, 1, to learn from"
+        )
     codes = np.full(values.size, -1, dtype=np.int32)
     codes[known] = inverse
     return LabelCoding(codes, classes)
@@ -289,14 +289,6 @@ def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
     if values.dtype.kind == "b":
         return np.zeros(values.size, dtype=bool)
     return np.asarray(values == marker)
-
-
-def _only_signs(values: NDArray[Any]) -> bool:
-    """Whether nothing but -1 and +1 occurs, and both do."""
-    try:
-        return set(np.unique(values).tolist()) == {-1, 1}
-    except TypeError:  # mixed kinds
-        return False
 
 
 def _natural(labels: NDArray[Any]) -> NDArray[Any]:

@@ -8,26 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
 
+from .attributes import Attributes
 from .labels import is_missing, known_labels
-from .state import FittedState
 
 __all__ = ["Predicting"]
 
 FloatArray = NDArray[np.float64]
 
 
-class Predicting:
+class Predicting(Attributes):
     """What a fitted classifier says about new rows."""
 
     unlabeled: Any
-    abstain_below: float | None
     _check_X: Any
     _check_new_links: Any
-
-    @property
-    def state_(self) -> FittedState:
-        """All that the fit found."""
-        raise NotImplementedError
 
     def decision_function(self, X: Any, *, adjacency: Any = None) -> FloatArray:
         """Log-odds of the classes.

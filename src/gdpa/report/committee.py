@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..classifier.confidence import confidence_of
+from ..classifier.probabilities import confidence_of
 from .charts import bars
 from .markup import escape, paragraph, percent, table
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
 
 from ..linalg.threads import one_thread
@@ -30,7 +31,7 @@ __all__ = ["labeled_blocks", "left_out_by_one"]
 FloatArray = NDArray[np.float64]
 
 # What a step of Lanczos may still add to the block; each adds a tenth of the one before, or less.
-STEP_TOL = 1e-8
+STEP_TOL = 1e-6
 MOST_STEPS = 300
 
 
@@ -59,8 +60,10 @@ def labeled_blocks(
     largest = float(system.diagonal.max(initial=0.0))
     # Rows a million times the mean, or hardly a shift, take Lanczos more steps than there are.
     if largest < 1e6 * unit and min(values) > 1e-6 * unit:
+        many = system.n_nodes * system.labeled.size >= system.policy.single_block
+        single = many and largest < 1e3 * unit and min(values) > 1e-3 * unit
         with one_thread():
-            _lanczos(system, recursions, evidence)
+            _lanczos(system, recursions, evidence, np.float32 if single else np.float64)
     return [
         r.result(unit) if r.done and not r.failed else _block_by_columns(system, s, evidence)
         for s, r in zip(values, recursions, strict=True)
@@ -68,27 +71,33 @@ def labeled_blocks(
 
 
 class _Recursion:
-    """First block of ``(T + s)^-1 [E_1, b]`` by forward elimination, one block row at a time."""
+    """First block of ``(T + s)^-1 [E_1, b]`` by forward elimination, one block row at a time.
+
+    With ``T = L D L'``, ``D_j = C_j C_j'`` and ``V_j = C_j^-1 (L^-1 [E_1, b])_j`` it is the sum of
+    ``V_j[:, first]' V_j``; what couples a row to the next one is ``P = C_j^-1 beta'``.
+    """
 
     def __init__(self, shift: float, size: int, evidence: FloatArray | None) -> None:
         self.shift, self.size = shift, size
         self.done, self.failed = False, 0
         self.sum = np.zeros((size, size + (0 if evidence is None else evidence.shape[1])))
-        self.solved = np.zeros((size, 0))
+        self.factor = self.V = np.zeros((0, 0))
 
     def add(self, alpha: FloatArray, beta: FloatArray | None, moments: FloatArray) -> None:
         """Eliminate the next block row; `beta` couples it to the last one."""
-        count = alpha.shape[0]  # shrinks where the space is nearly exhausted
-        pivot = alpha + self.shift * np.eye(count)
+        pivot = alpha + self.shift * np.eye(alpha.shape[0])
         if beta is None:
-            right = np.hstack([np.eye(count), moments])
+            right = np.hstack([np.eye(alpha.shape[0]), moments])
         else:
-            step = beta @ self.solved
-            pivot -= step[:, : beta.shape[1]] @ beta.T
-            right = -step[:, beta.shape[1] :]
+            P = linalg.blas.dtrsm(1.0, self.factor, beta.T, lower=1)
+            pivot -= P.T @ P
+            right = -(P.T @ self.V)
             right[:, self.size :] += moments
-        _, self.solved, self.failed = linalg.lapack.dposv(pivot, np.hstack([np.eye(count), right]))
-        gain = right[:, : self.size].T @ self.solved[:, count:]
+        self.factor, self.failed = linalg.lapack.dpotrf(pivot, lower=1, clean=0)
+        if self.failed:
+            return
+        self.V = linalg.blas.dtrsm(1.0, self.factor, right, lower=1)
+        gain = self.V[:, : self.size].T @ self.V
         self.sum += gain
         parts = (slice(0, self.size), slice(self.size, None))
         left, whole = np.abs(gain), np.abs(self.sum)
@@ -103,22 +112,25 @@ class _Recursion:
 
 
 def _lanczos(
-    system: LabeledSystem, recursions: list[_Recursion], evidence: FloatArray | None
+    system: LabeledSystem,
+    recursions: list[_Recursion],
+    evidence: FloatArray | None,
+    dtype: DTypeLike,
 ) -> None:
     """Run block Lanczos on ``L / unit`` until every recursion is done, or the space exhausted."""
     n, m = system.n_nodes, system.labeled.size
-    diagonal = (system.diagonal / system.unit)[:, None]
-    A = sp.csr_array(system.adjacency / system.unit)
-    T = np.zeros((n, 0)) if evidence is None else evidence
-    Q = np.zeros((n, m))
+    diagonal = (system.diagonal / system.unit).astype(dtype)[:, None]
+    A = sp.csr_array(system.adjacency / system.unit, dtype=dtype)
+    T = (np.zeros((n, 0)) if evidence is None else evidence).astype(dtype)
+    Q = np.zeros((n, m), dtype=dtype)
     Q[system.labeled, np.arange(m)] = 1.0
-    before: FloatArray | None = None
+    before: NDArray[Any] | None = None
     beta: FloatArray | None = None
     for _ in range(MOST_STEPS):
         Z = diagonal * Q
         Z -= A @ Q
         if before is not None and beta is not None:
-            Z -= before @ beta.T
+            Z -= before @ beta.T.astype(dtype)
         alpha = Q.T @ Z
         alpha = 0.5 * (alpha + alpha.T)
         moments = Q.T @ T
@@ -136,14 +148,15 @@ def _lanczos(
             return
 
 
-def _orthonormal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
     """``Z = Q R`` by the Cholesky factor of ``Z'Z``; columns that have run out are dropped."""
     R, failed = linalg.lapack.dpotrf(Z.T @ Z, lower=0, clean=1)
-    pivots = np.diagonal(R)
-    if not failed and pivots.min() > 1e-4 * max(float(pivots.max()), 1e-4):
-        return np.ascontiguousarray(linalg.blas.dtrsm(1.0, R, Z, side=1)), R
+    pivots, double = np.diagonal(R), Z.dtype == np.float64
+    if not failed and pivots.min() > (1e-4 if double else 1e-2) * max(float(pivots.max()), 1e-4):
+        inverse, _ = linalg.lapack.dtrtri(R)
+        return Z @ inverse.astype(Z.dtype), R
     Q, R, order = linalg.qr(Z, mode="economic", pivoting=True)
-    kept = int((np.abs(np.diagonal(R)) > 1e-10).sum())
+    kept = int((np.abs(np.diagonal(R)) > (1e-10 if double else 1e-5)).sum())
     beta = np.empty((kept, Z.shape[1]))
     beta[:, order] = R[:kept]
     return np.ascontiguousarray(Q[:, :kept]), beta

@@ -1,4 +1,4 @@
-"""New nodes: one more row each of the labelled system, with the scores of the others held."""
+"""Rows of the labelled system with the scores of the others held: new nodes, and very far ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["new_row_scores"]
+from .labeled import LabeledSystem
+
+__all__ = ["new_row_scores", "with_far_nodes"]
 
 FloatArray = NDArray[np.float64]
 
@@ -64,3 +66,52 @@ def new_row_scores(
 
 def _inverse_root(degrees: FloatArray) -> FloatArray:
     return np.divide(1.0, np.sqrt(degrees), out=np.zeros(degrees.size), where=degrees > 0)
+
+
+def with_far_nodes(
+    adjacency: sp.csr_array,
+    diagonal: FloatArray,
+    labeled: NDArray[np.intp],
+    scores: FloatArray,
+    unreached: NDArray[np.intp],
+    threshold: float,
+) -> FloatArray:
+    """Give nodes so far from any label that their scores drown in rounding a harmonic score.
+
+    A self-loop makes scores decay with distance. Below `threshold` the iteration's error is as
+    large as the score. Such nodes take the harmonic extension of the shares around them.
+
+    Parameters
+    ----------
+    adjacency, diagonal, labeled
+        As in :class:`~gdpa.system.LabeledSystem`.
+    scores : ndarray of shape (n_nodes, n_columns)
+        Scores.
+    unreached : ndarray of int
+        Nodes that no label reaches.
+    threshold : float
+        Sum of scores below which they are not believed.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_columns)
+        Scores, replaced at far nodes; zero at unreached ones.
+    """
+    total = scores.sum(axis=1)
+    far = total < threshold
+    far[labeled] = False
+    far[unreached] = False
+    out = scores.copy()
+    out[unreached] = 0.0
+    near = np.flatnonzero(~far & (total >= threshold))
+    if not far.any() or near.size == 0:
+        return out
+    near = np.union1d(near, labeled)
+    positive = np.maximum(scores[near], 0.0)
+    shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
+    keep = np.union1d(np.flatnonzero(far), near)
+    A = adjacency[keep][:, keep] if keep.size < total.size else adjacency
+    harmonic = LabeledSystem(A, diagonal[keep], np.searchsorted(keep, near), shares)
+    values = harmonic.solve(tol=1e-6).values
+    out[far] = threshold * values[np.searchsorted(keep, np.flatnonzero(far))]
+    return out
