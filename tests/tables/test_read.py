@@ -48,7 +48,7 @@ EXPECTED = [
         ("t.csv", CSV.replace("\n", "\r\n"), None),
         ("t.csv", CSV.replace("red", '"red"'), None),
         ("t.csv", CSV.replace("colour", "'colour'").replace("age,", "'age',"), "quoted by '"),
-        ("t.csv.gz", gzip.compress(CSV.encode()), None),
+        ("t.csv.gz", gzip.compress(CSV.encode(), mtime=0), None),
         ("t.csv.bz2", bz2.compress(CSV.encode()), None),
         ("t.txt.xz", lzma.compress(CSV.encode()), None),
         (
@@ -164,7 +164,11 @@ def test_npz_and_libsvm_bring_their_target(tmp_path):
         ("t.csv", "a\x1b[31m,a\x1b[31m\n1,2\n", r"called 'a\\x1b\[31m'"),
         ("t.csv", b"a,b\n\x00,2\n", "has NUL bytes"),
         ("t.csv.gz", "nonsense", "is not a readable gzip file"),
-        ("t.csv.gz", gzip.compress(CSV.encode() * 50)[:-20], "is not a readable gzip file"),
+        (
+            "t.csv.gz",
+            gzip.compress(CSV.encode() * 50, mtime=0)[:-20],
+            "is not a readable gzip file",
+        ),
         ("t.jsonl", '{"a": 1}\n[1]\n', "line 2: an object"),
         ("t.jsonl", '{"a": 1}\n{"a": \n', "line 2: not JSON"),
         ("t.jsonl", '{"a": [1, 2]}\n', "line 1: 'a' holds a list"),
