@@ -1,0 +1,194 @@
+"""The way of one call through the package: which functions in which files, in order, how deep.
+
+    python -m benchmarks.walk                      # the counts of three calls
+    python -m benchmarks.walk --write docs/walk.md # the page of the documents
+
+A call is watched by the interpreter's profile hook; a function is listed at its first visit, under
+the one that called it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gdpa
+
+__all__ = ["CALLS", "Walk", "page", "walk"]
+
+ROOT = Path(gdpa.__file__).parent
+FILES = {
+    "classifier/estimator.py": "checks parameters and features, hands over, shows what was found",
+    "classifier/labels.py": "labels of any kind become class numbers",
+    "classifier/fitting.py": "features -> graph -> problem -> solver -> solution -> state",
+    "classifier/graphs.py": "the graph, or the candidates among which labels choose",
+    "classifier/tuning.py": "weights and graph, chosen by leaving labels out",
+    "classifier/probabilities.py": "scores become shares, shares probabilities; warnings",
+    "graph/neighbor_graph.py": "neighbours and distances become weights",
+    "graph/neighbors.py": "who is near whom: one index for all searches",
+    "system/labeled.py": "the labelled system, written down once",
+    "system/products.py": "the same, as products with the graph",
+    "system/closed_form.py": "scores of labels without themselves, all settings at once",
+    "system/left_out.py": "the same fold by fold",
+    "linalg/spd.py": "positive definite systems, one loop of conjugate gradients",
+    "linalg/operator.py": "what can be multiplied",
+    "solvers/base.py": "what is done once for all methods",
+    "solvers/gdpa.py": "the method: bound, alignment, linear recovery",
+    "gershgorin/label_discs.py": "the bound of the discs, and the vector that aligns them",
+}
+
+
+@dataclass
+class Walk:
+    """What one call entered.
+
+    Parameters
+    ----------
+    steps : list of (int, str, str)
+        Depth, file and function, at the first visit of each.
+    """
+
+    steps: list[tuple[int, str, str]] = field(default_factory=list)
+
+    @property
+    def files(self) -> list[str]:
+        """Files, in the order of the first visit."""
+        return list(dict.fromkeys(file for _, file, _ in self.steps))
+
+    @property
+    def depth(self) -> int:
+        """How deep calls were nested."""
+        return max(depth for depth, _, _ in self.steps)
+
+    def __str__(self) -> str:
+        return f"{len(self.steps)} functions in {len(self.files)} files, at most {self.depth} deep"
+
+
+def walk(call: Callable[[], Any]) -> Walk:
+    """Watch a call.
+
+    Parameters
+    ----------
+    call : callable
+        Called once.
+
+    Returns
+    -------
+    Walk
+        What it entered.
+    """
+    found, seen, root = Walk(), set(), str(ROOT)
+
+    def watch(frame: Any, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(root):
+            return
+        key = (code.co_filename, code.co_qualname)
+        if key in seen:
+            return
+        seen.add(key)
+        depth = 0
+        while frame is not None:
+            depth += frame.f_code.co_filename.startswith(root)
+            frame = frame.f_back
+        file = Path(code.co_filename).relative_to(root).as_posix()
+        found.steps.append((depth, file, code.co_qualname))
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return found
+
+
+def _fit(n: int) -> Callable[[], Any]:
+    rng = np.random.default_rng(0)
+    centres = 1.5 * rng.standard_normal((20, 8))
+    group = rng.integers(0, 20, n)
+    X = (centres[group] + rng.standard_normal((n, 8))).astype(np.float32)
+    y = np.full(n, -1)
+    known = rng.choice(n, max(20, n // 100), replace=False)
+    y[known] = group[known] % 2
+    return lambda: gdpa.GDPAClassifier(graph="knn").fit(X, y)
+
+
+def _solve(n: int) -> Callable[[], Any]:
+    model = _fit(n)()
+    codes = model.state_.coding.codes
+    labels = np.where(codes < 0, 0, 2 * codes - 1)
+    return lambda: gdpa.solve(gdpa.GraphProblem(model.graph_, labels))
+
+
+CALLS: dict[str, Callable[[], Callable[[], Any]]] = {
+    'GDPAClassifier(graph="knn").fit, 2,000 points': lambda: _fit(2_000),
+    'GDPAClassifier(graph="knn").fit, 60,000 points': lambda: _fit(60_000),
+    "gdpa.solve, 2,000 nodes": lambda: _solve(2_000),
+}
+
+
+def page(names: list[str] | None = None) -> str:
+    """The page of the documents.
+
+    Parameters
+    ----------
+    names : list of str, optional
+        Which calls; all by default.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    _fit(300)()  # imports
+    walks = {name: walk(CALLS[name]()) for name in names or CALLS}
+    lines = [
+        "# How a fit walks through the code",
+        "",
+        "Features become a graph, graph and labels a problem, a solver makes a solution of it, and",
+        "the classifier reads it. What follows is not drawn but recorded: each function at its",
+        "first visit, under the one that called it, while one call runs.",
+        "`python -m benchmarks.walk --write docs/walk.md` makes this page.",
+        "",
+        "| call | functions | files | deepest |",
+        "|---|---|---|---|",
+    ]
+    for name, found in walks.items():
+        lines.append(f"| `{name}` | {len(found.steps)} | {len(found.files)} | {found.depth} |")
+    first = next(iter(walks))
+    lines += ["", "## The files, in the order in which the first call comes to them", ""]
+    for file in walks[first].files:
+        lines.append(f"- `{file}`: {FILES[file]}" if file in FILES else f"- `{file}`")
+    for name, found in walks.items():
+        lines += ["", f"## {name}", "", "```text"]
+        lines += [f"{'  ' * (depth - 1)}{file}: {what}" for depth, file, what in found.steps]
+        lines.append("```")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Count, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--write", type=Path, help="file to write the page to")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if options.write is not None:
+        options.write.write_text(page(), encoding="utf-8")
+        return
+    _fit(300)()
+    for name, make in CALLS.items():
+        print(f"{name}: {walk(make())}")
+
+
+if __name__ == "__main__":
+    main()
