@@ -119,11 +119,11 @@ def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
 
     # The guess shows on demand only, the accuracy by itself.
     assert page.text_content("#guess-text") == ""
-    state = server.followed()
+    server.followed()
     page.keyboard.press("?")
     page.wait_for_function("() => document.getElementById('guess-text').textContent.includes('%')")
     page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
-    assert state["estimate"]["checks"] >= 4
+    assert server.api("state")["estimate"]["checks"] >= 4
     assert page.wrong == []
 
     # Everything can be kept, and Ctrl-C writes the table.
