@@ -41,7 +41,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[/\\]plot_",
-    "ignore_pattern": "make_readme_picture",
+    "ignore_pattern": "make_",
     "copyfile_regex": r".*\.rst",
     "download_all_examples": False,
     "remove_config_comments": True,
