@@ -60,7 +60,7 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
         pairs (small data only); with "precomputed" X is the graph: a symmetric non-negative matrix,
         a NetworkX graph or a list of edges.
     n_neighbors : int or "auto", default="auto"
-        Neighbours per sample. "auto" takes 6 in a committee; in a single graph 10, 15 or 20,
+        Neighbours per sample. "auto" takes 6 in a committee (10 of many); alone 10, 15 or 20,
         whichever predicts left-out labels best; 10 with more than 5,000 samples or too few labels.
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
         sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: each sample's distance to its 7th

@@ -21,7 +21,6 @@ from .committee import OWN, Committee, Judgement, judge, unnoticed, without
 from .evidence import evidence_trials
 from .forest import try_forest
 from .graph import (
-    NEIGHBORS,
     cross_shares,
     member_tuning,
     neighbors_of,
@@ -29,6 +28,7 @@ from .graph import (
     shares_without,
     try_forest_graph,
     try_importance,
+    usual_neighbors,
 )
 from .kernel import try_kernel
 from .linear import try_linear
@@ -94,7 +94,7 @@ def fit_committee(
         return fit_state(X, coding, replace(options, graph="knn"), models)
     own_options = replace(plain(options), rescale=options.rescale)
     if options.n_neighbors is None:  # a number that is given is cut where it is said
-        own_options = replace(own_options, n_neighbors=min(NEIGHBORS, n - 1))
+        own_options = replace(own_options, n_neighbors=usual_neighbors(n, options))
     linked = None
     if adjacency is None:
         graphs, features = candidate_graphs(X, own_options)
