@@ -99,9 +99,23 @@ def check_features(X: Any, *, name: str = "X", n_features: int | None = None) ->
         first bad row and column.
     """
     if sp.issparse(X):
-        A = _check_sparse(X, name)
+        A: Features = _check_sparse(X, name)
     else:
-        A = _check_dense(X, name)
+        try:
+            A = np.asarray(X)
+            if np.iscomplexobj(A):
+                raise ValueError("complex")
+            if A.dtype not in (np.float32, np.float64):
+                A = A.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            kind = type(X).__name__
+            raise ValueError(
+                f"{name} must be a real matrix (NumPy array or SciPy sparse), got {kind}"
+            ) from error
+    if A.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions (samples, features), got an array of shape {A.shape}"
+        )
     if A.shape[0] == 0 or A.shape[1] == 0:
         raise ValueError(f"{name} has shape {A.shape}; at least one sample and one feature needed")
     if n_features is not None and A.shape[1] != n_features:
@@ -129,24 +143,6 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     if not A.has_canonical_format:
         A = A.copy()
         A.sum_duplicates()
-    return A
-
-
-def _check_dense(X: Any, name: str) -> NDArray[Any]:
-    try:
-        A: NDArray[Any] = np.asarray(X)
-        if np.iscomplexobj(A):
-            raise ValueError("complex")
-        if A.dtype not in (np.float32, np.float64):
-            A = A.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be a real matrix (NumPy array or SciPy sparse), got {type(X).__name__}"
-        ) from error
-    if A.ndim != 2:
-        raise ValueError(
-            f"{name} must have two dimensions (samples, features), got an array of shape {A.shape}"
-        )
     return A
 
 

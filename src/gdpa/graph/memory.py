@@ -10,10 +10,12 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["available_memory", "check_memory"]
+__all__ = ["WORTH_A_LOOK", "available_memory", "check_memory"]
 
 # A process that takes the very last byte is killed; a tenth is left to everything else.
 USABLE_SHARE = 0.9
+# Needs below are not worth a look at what is free: a process without so much is lost anyway.
+WORTH_A_LOOK = 2**26
 
 _MEMINFO = Path("/proc/meminfo")
 _CGROUPS = (

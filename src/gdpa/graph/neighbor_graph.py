@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
 from ..errors import nearest_name
+from . import memory
 from .adjacency import csr_from_parts
 from .features import check_n_neighbors, row_blocks
-from .memory import check_memory
 from .neighbors import NeighborIndex
 
 __all__ = [
@@ -150,11 +150,13 @@ def neighbor_graphs(
         ]
     ks = list(map(partial(check_n_neighbors, most=n - 1, what="other points"), counts))
     entry = np.dtype(dtype).itemsize + np.dtype(get_index_dtype(maxval=n)).itemsize
-    check_memory(
-        4.0 * n * max(ks) * entry,  # lists, part of their transpose, the union
-        f"a graph of {n} nodes with {max(ks)} neighbours each",
-        "use fewer neighbours, dtype=float32 or fewer points",
-    )
+    need = 4.0 * n * max(ks) * entry  # lists, part of their transpose, the union
+    if need > memory.WORTH_A_LOOK:
+        memory.check_memory(
+            need,
+            f"a graph of {n} nodes with {max(ks)} neighbours each",
+            "use fewer neighbours, dtype=float32 or fewer points",
+        )
     least = min(n - 1, SCALE_NEIGHBOR) if bandwidth == "self-tuning" else 1
     near = index.neighbors(max(*ks, least))
     graphs: list[NeighborGraph] = []

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
 from ..linalg.threads import effective_jobs, in_threads
+from . import memory
 from .brute_force import BruteForce
 from .cell_space import CellSpace
 from .cells import CellJoin
@@ -30,7 +31,6 @@ from .features import (
     thin_duplicates,
 )
 from .inverted_file import InvertedFile
-from .memory import check_memory
 from .search import (
     KD_TREE_FEATURES,
     Backend,
@@ -129,11 +129,13 @@ class NeighborIndex:
         self.prepared_for = 0
         if isinstance(self.X, np.ndarray):
             per_value = {"kd-tree": 8, "brute-force": self.X.itemsize}.get(self.algorithm, 4)
-            check_memory(
-                float(n * d * per_value + 32 * n),
-                f"a {self.algorithm} search of {n} points with {d} features",
-                "use fewer points, float32 features or algorithm='approximate'",
-            )
+            need = float(n * d * per_value + 32 * n)
+            if need > memory.WORTH_A_LOOK:
+                memory.check_memory(
+                    need,
+                    f"a {self.algorithm} search of {n} points with {d} features",
+                    "use fewer points, float32 features or algorithm='approximate'",
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         # Search structures are rebuilt when needed: they are deterministic and not all of them
@@ -237,11 +239,12 @@ class NeighborIndex:
 
     def _prepare(self, k: int, n_queries: int) -> Backend:
         """Build the search structure for k neighbours, or keep the one there is."""
-        check_memory(
-            12.0 * n_queries * k,
-            f"{k} neighbours of {n_queries} points",
-            "ask for fewer neighbours or in parts",
-        )
+        if 12.0 * n_queries * k > memory.WORTH_A_LOOK:
+            memory.check_memory(
+                12.0 * n_queries * k,
+                f"{k} neighbours of {n_queries} points",
+                "ask for fewer neighbours or in parts",
+            )
         # A copy, or a stored index, is built as for the largest number that this one was asked for:
         # an approximate search then finds the same neighbours again.
         self.prepared_for = k = max(k, self.prepared_for)
