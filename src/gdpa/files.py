@@ -15,6 +15,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -159,14 +160,27 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     LockedError
-        If another process holds it and `wait` is False; names that process.
+        If another process holds it for 3 seconds and `wait` is False; names that process.
     """
-    with _locked_stream(Path(path), wait=wait):
+    with _patient_stream(Path(path), wait=wait):
         try:
             yield
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+# A killed owner's helpers may hold its lock for a moment longer.
+_PATIENCE, _TRIES = 3.0, 30
+
+
+def _patient_stream(path: Path, *, wait: bool) -> IO[str]:
+    for _ in range(_TRIES):
+        try:
+            return _locked_stream(path, wait=wait)
+        except LockedError:
+            time.sleep(_PATIENCE / _TRIES)
+    return _locked_stream(path, wait=wait)
 
 
 def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
