@@ -11,6 +11,7 @@ in the browser.
 # %%
 # A session over 1,000 images, with a log that a crash or a coffee break does not hurt.
 import tempfile
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -18,6 +19,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import gdpa
+import gdpa.errors
 
 X, truth = load_digits(return_X_y=True)
 X, truth = X[:1000], truth[:1000]
@@ -35,7 +37,9 @@ for step in range(1, 81):
         accuracy.append(float((session.predictions() == truth).mean()))
 
 # %%
-# The same number of labels, drawn at random, for comparison.
+# The same number of labels, drawn at random, for comparison. With so few of them a fit warns that
+# some classes are not found again.
+warnings.simplefilter("ignore", gdpa.errors.ConfidenceWarning)
 rng = np.random.default_rng(0)
 by_chance = []
 for step in steps:

@@ -106,7 +106,7 @@ def test_charts_are_drawn_and_nothing_is_wider_than_the_screen(demo, tmp_path, w
     wide, seen = re.search(r'data-wide="(\d+),(\d+)"', ended.stdout).groups()
     assert int(wide) <= int(seen)
     assert int(re.search(r'data-charts="(\d+)"', ended.stdout)[1]) == text.count('class="chart"')
-    assert text.count('class="chart"') == 6
+    assert text.count('class="chart"') == 7
 
 
 def test_a_script_in_the_page_would_not_run(demo, tmp_path):
