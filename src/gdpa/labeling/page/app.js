@@ -174,7 +174,10 @@ async function guess() {
 // What others did, what the background has found out.
 async function update() {
   const before = state;
-  state = await get(`api/state?by=${annotator}`);
+  const found = await get(`api/state?by=${annotator}`);
+  // Counts and list change together: no moment shows the new number beside the old list.
+  const labels = listed === found.version ? null : await get("api/labels");
+  state = found;
   document.title = `${state.title} · labelling`;
   $("title").textContent = state.title;
   const done = state.labelled + state.skipped;
@@ -190,9 +193,8 @@ async function update() {
     drawCounts($("counts"), state.classes);
     drawAnswer();
   }
-  if (listed !== state.version) {
+  if (labels !== null) {
     listed = state.version;
-    const labels = await get("api/labels");
     const again = (row) => act(() => open(row));
     drawLabels($("labels"), $("labels-none"), labels, again, (row) => act(() => remove(row)));
     const answered = new Set(labels.map((entry) => entry.row));
