@@ -23,7 +23,15 @@ from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 
-__all__ = ["DEFAULT", "Setting", "Tuning", "left_out_loss", "tune", "tune_beside"]
+__all__ = [
+    "DEFAULT",
+    "LARGE_SELF_LOOPS",
+    "Setting",
+    "Tuning",
+    "left_out_loss",
+    "tune",
+    "tune_beside",
+]
 
 FloatArray = NDArray[np.float64]
 

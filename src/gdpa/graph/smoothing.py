@@ -16,11 +16,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .memory import available_memory
+from .memory import WORTH_A_LOOK, check_memory
 
 __all__ = ["Smoother", "no_links"]
 
 FloatArray = NDArray[np.float64]
+
+# Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
+# same data give the same steps on any day.
+MOST_BYTES = 4e9
+# Dense features with more entries are smoothed in single precision: half the time, half the memory.
+DOUBLE_ENTRIES = 2_000_000
 
 
 def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
@@ -28,12 +34,16 @@ def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
     return sp.csr_array((n_rows, n_nodes))
 
 
-def _unit(Z: Any) -> sp.csr_array:
-    """Sparse rows of length 1; empty rows stay empty."""
-    Z = sp.csr_array(Z, dtype=np.float64)
+def _inverse_lengths(Z: sp.csr_array) -> FloatArray:
+    """What brings sparse rows to length 1; empty rows stay empty."""
     length = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
-    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    return sp.csr_array(sp.diags_array(scale) @ Z)
+    return np.asarray(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0))
+
+
+def _unit(Z: Any) -> sp.csr_array:
+    """Sparse rows of length 1."""
+    Z = sp.csr_array(Z, dtype=np.float64)
+    return sp.csr_array(sp.diags_array(_inverse_lengths(Z)) @ Z)
 
 
 @dataclass(frozen=True)
@@ -77,15 +87,32 @@ class Smoother:
         outer = sp.diags_array(self.root)
         return sp.csr_array(outer @ (self.W + self.loop * sp.eye_array(n)) @ outer)
 
+    @property
+    def dtype(self) -> Any:
+        """Type of smoothed features."""
+        n, d = self.features.shape
+        return np.float64 if self.sparse or n * d <= DOUBLE_ENTRIES else np.float32
+
+    @cached_property
+    def _across(self) -> sp.csr_array:
+        """The smoothing matrix in the type of the features."""
+        return self.S.astype(self.dtype)
+
     @cached_property
     def _steps(self) -> list[Any]:
         return [self._first(self.features)]
+
+    @cached_property
+    def _scales(self) -> dict[int, Any]:
+        return {}
 
     def _first(self, X: Any) -> Any:
         if self.sparse:
             return _unit(X)
         mean, deviation = self._columns
-        return (np.asarray(X, dtype=np.float64) - mean) / deviation
+        Z = np.subtract(X, mean, dtype=np.float64).astype(self.dtype, copy=False)
+        Z /= deviation.astype(self.dtype)
+        return Z
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
@@ -94,36 +121,116 @@ class Smoother:
         return A.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
 
     def most_steps(self, wanted: int) -> int:
-        """How many steps fit into an eighth of the free memory; smoothing fills sparse rows."""
+        """How many steps the memory allowed for takes; smoothing fills sparse rows.
+
+        Parameters
+        ----------
+        wanted : int
+            Steps that are asked for.
+
+        Returns
+        -------
+        int
+            At least 1.
+
+        Raises
+        ------
+        MemoryError
+            If a single step does not fit into what is free.
+        """
         n, d = self.features.shape
-        entries = n * d if not self.sparse else int(self.features.nnz)
-        room = available_memory() / 8.0
-        steps = 0
-        rows = np.full(n, float(d)) if not self.sparse else np.diff(self.features.indptr)
-        total = 12.0 * entries
-        while steps < wanted:
-            rows = np.minimum((self.S != 0) @ rows, d)
-            total += 12.0 * float(rows.sum())
-            if total > room:
-                break
-            steps += 1
+        if not self.sparse:
+            step = float(n * d * np.dtype(self.dtype).itemsize)
+            sizes = [step] * (wanted + 1)
+        else:
+            linked = self.S.copy()
+            linked.data = np.ones_like(linked.data)
+            rows = np.diff(self.features.indptr).astype(np.float64)
+            sizes = [12.0 * float(rows.sum())]
+            for _ in range(wanted):
+                rows = np.minimum(linked @ rows, d)
+                sizes.append(12.0 * float(rows.sum()))
+        steps = max(1, int((np.cumsum(sizes) <= MOST_BYTES).sum()) - 1)
+        need = sum(sizes[: steps + 1])
+        if need > WORTH_A_LOOK:
+            check_memory(
+                need,
+                f"{n} nodes with {d} features smoothed along their links",
+                "use fewer columns (scikit-learn's TruncatedSVD) or graph='precomputed'",
+            )
         return steps
 
     def smoothed(self, t: int) -> Any:
         """``Z_t`` of all nodes."""
         while len(self._steps) <= t:
-            self._steps.append(self.S @ self._steps[-1])
+            self._steps.append(self._across @ self._steps[-1])
         return self._steps[t]
 
-    def points(self, t: int) -> Any:
-        """``Z_t`` as a model takes it: rows of unit length, or columns of deviation 1."""
-        return self._scaled(self.smoothed(t), t)
+    def scale(self, t: int) -> Any:
+        """What ``Z_t`` is multiplied by: a number for each row of sparse features, else a column.
 
-    def _scaled(self, Z: Any, t: int) -> Any:
+        Parameters
+        ----------
+        t : int
+            Number of steps.
+
+        Returns
+        -------
+        ndarray
+            Inverse lengths of rows, or inverse deviations of columns.
+        """
+        if t not in self._scales:
+            Z = self.smoothed(t)
+            if self.sparse:
+                self._scales[t] = _inverse_lengths(Z)
+            else:
+                deviation = Z.std(axis=0, dtype=np.float64)
+                self._scales[t] = (1.0 / np.where(deviation > 0, deviation, 1.0)).astype(Z.dtype)
+        return self._scales[t]
+
+    def points(self, t: int, rows: Any = None) -> Any:
+        """``Z_t`` as a model takes it: rows of unit length, or columns of deviation 1.
+
+        Parameters
+        ----------
+        t : int
+            Number of steps.
+        rows : ndarray of int, optional
+            Nodes; all by default.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Their points.
+        """
+        rows = slice(None) if rows is None else rows
+        Z = self.smoothed(t)[rows]
         if self.sparse:
-            return _unit(Z)
-        deviation = self.smoothed(t).std(axis=0)
-        return Z / np.where(deviation > 0, deviation, 1.0)
+            return sp.csr_array(sp.diags_array(self.scale(t)[rows]) @ Z)
+        return Z * self.scale(t)
+
+    def product(self, t: int, slopes: FloatArray, rows: Any = None) -> FloatArray:
+        """``points(t, rows) @ slopes`` without the points.
+
+        Parameters
+        ----------
+        t : int
+            Number of steps.
+        slopes : ndarray of shape (n_features, n_columns)
+            Slopes.
+        rows : ndarray of int, optional
+            Nodes; all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            The product.
+        """
+        rows = slice(None) if rows is None else rows
+        Z = self.smoothed(t)[rows]
+        if self.sparse:
+            return np.asarray(self.scale(t)[rows, None] * (Z @ slopes))
+        return np.asarray(Z @ (self.scale(t)[:, None] * slopes.astype(Z.dtype)))
 
     def new_points(self, X: Any, links: sp.csr_array | None, t: int) -> Any:
         """The same of new rows, of which either features or links may be missing.
@@ -149,10 +256,10 @@ class Smoother:
         if X is not None:
             Z = self._first(X)
         else:
-            Z = sp.csr_array((rows, d)) if self.sparse else np.zeros((rows, d))
+            Z = sp.csr_array((rows, d)) if self.sparse else np.zeros((rows, d), self.dtype)
         root = 1.0 / np.sqrt(np.asarray(links.sum(axis=1)).ravel() + self.loop)
         across = sp.csr_array(sp.diags_array(root) @ links @ sp.diags_array(self.root))
         inner = sp.diags_array(self.loop * root * root)
         for step in range(t):
             Z = inner @ Z + across @ self.smoothed(step)
-        return self._scaled(Z, t)
+        return _unit(Z) if self.sparse else Z * self.scale(t)

@@ -33,7 +33,7 @@ from .graph import (
 from .kernel import try_kernel
 from .linear import try_linear
 from .links import Linked, linked_graph
-from .member import Member, Task, Trial, judged_labels, thinned
+from .member import MANY, Member, Task, Trial, judged_labels, thinned
 
 __all__ = ["KINDS", "change_labels", "fit_committee", "votes"]
 
@@ -53,9 +53,6 @@ KINDS: Mapping[str, Attempt] = {
 # Judged on a sample: members below this weight are not built in full, and graphs made of the forest
 # are not tried where the forest's own weight is less than this part of the largest.
 SAMPLE_WEIGHT = 0.05
-# With so many times the sample's labels the own graph is judged as it is, not by the sample: no
-# other member gains as much from labels everywhere.
-MANY = 3
 BEHIND = {"importance": 0.05, "forest graph": 0.3, "union": 0.01}
 
 

@@ -5,7 +5,7 @@ See :mod:`gdpa.classifier.committee.links` for how they are judged and built.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,12 +48,12 @@ class StepModels:
     slopes: FloatArray
     constants: FloatArray
 
-    def shares_of(self, points: Sequence[Any]) -> FloatArray:
-        """Mean shares of rows, whose points are given for each number of steps."""
-        said = [
-            softmax(p @ s + c) for p, s, c in zip(points, self.slopes, self.constants, strict=True)
-        ]
-        return np.asarray(np.mean(said, axis=0))
+    def shares_by(self, product: Callable[[int, FloatArray], FloatArray]) -> FloatArray:
+        """Mean shares of rows; `product` of a number of steps and slopes gives their scores."""
+        total: Any = 0.0
+        for t, slopes, constants in zip(self.steps, self.slopes, self.constants, strict=True):
+            total = total + softmax(product(t, slopes) + constants)
+        return np.asarray(total / len(self.steps))
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ class Smoothed(LinkedMember):
 
     def predict_linked(self, X: Any, links: sp.csr_array | None) -> FloatArray:
         """Shares of new rows."""
-        points = [self.smoother.new_points(X, links, t) for t in self.models.steps]
-        shares = self.models.shares_of(points)
+        shares = self.models.shares_by(
+            lambda t, slopes: self.smoother.new_points(X, links, t) @ slopes
+        )
         return shares if self.place is None else wider(shares, self.place, self.shares.shape[1])
 
     def more_labels(

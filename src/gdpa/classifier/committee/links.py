@@ -33,7 +33,7 @@ from ..fitting import solve_state
 from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
 from ..options import FitOptions
 from ..probabilities import to_shares
-from ..tuning import Setting, Tuning, tune
+from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, tune
 from .forest import try_forest
 from .graph import (
     GRAPHS,
@@ -48,7 +48,7 @@ from .graph import (
 )
 from .linear import MOST_LABELS, MOST_UNKNOWNS, fitted_slopes
 from .link_members import Recovered, Smoothed, SmoothedForest, StepModels, Union
-from .member import Task, Trial, least_loss, thinned
+from .member import MANY, Task, Trial, least_loss, thinned
 from .supervised import Supervised
 
 __all__ = ["LINKS", "Linked", "linked_graph"]
@@ -145,10 +145,14 @@ class Linked:
 
     @cached_property
     def folds(self) -> NDArray[np.int32]:
-        """Fold of every label, -1 for those that are never left out; two folds of many nodes."""
+        """Fold of every label, -1 for those that are never left out; of many nodes fewer folds."""
         assert self.part.folds is not None
         folds = np.full(self.task.codes.size, -1, dtype=np.int32)
-        folds[self.judged] = self.part.folds % 2 if self.large else self.part.folds
+        own = self.part.folds
+        if self.large:
+            # So many labels that the judged ones can all be left out at once, or two halves.
+            own = own % (1 if folds.size >= MANY * own.size else 2)
+        folds[self.judged] = own
         return folds
 
     def unit(self) -> float:
@@ -202,9 +206,17 @@ class Linked:
     # --- the given graph alone
 
     @cached_property
-    def setting(self) -> Setting:
-        """The given graph's weights, chosen as a single graph chooses them."""
-        task = self.task
+    def _chosen(self) -> tuple[Setting, FloatArray | None]:
+        """The given graph's weights, and what it says with them about labels left out."""
+        task, folds = self.task, self.part.folds
+        a, loop = task.options.label_weight, task.options.self_loop
+        if self.large and folds is not None:
+            # Every solve counts: those that choose are those that judge.
+            weight = DEFAULT.label_weight if a is None else a
+            loops = [s * self.unit() for s in LARGE_SELF_LOOPS] if loop is None else [loop]
+            tried = {s: self.left_out(partial(self._spread_fold, a=weight, loop=s)) for s in loops}
+            loop, shares = least_loss(tried, self.part.codes)
+            return Setting(weight, loop), shares
         system = LabeledSystem(
             self.graph.adjacency,
             self.graph.diagonal,
@@ -213,16 +225,21 @@ class Linked:
             arranged=self.arranged,
             policy=task.options.policy,
         )
-        given = {"label_weight": task.options.label_weight, "self_loop": task.options.self_loop}
-        return tune([system], task.codes, None, **given).setting
+        found = tune([system], task.codes, None, label_weight=a, self_loop=loop).setting
+        if folds is None:
+            return found, None
+        fold = partial(self._spread_fold, a=found.label_weight, loop=found.self_loop)
+        return found, self.left_out(fold)
 
-    @cached_property
+    @property
+    def setting(self) -> Setting:
+        """The given graph's weights, chosen as a single graph chooses them."""
+        return self._chosen[0]
+
+    @property
     def links(self) -> FloatArray | None:
         """What the given graph alone says about labels left out."""
-        if self.part.folds is None:
-            return None
-        a, loop = self.setting.label_weight, self.setting.self_loop
-        return self.left_out(partial(self._spread_fold, a=a, loop=loop))
+        return self._chosen[1]
 
     def tuning(self) -> Tuning:
         """The given graph's setting."""
@@ -250,8 +267,7 @@ class Linked:
 
     def _smoothed_fold(self, inside: NDArray[np.bool_], f: int, C: float) -> FloatArray:
         out = self.task.labeled[~inside]
-        points = [self.smoother.points(t)[out] for t in self.steps]
-        return self._linear(inside, C).shares_of(points)
+        return self._linear(inside, C).shares_by(partial(self.smoother.product, rows=out))
 
     def _linear(self, inside: NDArray[np.bool_], C: float) -> StepModels:
         """One model for each number of steps, from the labels inside."""
@@ -260,7 +276,7 @@ class Linked:
         rows = rows[thinned(task.codes[rows], MOST_LABELS)]
         fits = [
             fitted_slopes(
-                self.smoother.points(t)[task.labeled[rows]], task.codes[rows], task.n_classes, C
+                self.smoother.points(t, task.labeled[rows]), task.codes[rows], task.n_classes, C
             )
             for t in self.steps
         ]
@@ -270,7 +286,7 @@ class Linked:
 
     def _said(self, models: StepModels) -> FloatArray:
         """What models say about all nodes."""
-        return models.shares_of([self.smoother.points(t) for t in self.steps])
+        return models.shares_by(self.smoother.product)
 
     @cached_property
     def model(self) -> Smoothed:

@@ -23,6 +23,7 @@ from ..probabilities import fit_sharpness, sharpen
 from .trees import CrossForest, cross_forest
 
 __all__ = [
+    "MANY",
     "LinkedMember",
     "Member",
     "Task",
@@ -41,6 +42,9 @@ LEAST_SHARE = 0.01
 # Columns whose deviations differ by more than this factor (between the first and the last tenth)
 # may be in units of their own: they are tried standardised too.
 SAME_UNITS = 10.0
+# With so many times the sample's labels a graph is judged as it is, not by the sample: no other
+# member gains as much from labels everywhere.
+MANY = 3
 
 
 @dataclass(frozen=True)
