@@ -58,6 +58,11 @@ class Attributes:
         return committee.importances
 
     @property
+    def graph_share_(self) -> NDArray[np.float64]:
+        """Part of the vote for each sample's label that a given graph (``adjacency=``) has."""
+        return self.state_.graph_share()
+
+    @property
     def label_weight_(self) -> float:
         """Weight of the labels in use."""
         return self.state_.setting.label_weight

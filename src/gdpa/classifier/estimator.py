@@ -131,6 +131,9 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
         The weights; in a committee those of the nearest neighbours in the columns as they are.
     committee_ : Judgement or None
         Names, weights and left-out losses of the members; None for a single graph.
+    graph_share_ : ndarray of shape (n_samples,)
+        After fit with `adjacency`: part of the vote for each sample's label that was cast by
+        members that know the links; 0 for samples without one.
     feature_importances_ : ndarray of shape (n_features,)
         How much each feature decides in the committee's forest.
     unreached_ : ndarray of int

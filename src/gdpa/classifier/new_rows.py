@@ -32,6 +32,7 @@ class NewRows:
     setting: Any
     n_classes: Any
     own_shares: FloatArray | None
+    labels: NDArray[np.intp]
     _graph_shares: Any
 
     @property
@@ -92,19 +93,60 @@ class NewRows:
     def _linked_shares(self, X: Any, links: Any) -> FloatArray:
         """Shares of new rows by their features, their links, or both."""
         assert self.committee is not None
-        graph, own = self.graph, None
+        X, own = self._linked_parts(X, links)
+        return np.asarray(self.committee.vote_rows(X, own, links))
+
+    def _linked_parts(self, X: Any, links: Any) -> tuple[Any, FloatArray | None]:
+        """Features as the members take them, and what the given graph says."""
+        graph = self.graph
         if X is not None and graph.rescaler is not None:
             X = graph.rescaler.transform(X)
-        if links is not None:
-            alone: NewRows = replace(  # type: ignore[type-var]
-                self,
-                graph=replace(graph, rescaler=None),
-                committee=None,
-                own_shares=None,
-                shares=self._graph_shares,
-            )
-            own = alone.row_shares(links)
-        return np.asarray(self.committee.vote_rows(X, own, links))
+        if links is None:
+            return X, None
+        alone: NewRows = replace(  # type: ignore[type-var]
+            self,
+            graph=replace(graph, rescaler=None),
+            committee=None,
+            own_shares=None,
+            shares=self._graph_shares,
+        )
+        return X, alone.row_shares(links)
+
+    def graph_share(self) -> FloatArray:
+        """Part of the vote for each node's class that comes from members that know a given graph.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes,)
+            0 for nodes without a link; without features beside the graph 1, without a given graph
+            0 for all.
+        """
+        linked = np.diff(self.graph.W.indptr) > 0
+        if not self.linked:
+            return np.asarray(linked & (self.graph.kind == "precomputed"), dtype=np.float64)
+        said = {m.name: m.shares for m in self.committee.members}
+        return np.asarray(self.committee.graph_share(self.own_shares, said, self.labels, linked))
+
+    def row_graph_share(self, X: Any, links: Any, codes: NDArray[Any]) -> FloatArray:
+        """The same of new rows, whose classes are given.
+
+        Parameters
+        ----------
+        X, links
+            As in :meth:`row_shares`.
+        codes : ndarray of int of shape (n_rows,)
+            The class that each row got.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Parts from 0 to 1.
+        """
+        if not self.linked or links is None:
+            return np.zeros(codes.size)
+        X, own = self._linked_parts(X, links)
+        said = self.committee.said(X, links)
+        return np.asarray(self.committee.graph_share(own, said, codes, np.diff(links.indptr) > 0))
 
     def _voted(self, X: Any, own: FloatArray, same: Any) -> FloatArray:
         """Shares of new rows by all who vote; a row that is a node has the node's."""

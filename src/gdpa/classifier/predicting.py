@@ -94,14 +94,41 @@ class Predicting(Attributes):
             if adjacency is not None:
                 raise ValueError("adjacency= goes with a model that was fitted with adjacency=")
             return state.row_shares(self._check_X(X, reset=False))
+        return state.row_shares(*self._rows_and_links(X, adjacency))
+
+    def _rows_and_links(self, X: Any, adjacency: Any) -> tuple[Any, Any]:
+        """New rows of a model that was fitted with a graph beside features, checked."""
         if X is None and adjacency is None:
             raise ValueError("X and adjacency are both None; features, links or both are needed")
         rows = None if X is None else self._check_X(X, reset=False)
         links = None
         if adjacency is not None:
             count = None if rows is None else rows.shape[0]
-            links = self._check_new_links(adjacency, count, state.n_nodes)
-        return state.row_shares(rows, links)
+            links = self._check_new_links(adjacency, count, self.state_.n_nodes)
+        return rows, links
+
+    def graph_share(self, X: Any, *, adjacency: Any) -> FloatArray:
+        """Part of the vote for the labels of new rows that comes from their links.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; None where there are only links.
+        adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples)
+            Links of the rows to the fitted samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            From 0, where a row has no link, to 1, where only members that know the links vote; for
+            the fitted samples see ``graph_share_``.
+        """
+        state = self.state_
+        if not state.linked:
+            raise ValueError("graph_share needs a model that was fitted with adjacency=")
+        rows, links = self._rows_and_links(X, adjacency)
+        codes = state.winners(state.row_shares(rows, links))
+        return state.row_graph_share(rows, links, codes)
 
     def _abstain(self, labels: NDArray[Any], unsure: NDArray[np.bool_]) -> NDArray[Any]:
         marker = self.unlabeled

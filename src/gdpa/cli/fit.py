@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from .cells import put_rows
 from .files import OutputFiles
-from .models import FittedTable, kept_columns
+from .models import FittedTable, kept_columns, row_names
 from .options import (
     Delimiter,
+    Duplicates,
+    EdgesDelimiter,
+    EdgesFile,
     Encoding,
     Json,
     Keep,
@@ -23,8 +26,10 @@ from .options import (
     Out,
     Quiet,
     RawCells,
+    SkipUnknown,
     TableFile,
     TableFormat,
+    check_duplicates,
     parse_columns,
 )
 from .output import Output
@@ -60,6 +65,10 @@ def fit(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows; not a feature.")
     ] = None,
+    edges: EdgesFile = None,
+    skip_unknown: SkipUnknown = False,
+    duplicates: Duplicates = "same",
+    edges_delimiter: EdgesDelimiter = None,
     drop: Annotated[
         list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
     ] = None,
@@ -100,8 +109,15 @@ def fit(
     Writes CSV: row (or the --id column), prediction, probability, margin (lead over the second
     class), unsure, known. Numbers are standardised, categories weighted, texts and dates encoded,
     gaps filled; what was done with each column is said, and --column overrides it.
+
+    With --edges rows are linked, too: ends of edges are cells of the --id column, or row numbers
+    from 1. The column "links" says how much of each answer the links carry.
     """
-    with Output("fit", json=json, quiet=quiet) as output, OutputFiles(data) as files:
+    inputs = [path for path in (data, edges) if path is not None]
+    with Output("fit", json=json, quiet=quiet) as output, OutputFiles(*inputs) as files:
+        if data == "-" and edges == "-":
+            raise ValueError("DATA and --edges cannot both be read from standard input")
+        check_duplicates(duplicates)
         if rescale not in RESCALE:
             raise ValueError(f"--rescale {rescale!r}; accepted: {', '.join(RESCALE)}")
         kinds = parse_columns(column)
@@ -109,13 +125,15 @@ def fit(
             files.claim(name, path)
             if name != "--out" and path == "-":
                 raise ValueError(f"{name} needs a file name; only --out can be -")
-        with Stages(output, 7 + (report is not None)) as stages:
+        with Stages(output, 7 + (edges is not None) + (report is not None)) as stages:
             stages.start("starting", "loading modules")
             from ..classifier import GDPAClassifier
-            from ..tables import TableEncoder, read_table, read_target
+            from ..tables import TableEncoder, read_links, read_table, read_target
 
             stages.start("reading", data)
             as_text = frozenset(n for n, kind in kinds.items() if kind in ("category", "text"))
+            if edges is not None and id_column is not None:
+                as_text |= {id_column}  # 007 is not 7 where edges are to find it
             table = read_table(
                 data, format=format, delimiter=delimiter, encoding=encoding, as_text=as_text
             )
@@ -128,6 +146,19 @@ def fit(
                 table.column(name)
             for note in (*table.notes, *notes):
                 output.note(note)
+            links = None
+            if edges is not None:
+                stages.start("links", edges)
+                links = read_links(
+                    edges,
+                    row_names(table.n_rows, ids),
+                    delimiter=edges_delimiter,
+                    duplicates=duplicates,
+                    skip_unknown=skip_unknown,
+                )
+                notes += links.notes
+                for note in links.notes:
+                    output.note(note)
             output.one_thread_each()
             stages.start("encoding", f"{table.n_rows} rows, {len(table.names)} columns")
             classifier = GDPAClassifier(
@@ -139,7 +170,7 @@ def fit(
                 random_state=seed,
                 n_jobs=-1,
                 callback=lambda event: _follow(stages, event),
-            ).fit(table.without(left_out), labels)
+            ).fit(table.without(left_out), labels, adjacency=None if links is None else links.W)
             output.note(f"columns taken as {classifier.columns_.words()}")
             said = classifier.encoder_.notes_
             for note in said[:MOST_NOTES]:
@@ -153,15 +184,20 @@ def fit(
             stages.start("checking", "baselines on left-out labels")
             about = {"target": target, "source": table.source, "sure": sure}
             about |= {"id_column": id_column, "ids": ids}
+            points = _points(classifier, table)
             fitted = FittedTable(classifier, about)
             rows = _rows(fitted, labels)
-            output.result = _summary(fitted, labels, rows)
+            output.result = _summary(fitted, labels, rows, points)
             output.result["notes"] = [*table.notes, *notes, *classifier.encoder_.notes_]
             stages.start("writing")
             header, columns = kept_columns(table, keep, id_column, ids)
             header += ["prediction", "probability", "margin", "unsure", "known"]
+            columns += rows
+            if links is not None:
+                header.append("links")
+                columns.append(classifier.graph_share_)
             put_rows(
-                *(output, files, header, [*columns, *rows]),
+                *(output, files, header, columns),
                 out=out,
                 only=not (model or report),
                 raw=raw,
@@ -175,14 +211,16 @@ def fit(
                 page = render(
                     gather(
                         classifier,
-                        None,
+                        None if links is None else points,
                         title=f"gdpa: {target} of {Path(table.source).name}",
                         asked={
                             "data": table.source,
                             "target": target,
                             "unlabelled": _mark(unlabeled),
-                        },
+                        }
+                        | ({} if edges is None else {"links": edges}),
                         command=_command(data, target, unlabeled, id_column, drop, kinds, rescale)
+                        + _links(edges, skip_unknown, duplicates, edges_delimiter)
                         + _settings(classifier),
                         notes=output.result["notes"],
                         table=table.without([id_column] if id_column else []),
@@ -219,6 +257,16 @@ def _command(
     for name, kind in kinds.items():
         words += ["--column", f"{name}={kind}"]
     return shlex.join([*words, "--rescale", rescale])
+
+
+def _links(edges: str | None, skip: bool, duplicates: str, delimiter: str | None) -> str:
+    """What concerns the links."""
+    if edges is None:
+        return ""
+    words = ["--edges", edges, *(["--skip-unknown"] if skip else [])]
+    words += ["--duplicates", duplicates] if duplicates != "same" else []
+    words += ["--edges-delimiter", delimiter] if delimiter else []
+    return " " + shlex.join(words)
 
 
 def _settings(model: Any) -> str:
@@ -263,13 +311,20 @@ def _rows(fitted: FittedTable, labels: NDArray[Any]) -> Rows:
     return model.transduction_, top, top - others.max(axis=1), unsure, known
 
 
-def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows) -> dict[str, Any]:
+def _points(model: Any, table: Any) -> Any:
+    """The features: a graph of neighbours keeps them, a given one does not."""
     from ..report.data import fitted_points
+
+    found = fitted_points(model.state_.graph)
+    return model.encoder_.encode(table)[0] if found is None else found
+
+
+def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows, points: Any) -> dict[str, Any]:
     from ..report.evaluation import baselines
 
     model = fitted.model
     predicted, _, _, unsure, known = rows
-    checked = baselines(model, fitted_points(model.state_.graph))
+    checked = baselines(model, points)
     return {
         "rows": int(labels.size),
         "labeled": int(known.sum()),
@@ -286,6 +341,8 @@ def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows) -> dict[str,
         "features": int(model.columns_.n_features),
         "n_neighbors": model.n_neighbors_,
         "edges": int(model.graph_.nnz // 2),
+        "members": _members(model),
+        "graph_share": _graph_share(model, known),
         "method": model.method,
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
@@ -294,12 +351,29 @@ def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows) -> dict[str,
     }
 
 
+def _members(model: Any) -> dict[str, float] | None:
+    """Weights of those who vote."""
+    found = model.committee_
+    if found is None:
+        return None
+    return dict(zip(found.names, found.weights.tolist(), strict=True))
+
+
+def _graph_share(model: Any, known: NDArray[np.bool_]) -> float | None:
+    """How much of the answers given links carry; None without any."""
+    if not model.state_.linked or known.all():
+        return None
+    return float(model.graph_share_[~known].mean())
+
+
 def _tell(output: Output, result: dict[str, Any], written: list[str | None]) -> None:
     """The result in a few lines on stderr."""
     classes = ", ".join(f"{c} {n}" for c, n in result["predicted"].items())
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])
+    if result["graph_share"] is not None:
+        output.note(f"the links carry {100 * result['graph_share']:.0f} % of the answers")
     output.note(f"unsure: {result['unsure']} rows")
     for path in written:
         output.note(f"wrote {path}")

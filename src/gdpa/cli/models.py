@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..tables import Table, TableEncoder, TableError
 from ..tables.source import open_file
 
-__all__ = ["FittedTable", "kept_columns", "load_model", "predictions"]
+__all__ = ["FittedTable", "kept_columns", "load_model", "predictions", "row_names"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,36 @@ class FittedTable:
     @property
     def as_text(self) -> frozenset[str]:
         """Columns of a CSV file that must not be taken for plain numbers."""
-        return frozenset() if self.encoder is None else self.encoder.as_text_
+        texts = frozenset() if self.encoder is None else self.encoder.as_text_
+        named = self.about.get("id_column")
+        return texts | {str(named)} if self.model.state_.linked and named else texts
+
+    def nodes(self, edges: str) -> list[str]:
+        """Names of the fitted rows that edges may lead to.
+
+        Parameters
+        ----------
+        edges : str
+            The file that needs them, for messages.
+
+        Returns
+        -------
+        list of str
+            The names.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without links, or without names.
+        """
+        if not self.model.state_.linked:
+            raise ValueError(f"--edges {edges} needs a model of fit --edges; this one has no links")
+        ids = self.about.get("ids")
+        if ids is None:
+            raise ValueError(
+                f"--edges {edges} needs names of the fitted rows; fit with --id once more"
+            )
+        return [str(name) for name in ids]
 
     def save(self, path: Path) -> None:
         """Write the model file."""
@@ -121,6 +150,11 @@ def predictions(
     return classes[best], top, top - second, top < sure
 
 
+def row_names(n_rows: int, ids: list[str] | None) -> list[str]:
+    """What rows are called in a list of edges: their identifiers, or numbers from 1."""
+    return [str(i) for i in range(1, n_rows + 1)] if ids is None else ids
+
+
 def kept_columns(
     table: Table, keep: bool, id_column: str | None, ids: list[str] | None
 ) -> tuple[list[str], list[Any]]:
@@ -147,6 +181,6 @@ def kept_columns(
     if not keep:
         names: list[Any] = list(range(1, table.n_rows + 1)) if ids is None else list(ids)
         return [id_column or "row"], [names]
-    own = {"prediction", "probability", "margin", "unsure", "known"}
+    own = {"prediction", "probability", "margin", "unsure", "known", "links"}
     header = [f"{name} (input)" if name in own else name for name in table.names]
     return header, [column.cells() for column in table.columns]

@@ -8,6 +8,9 @@ import typer
 
 __all__ = [
     "Delimiter",
+    "Duplicates",
+    "EdgesDelimiter",
+    "EdgesFile",
     "Encoding",
     "Json",
     "Keep",
@@ -16,8 +19,10 @@ __all__ = [
     "Out",
     "Quiet",
     "RawCells",
+    "SkipUnknown",
     "TableFile",
     "TableFormat",
+    "check_duplicates",
     "parse_columns",
     "parse_options",
 ]
@@ -59,6 +64,28 @@ TableFormat = Annotated[
         "--format", help="csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; by ending."
     ),
 ]
+EdgesFile = Annotated[
+    str | None,
+    typer.Option(
+        "--edges",
+        help="Links between rows: two ends a line and maybe a weight, with any delimiter; or "
+        "GraphML, Matrix Market, NPZ. - is stdin.",
+        show_default=False,
+    ),
+]
+EdgesDelimiter = Annotated[
+    str | None,
+    typer.Option("--edges-delimiter", help="Character between the cells of --edges; found."),
+]
+SkipUnknown = Annotated[
+    bool, typer.Option("--skip-unknown", help="Leave out edges to ends that no row has.")
+]
+Duplicates = Annotated[
+    str,
+    typer.Option(
+        "--duplicates", help="Edges listed again: same (must have one weight), sum or max."
+    ),
+]
 ModelFile = Annotated[str, typer.Argument(help="File that fit --model wrote.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep all columns of the input in the output.")]
 RawCells = Annotated[
@@ -69,6 +96,26 @@ RawCells = Annotated[
         "apostrophe goes before them.",
     ),
 ]
+
+
+def check_duplicates(value: str) -> None:
+    """Refuse what ``--duplicates`` does not know, before any work.
+
+    Parameters
+    ----------
+    value : str
+        What was given.
+
+    Raises
+    ------
+    ValueError
+        If it is none of the choices.
+    """
+    from ..errors import nearest_name
+    from ..tables.row_links import DUPLICATES
+
+    if value not in DUPLICATES:
+        raise ValueError(f"--duplicates {value!r}; {nearest_name(value, list(DUPLICATES))}")
 
 
 def parse_columns(pairs: list[str] | None) -> dict[str, str]:

@@ -22,6 +22,11 @@ EXPLAINED = {
     "forest": "extremely randomised trees",
     "linear": "logistic regression",
     "kernel": "kernel machine",
+    "links": "graph of the given links alone",
+    "smoothed": "logistic regression on features smoothed along the links",
+    "smoothed forest": "extremely randomised trees on features smoothed along the links",
+    "links and features": "graph of the given links, with the smoothed model as evidence",
+    "union": "graph of links and nearest neighbours together",
 }
 
 
@@ -43,6 +48,8 @@ class CommitteeCard:
         Columns of the data, the most important first.
     importances : tuple of float
         How much each decides in the forest.
+    graph_share : float or None
+        Mean part of the vote that a given graph has on rows without a label; None without one.
     """
 
     names: tuple[str, ...]
@@ -51,6 +58,7 @@ class CommitteeCard:
     loss: float | None
     columns: tuple[str, ...]
     importances: tuple[float, ...]
+    graph_share: float | None = None
 
 
 def committee_card(model: Any, columns: Any = ()) -> CommitteeCard | None:
@@ -73,6 +81,10 @@ def committee_card(model: Any, columns: Any = ()) -> CommitteeCard | None:
         return None
     order = np.argsort(-found.weights, kind="stable")
     names, values = _by_column(model, columns)
+    unknown = model.state_.coding.codes < 0
+    share = None
+    if model.state_.linked:
+        share = float(model.graph_share_[unknown].mean()) if unknown.any() else 0.0
     top = np.argsort(-values, kind="stable")[:MOST_COLUMNS]
     return CommitteeCard(
         tuple(found.names[i] for i in order),
@@ -81,6 +93,7 @@ def committee_card(model: Any, columns: Any = ()) -> CommitteeCard | None:
         found.loss,
         tuple(names[i] for i in top),
         tuple(float(values[i]) for i in top),
+        share,
     )
 
 
@@ -126,7 +139,13 @@ def committee_section(card: CommitteeCard | None) -> str:
         (name, EXPLAINED.get(name, "a model that was given"), percent(w), _loss(loss))
         for name, w, loss in zip(card.names, card.weights, losses, strict=True)
     ]
-    html = paragraph(_words(card)) + table(
+    told = paragraph(_words(card))
+    if card.graph_share is not None:
+        told += paragraph(
+            f"The links carry {percent(card.graph_share)} of the answer: that part of the vote, on "
+            "the mean of the rows without a label, is cast by members that know them."
+        )
+    html = told + table(
         ["member", "what it is", "share", "loss"],
         rows,
         caption="Members of the committee; the loss is the log-loss of labels left out",

@@ -5,6 +5,7 @@ from .frames import is_frame, table_of
 from .graph_files import GRAPH_FORMATS, NodeLabels, read_graph, read_labels
 from .plan import ColumnList, ColumnPlan
 from .read import FORMATS, read_table
+from .row_links import RowLinks, read_links
 from .table import Column, Table, TableError
 from .target import read_target
 
@@ -15,12 +16,14 @@ __all__ = [
     "ColumnList",
     "ColumnPlan",
     "NodeLabels",
+    "RowLinks",
     "Table",
     "TableEncoder",
     "TableError",
     "is_frame",
     "read_graph",
     "read_labels",
+    "read_links",
     "read_table",
     "read_target",
     "table_of",

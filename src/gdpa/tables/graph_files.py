@@ -6,7 +6,6 @@ from 1 in Matrix Market and from 0 in NPZ.
 
 from __future__ import annotations
 
-import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,13 @@ from ..errors import nearest_name
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
 from ..npz import read_npz
+from .edge_lists import delimiter_of, edge_list, is_number, text_rows
 from .graph_formats import read_graphml, read_matrix_market
 from .source import open_file
 from .table import TableError
 from .text_file import decode_text
 
-__all__ = ["GRAPH_FORMATS", "NodeLabels", "read_graph", "read_labels"]
+__all__ = ["GRAPH_FORMATS", "SUFFIXES", "NodeLabels", "read_graph", "read_labels"]
 
 GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 SUFFIXES = {
@@ -37,7 +37,6 @@ SUFFIXES = {
     ".graphml": "graphml",
     ".xml": "graphml",
 }
-HEADERS = ("source", "target", "from", "to", "node", "u", "v", "i", "j", "src", "dst", "head")
 UNKNOWN = frozenset({"", "?", "na", "n/a", "nan", "none", "null", "unknown"})
 
 
@@ -125,83 +124,12 @@ def _text(array: NDArray[Any]) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def delimiter_of(raw: bytes) -> str:
-    """What stands between the cells of a list, by its first line: a blank means white space.
-
-    Parameters
-    ----------
-    raw : bytes
-        The file.
-
-    Returns
-    -------
-    str
-        A comma, a tab, a semicolon or a blank; a comma where a line has one cell.
-    """
-    for line in raw[:65536].decode("utf-8-sig", errors="replace").splitlines():
-        text = line.strip()
-        if text and not text.startswith(("#", "%")):
-            return next((d for d in (",", "\t", ";", " ") if d in text), ",")
-    return ","
-
-
-def _rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
-    """Cells of a small text table without a fixed header; a blank stands for white space."""
-    if len(delimiter) != 1:
-        raise TableError(f"delimiter={delimiter!r} must be one character")
-    lines = io.StringIO(decode_text(raw, name), newline="")
-    if delimiter == " ":
-        blanks = (" ".join(line.split()) for line in lines)
-        reader = csv.reader(blanks, delimiter=" ")
-    else:
-        reader = csv.reader(lines, delimiter=delimiter)
-    rows: list[list[str]] = []
-    try:
-        for row in reader:
-            if not row or row[0].lstrip().startswith(("#", "%")):
-                continue
-            if len(row) not in widths or (rows and len(row) != len(rows[0])):
-                wanted = str(len(rows[0])) if rows else " or ".join(map(str, widths))
-                raise TableError(
-                    f"{name}, line {reader.line_num}: {len(row)} cells where {wanted} are expected"
-                )
-            rows.append([cell.strip() for cell in row])
-    except csv.Error as error:
-        raise TableError(f"{name}, line {reader.line_num}: {error}") from error
-    return rows
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _read_edges(raw: bytes, name: str, delimiter: str) -> NamedGraph:
-    rows = _rows(raw, name, delimiter, (2, 3))
-    header = rows and (
-        (len(rows[0]) == 3 and not _is_number(rows[0][2])) or rows[0][0].lower() in HEADERS
-    )
-    if header:
-        rows = rows[1:]
-    if not rows:
-        raise TableError(f"{name} has no edges")
-    columns = list(zip(*rows, strict=True))
-    ends = np.array([columns[0], columns[1]]).T
+    listed = edge_list(raw, name, delimiter)
+    ends = listed.ends
     if np.char.isdecimal(ends).all() and max(map(len, ends.ravel())) < 19:
         ends = ends.astype(np.int64)  # numbers in the order of numbers
-    weights = None
-    if len(columns) == 3:
-        try:
-            weights = np.array(columns[2], dtype=np.float64)
-        except ValueError:
-            k = next(k for k, cell in enumerate(columns[2]) if not _is_number(cell))
-            raise TableError(
-                f"{name}, edge {k + 1}: weight {columns[2][k]!r} is not a number"
-            ) from None
-    return _once_or_twice(ends, weights)
+    return _once_or_twice(ends, listed.weights)
 
 
 def _once_or_twice(ends: NDArray[Any], weights: NDArray[np.float64] | None) -> NamedGraph:
@@ -300,7 +228,7 @@ def read_labels(
             )
         positions, values = list(range(n)), cells
     else:
-        rows = _rows(raw, name, delimiter, (2, 3, 4, 5))
+        rows = text_rows(raw, name, delimiter, (2, 3, 4, 5))
         if rows and rows[0][0].lower() in ("node", "id", "name") and rows[0][1].lower() == "label":
             rows = rows[1:]
         places = {str(node): i for i, node in enumerate(graph.nodes)}
@@ -335,7 +263,7 @@ def _to_codes(
     classes: tuple[str, ...] | None,
 ) -> NodeLabels:
     marks = UNKNOWN | ({unlabeled.lower()} if unlabeled is not None else set())
-    canonical = [v.removeprefix("+") if _is_number(v) else v for v in values]
+    canonical = [v.removeprefix("+") if is_number(v) else v for v in values]
     found = {v for v in canonical if v.lower() not in marks}
     if found <= {"-1", "0", "1"} and found & {"-1", "1"} and "-1" in found | set(classes or ()):
         found -= {"0"}

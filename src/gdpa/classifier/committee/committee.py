@@ -172,12 +172,7 @@ class Committee:
         ndarray of shape (n_rows, n_classes)
             What all members say.
         """
-        said: dict[str, FloatArray | None] = {}
-        for m in self.members:
-            if isinstance(m, LinkedMember):
-                said[m.name] = m.predict_linked(X, links)
-            else:
-                said[m.name] = None if X is None else m.predict(X)
+        said = self.said(X, links)
         silent = None
         if links is not None:
             silent = {self.own: np.flatnonzero(np.diff(links.indptr) == 0)}
@@ -187,6 +182,54 @@ class Committee:
                 "to the fitted nodes"
             )
         return self._mixed(shares, said, silent)
+
+    def said(self, X: Any, links: sp.csr_array | None) -> dict[str, FloatArray | None]:
+        """What each member but the own graph says about new rows; None where it has no word."""
+        found: dict[str, FloatArray | None] = {}
+        for m in self.members:
+            if isinstance(m, LinkedMember):
+                found[m.name] = m.predict_linked(X, links)
+            else:
+                found[m.name] = None if X is None else m.predict(X)
+        return found
+
+    def graph_share(
+        self,
+        own: FloatArray | None,
+        said: Mapping[str, FloatArray | None],
+        codes: NDArray[Any],
+        linked: NDArray[np.bool_],
+    ) -> FloatArray:
+        """Part of the vote for a row's class that is cast by members that know a given graph.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_rows, n_classes) or None
+            What the given graph says.
+        said : mapping of str to ndarray or None
+            What the members say.
+        codes : ndarray of int of shape (n_rows,)
+            The class that each row got.
+        linked : ndarray of bool of shape (n_rows,)
+            Which rows have a link at all; the others owe it nothing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Parts from 0 to 1.
+        """
+        j, rows = self.judgement, np.arange(codes.size)
+        knows = {m.name for m in self.members if isinstance(m, LinkedMember)} | {self.own}
+        heard = {self.own: own, **said}
+        by_links, total = np.zeros(codes.size), np.zeros(codes.size)
+        for name, weight, beta in zip(j.names, j.weights, j.sharpness, strict=True):
+            shares = heard.get(name)
+            if weight > 0 and shares is not None:
+                vote = weight * sharpened(shares, beta)[rows, codes]
+                total += vote
+                by_links += vote if name in knows else 0.0
+        found = np.divide(by_links, total, out=np.zeros(codes.size), where=total > 0)
+        return np.asarray(np.where(linked, found, 0.0))
 
     def more_labels(
         self, nodes: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
