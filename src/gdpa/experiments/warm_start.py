@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dual import build_H_bar
+from ..gershgorin.label_discs import nowhere_zero
 from ..linalg import first_eigenvector
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows
@@ -52,7 +53,7 @@ class WarmStart(Experiment):
         y = np.append(known, float(problem.n_labeled))
         z = -problem.labels[problem.labeled].astype(np.float64)
         v = np.linalg.eigh(build_H_bar(problem, DualVariables(y, z)).toarray())[1][:, 0]
-        point = closed_form(problem, np.abs(v))
+        point = closed_form(problem, nowhere_zero(v))
         half = DualVariables(
             0.5 * (y + point.y), 0.5 * (z - problem.labels[problem.labeled] * point.a)
         )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product, length
 
-__all__ = ["class_bounds", "disc_bounds", "realign"]
+__all__ = ["class_bounds", "disc_bounds", "nowhere_zero", "realign"]
 
 FloatArray = NDArray[np.float64]
 
@@ -144,6 +144,24 @@ def realign(
     result = first_eigenvector(
         matrix(), v0=unit, tol=1e-8, preconditioner=preconditioner, random_state=random_state
     )
-    # Any v > 0 bounds the matrix from below; a component on which v vanishes still needs one.
-    kept = np.maximum(np.abs(result.vector), 1e-10 * np.abs(result.vector).max())
-    return kept, float(result.value), int(result.iterations)
+    return nowhere_zero(result.vector), float(result.value), int(result.iterations)
+
+
+def nowhere_zero(v: FloatArray) -> FloatArray:
+    """Sizes of a first eigenvector's entries, none of them 0.
+
+    Any positive vector bounds the matrix from below; a component on which `v` vanishes (also where
+    weights are too small to hold it to the others) still needs one.
+
+    Parameters
+    ----------
+    v : ndarray of shape (n,)
+        The eigenvector.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Positive numbers.
+    """
+    sizes = np.abs(v)
+    return np.asarray(np.maximum(sizes, 1e-10 * sizes.max()))
