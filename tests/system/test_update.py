@@ -157,3 +157,17 @@ def test_nothing_to_add(fitted):
     assert fitted.add_labels([], []).state_ is before
     with pytest.raises(ValueError, match="tol=2"):
         fitted.add_labels(20, 0, tol=2)
+
+
+def test_a_correction_where_nothing_else_speaks():
+    # Without a right-hand side of its own the goal is next to nothing: its square is no number.
+    n = 6
+    W = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], format="csr")
+    residual = np.zeros((n, 2))
+    residual[2] = 1.0
+    with np.errstate(all="raise", under="ignore"):
+        found = relax_locally(
+            W, np.full(n, 3.0), np.ones(n, dtype=bool), residual.copy(), np.zeros(2), tol=1e-6
+        )
+    exact = np.linalg.solve(3.0 * np.eye(n) - W.toarray(), residual)
+    np.testing.assert_allclose(found.values, exact, atol=1e-9)

@@ -197,7 +197,8 @@ def relax_locally(
 
 def _carriers(scaled: FloatArray, goal: FloatArray) -> NDArray[np.intp]:
     """Nodes that carry more residual than all can be left with: the smallest ones stay out."""
-    share = np.max((scaled / goal) ** 2, axis=1)
+    # As large as a sum of squares can bear: where no label speaks, the goal is next to nothing.
+    share = np.minimum(np.max(np.abs(scaled) / goal, axis=1), 1e100) ** 2
     nodes = np.flatnonzero(share > 0)
     order = nodes[np.argsort(share[nodes])]
     below = np.searchsorted(np.cumsum(share[order]), BORDER**2)
