@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ __all__ = [
     "LARGE_FOLDS",
     "SCREENING_TOL",
     "FirstFold",
+    "by_appearance",
     "fold_scores",
     "stratified_folds",
 ]
@@ -29,6 +31,23 @@ FloatArray = NDArray[np.float64]
 # Residuals that are enough to tell settings apart, and for the scores that probabilities rest on.
 SCREENING_TOL, FOLD_TOL = 1e-2, 1e-3
 LARGE_FOLDS = 3
+
+
+def by_appearance(codes: NDArray[Any]) -> NDArray[np.int32]:
+    """Classes numbered as they first appear: the same whatever they are called.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_labels,)
+        Class numbers.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_labels,)
+        Numbers from 0, in the order of the labels.
+    """
+    _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first)).astype(np.int32)[code]
 
 
 def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32]:
@@ -46,7 +65,7 @@ def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32
     ndarray of int32 of shape (n_labels,)
         Fold numbers; sizes differ by at most one, in total and within each class.
     """
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(by_appearance(codes), kind="stable")
     fold = np.empty(codes.size, dtype=np.int32)
     fold[order] = np.arange(codes.size) % n_folds
     return fold

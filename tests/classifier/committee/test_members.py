@@ -160,3 +160,54 @@ def test_sample_holds_the_labels_it_can():
     assert kept.size == 20
     assert fewer.codes.size == 20
     assert np.array_equal(fewer.X, task(n=300, m=40).X[fewer.nodes])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_as_far_as_a_number_can_be(name, sparse):
+    full = task()
+    if sparse:
+        full = replace(full, X=sp.csr_array(full.X * (np.abs(full.X) > 1)))
+    rows = np.array(
+        [
+            [1e155, -1e155, 0.0, 1e155],
+            [1.7e308, 1.7e308, -1.7e308, 0.0],
+            [-1.7e308, -1.7e308, -1.7e308, -1.7e308],
+            [1e-310, 0.0, 0.0, 0.0],
+        ]
+    )
+    member = KINDS[name](full).build(full)
+    with np.errstate(all="raise", under="ignore"):
+        found = member.predict(sp.csr_array(rows) if sparse else rows)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    if name == "linear":  # far out the direction decides: both first columns up, or both down
+        assert found[1, 1] > 0.99
+        assert found[2, 0] > 0.99
+
+
+def test_kernel_keeps_its_digits_far_from_the_origin():
+    from gdpa.classifier.committee.kernel import _kernel
+
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    far = np.round(X * 2.0**20) / 2.0**20 + 2.0**30  # exact, and so are all differences
+    np.testing.assert_allclose(
+        _kernel(far[:10], far, 0.2), _kernel(far[:10] - 2.0**30, far - 2.0**30, 0.2), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_names_of_the_classes_do_not_matter(name):
+    first = task(m=47)
+    codes = first.coding.codes
+    turned = np.where(codes < 0, -1, 1 - codes).astype(np.int32)
+    labels = turned[:47]
+    second = replace(
+        first,
+        coding=LabelCoding(turned, first.coding.classes),
+        folds=stratified_folds(labels, 5),
+    )
+    np.testing.assert_array_equal(second.folds, first.folds)
+    a, b = (KINDS[name](t) for t in (first, second))
+    np.testing.assert_allclose(a.left_out, b.left_out[:, ::-1], atol=1e-6)
+    np.testing.assert_allclose(a.build(first).shares, b.build(second).shares[:, ::-1], atol=1e-6)

@@ -41,6 +41,7 @@ STEEPNESS = 4.0
 BLOCK = 1_000_000
 SINGLE_ROWS = 20_000
 SINGLE = 1e18  # its square still fits
+FARTHEST = 1e300  # a difference of any two numbers, kept finite
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,14 @@ def _coefficients(points: Any, targets: FloatArray, gamma: float, ridge: float) 
 def _kernel(A: Any, B: Any, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
-    return np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sp.issparse(A):  # about the points' middle distances keep their digits
+            middle = B.mean(axis=0, dtype=np.float64)
+            if np.isfinite(middle).all():
+                A, B = (np.clip(points - middle, -FARTHEST, FARTHEST) for points in (A, B))
+        K = np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
+    # Where a square is no number, nor a difference of two, the distance is beyond all widths.
+    return np.nan_to_num(K, copy=False, nan=0.0)
 
 
 def _left_out(task: Task, kept: NDArray[np.intp]) -> Iterator[tuple[Setting, FloatArray]]:

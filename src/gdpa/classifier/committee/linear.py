@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...graph import Rescaler
@@ -23,6 +24,8 @@ MOST_UNKNOWNS = 2_000
 MAX_ITER = 300
 # Labels that it is fitted on at most; more are thinned, evenly over the classes.
 MOST_LABELS = 20_000
+# Deviations from the mean beyond which a row is shortened, and the most that a number can hold.
+FAR, FARTHEST = 1e100, 1e300
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,20 @@ class LinearModel:
 
     def predict(self, X: Any) -> FloatArray:
         """Shares of rows."""
-        return softmax(scaled(self.scaling, X) @ self.coefficients + self.intercepts)
+        return softmax(within(scaled(self.scaling, X)) @ self.coefficients + self.intercepts)
+
+
+def within(Z: Any) -> Any:
+    """Rows as they are; those too long for a product with slopes shortened, in their direction."""
+    if sp.issparse(Z):
+        Z.data = np.clip(Z.data, -FARTHEST, FARTHEST)
+    length = abs(Z).max(axis=1)
+    length = length.toarray().ravel() if sp.issparse(Z) else np.asarray(length)
+    far = length > FAR
+    if not far.any():
+        return Z
+    factor = np.where(far, FAR / np.where(far, length, 1.0), 1.0)
+    return sp.csr_array(sp.diags_array(factor) @ Z) if sp.issparse(Z) else Z * factor[:, None]
 
 
 def softmax(scores: Any) -> FloatArray:

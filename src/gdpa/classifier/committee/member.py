@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...graph import Rescaler
+from ...system.left_out import by_appearance
 from ..labels import LabelCoding
 from ..options import FitOptions
 from ..probabilities import fit_sharpness, sharpen
@@ -195,7 +196,7 @@ def thinned(codes: NDArray[Any], most: int) -> NDArray[np.intp]:
     """Positions of at most so many labels, evenly over their list and so over the classes."""
     if codes.size <= most:
         return np.arange(codes.size)
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(by_appearance(codes), kind="stable")
     return np.sort(order[np.linspace(0, codes.size - 1, most).astype(np.intp)])
 
 
@@ -225,7 +226,8 @@ def scaled(columns: Rescaler, X: Any) -> Any:
     """Features with other columns and scales; sparse ones stay sparse."""
     if not sp.issparse(X):
         return columns.transform(X)
-    return sp.csr_array(X[:, columns.columns] @ sp.diags_array(1.0 / columns.scale))
+    with np.errstate(over="ignore"):
+        return sp.csr_array(X[:, columns.columns] @ sp.diags_array(1.0 / columns.scale))
 
 
 def unlike_units(X: Any) -> bool:

@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...system.left_out import by_appearance
+
 __all__ = ["CrossForest", "Forest", "cross_forest", "join_forests"]
 
 FloatArray = NDArray[np.float64]
@@ -284,6 +286,11 @@ def cross_forest(
     from sklearn.ensemble import ExtraTreesClassifier
 
     A = as_single(X)
+    # A split of equal gain is taken or not by rounding, and so by the order of the classes: one
+    # that does not depend on their names.
+    place = by_appearance(codes)
+    names = np.empty(n_classes, dtype=np.intp)
+    names[place] = codes
     n_groups = 1 if folds is None else int(folds.max()) + 1
     growers = []
     for f in range(n_groups):
@@ -291,11 +298,13 @@ def cross_forest(
         grower = ExtraTreesClassifier(
             max(1, n_trees // n_groups), random_state=random_state + f, n_jobs=n_jobs
         )
-        growers.append(grower.fit(A[seen], codes[seen]))
-    return CrossForest(tuple(growers), join_forests([_as_arrays(g, n_classes) for g in growers]))
+        growers.append(grower.fit(A[seen], place[seen]))
+    return CrossForest(
+        tuple(growers), join_forests([_as_arrays(g, n_classes, names) for g in growers])
+    )
 
 
-def _as_arrays(grower: Any, n_classes: int) -> Forest:
+def _as_arrays(grower: Any, n_classes: int, names: NDArray[np.intp]) -> Forest:
     """Trees of one of scikit-learn's forests."""
     parts = []
     start = 0
@@ -304,7 +313,7 @@ def _as_arrays(grower: Any, n_classes: int) -> Forest:
         leaf = tree.children_left < 0
         number = np.arange(start, start + n)
         value = np.zeros((n, n_classes), dtype=np.float32)
-        value[:, grower.classes_] = tree.value[:, 0, :]
+        value[:, names[grower.classes_]] = tree.value[:, 0, :]
         value /= value.sum(axis=1, keepdims=True)
         parts.append(
             (
