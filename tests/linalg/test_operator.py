@@ -18,7 +18,6 @@ from gdpa.linalg.operator import (
     _row_blocks,
     as_operator,
     inner_product,
-    length,
 )
 from gdpa.policy import Policy
 
@@ -123,8 +122,6 @@ def test_inner_product_is_the_sum_of_products(n, dtype):
     products = x.astype(np.float64) * y
     error = PART * float(np.finfo(dtype).eps)
     assert abs(inner_product(x, y) - math.fsum(products)) <= error * float(np.abs(products).sum())
-    exact = math.sqrt(math.fsum(np.square(x, dtype=np.float64)))
-    assert length(x) == pytest.approx(exact, rel=error)
 
 
 def test_inner_product_has_the_same_digits_for_any_number_of_threads():

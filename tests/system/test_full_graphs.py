@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
+from gdpa.linalg import spd
+from gdpa.linalg.operator import UnitDiagonal
 from gdpa.policy import Policy
-from gdpa.system import ScaledProducts, products
 
 
 def full_problem(n: int = 560, *, laplacian: str, bias: bool = False) -> gdpa.GraphProblem:
@@ -68,7 +69,7 @@ def test_the_bound_is_that_of_the_discs_of_the_reduced_form():
 
 
 def test_a_matrix_that_has_no_factor_is_left_to_the_iteration(monkeypatch):
-    monkeypatch.setattr(products, "cholesky", lambda C: None)
+    monkeypatch.setattr(spd, "cholesky", lambda C: None)
     problem = full_problem(laplacian="combinatorial")
     found = gdpa.solve(problem)
     assert found.info["linear_solver"] == "cg"
@@ -79,7 +80,7 @@ def test_sparse_graphs_are_not_made_dense(random_graph, monkeypatch):
     def never(self: object) -> None:
         raise AssertionError("a dense copy was made")
 
-    monkeypatch.setattr(ScaledProducts, "toarray", never)
+    monkeypatch.setattr(UnitDiagonal, "toarray", never)
     W = random_graph(600, 0, density=0.05)
     labels = np.zeros(600, dtype=np.int8)
     labels[:3], labels[3:6] = 1, -1

@@ -35,7 +35,7 @@ def recover(problem, **options):
         problem.labels[problem.labeled].astype(float),
         **options,
     )
-    return system.solve(tol=1e-12).values
+    return system.solve(tol=1e-12).x
 
 
 def harmonic_by_relaxation(W, labels):
@@ -173,7 +173,7 @@ def test_leave_one_out_equals_really_leaving_one_out(n, seed, laplacian, weight,
     for k in range(known.size):
         rest = np.delete(np.arange(known.size), k)
         direct = replace(system, labeled=known[rest], targets=targets[rest]).solve(tol=1e-12)
-        assert np.allclose(left_out[k], direct.values[known[k]], atol=1e-5)
+        assert np.allclose(left_out[k], direct.x[known[k]], atol=1e-5)
 
 
 def test_many_right_hand_sides_equal_one_at_a_time():
@@ -181,9 +181,9 @@ def test_many_right_hand_sides_equal_one_at_a_time():
     known = problem.labeled
     targets = rng.normal(size=(known.size, 4))
     system = LabeledSystem(problem.adjacency, problem.diagonal, known, targets, label_weight=2.0)
-    block = system.solve(tol=1e-12).values
+    block = system.solve(tol=1e-12).x
     for k in range(4):
-        single = replace(system, targets=targets[:, k]).solve(tol=1e-12).values
+        single = replace(system, targets=targets[:, k]).solve(tol=1e-12).x
         assert np.allclose(block[:, k], single, atol=1e-9)
 
 

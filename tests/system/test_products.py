@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from gdpa.graph import laplacian_parts
-from gdpa.linalg.operator import Matrix
+from gdpa.linalg import spd
+from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
 from gdpa.linalg.ordering import permuted
 from gdpa.linalg.preconditioners import TwoLevel
 from gdpa.policy import Policy
-from gdpa.system import Arranged, LabeledSystem, ScaledProducts, arrange
+from gdpa.system import Arranged, LabeledSystem
 
 ALWAYS = Policy(implicit_nodes=0, dense_below=0)
 
@@ -74,16 +75,16 @@ def test_scores_solve_the_definition(engine, random_graph, laplacian, system, co
         K[labeled, labeled] += weight
         b[labeled] += np.reshape(weight, (-1, 1)) * targets
     expected = np.linalg.solve(K, b)
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(found.x, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_a_start_at_the_solution_needs_no_step(random_graph):
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
     system = LabeledSystem(A, d, np.array([3, 40]), np.array([1.0, -1.0]), policy=ALWAYS)
     first = system.solve(tol=1e-10)
-    again = system.solve(tol=1e-8, x0=first.values)
+    again = system.solve(tol=1e-8, x0=first.x)
     assert again.iterations == 0
-    np.testing.assert_allclose(again.values, first.values, atol=1e-12)
+    np.testing.assert_allclose(again.x, first.x, atol=1e-12)
 
 
 def test_a_node_without_any_weight_is_left_to_the_stored_system():
@@ -92,14 +93,34 @@ def test_a_node_without_any_weight_is_left_to_the_stored_system():
     W = sp.csr_array(A)
     diagonal = W.sum(axis=1)
     found = LabeledSystem(W, diagonal, np.array([0]), np.array([1.0]), policy=ALWAYS).solve()
-    np.testing.assert_allclose(found.values, [1.0, 1.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(found.x, [1.0, 1.0, 0.0, 0.0], atol=1e-12)
 
 
 def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(random_graph):
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
-    products = ScaledProducts(arrange(A), d, np.array([3]))
-    assert products.preconditioner(100.0, 1, Policy(jacobi_steps=10**9)) == "jacobi"
-    assert isinstance(products.preconditioner(100.0, 1, Policy(jacobi_steps=0)), TwoLevel)
+    total = np.where(np.arange(60) == 3, 0.0, d)
+    unit = UnitDiagonal(Difference(Matrix(A), total))
+    for steps, kind in ((10**9, type(None)), (0, TwoLevel)):
+        chosen = spd._unit_preconditioner("auto", unit, 1e-6, 1, Policy(jacobi_steps=steps))
+        assert isinstance(chosen[0], kind)
+
+
+@pytest.mark.parametrize("columns", [None, 4])
+def test_what_is_not_stored_is_the_difference_without_what_is_left_out(random_graph, columns):
+    A, d = laplacian_parts(random_graph(40, 5), "combinatorial")
+    total = np.where(np.arange(40) % 9 == 4, 0.0, d + 0.5)
+    K = np.diag(total) - A.toarray()
+    K[total == 0], K[:, total == 0] = 0.0, 0.0
+    operator = Difference(Matrix(A), total)
+    unit = UnitDiagonal(operator)
+    Y = np.random.default_rng(0).normal(size=(40,) if columns is None else (40, columns))
+    np.testing.assert_allclose(operator.dot(Y), K @ Y, atol=1e-12)
+    stored = UnitDiagonal(Matrix(K))
+    np.testing.assert_allclose(unit.toarray(), stored.toarray(), atol=1e-14)
+    assert unit.smallest() == pytest.approx(K.sum() / np.trace(K))
+    if columns:
+        inside = np.where(total[:, None] == 0, 0.0, Y)
+        np.testing.assert_allclose(unit.dot(inside), stored.dot(inside), atol=1e-13)
 
 
 @pytest.mark.parametrize("columns", [1, 3])
@@ -111,5 +132,5 @@ def test_the_order_of_the_nodes_does_not_show(random_graph, columns):
     arranged = Arranged(Matrix(permuted(A, order)), order)
     system = LabeledSystem(A, d, labeled, targets, self_loop=0.1, policy=ALWAYS)
     plain = system.solve(tol=1e-12)
-    other = replace(system, arranged=arranged).solve(tol=1e-12, x0=0.5 * plain.values)
-    np.testing.assert_allclose(other.values, plain.values, atol=1e-10)
+    other = replace(system, arranged=arranged).solve(tol=1e-12, x0=0.5 * plain.x)
+    np.testing.assert_allclose(other.x, plain.x, atol=1e-10)

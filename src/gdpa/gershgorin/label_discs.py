@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..linalg import first_eigenvector
-from ..linalg.operator import inner_product, length
+from ..linalg.operator import inner_product
 
 __all__ = ["class_bounds", "disc_bounds", "nowhere_zero", "realign"]
 
@@ -136,10 +136,11 @@ def realign(
     iterations : int
         Iterations of the eigensolver; 0 if `v` was kept.
     """
-    unit = v / length(v)
+    unit = v / np.sqrt(inner_product(v, v))
     image = product(unit) / size  # relative: weights may be near overflow
     value = inner_product(unit, image)
-    if length(image - value * unit) <= 1e-12 and (unit != 0).all():
+    rest = image - value * unit
+    if inner_product(rest, rest) <= 1e-24 and (unit != 0).all():
         return unit, value * size, 0
     result = first_eigenvector(
         matrix(), v0=unit, tol=1e-8, preconditioner=preconditioner, random_state=random_state

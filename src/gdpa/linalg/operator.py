@@ -21,6 +21,7 @@ from ..policy import DEFAULT_POLICY, Policy
 from .threads import in_threads
 
 __all__ = [
+    "Difference",
     "Matrix",
     "Operator",
     "UnitDiagonal",
@@ -28,7 +29,6 @@ __all__ = [
     "check_positive",
     "inner_product",
     "laid_out",
-    "length",
     "to_dense",
 ]
 
@@ -113,8 +113,9 @@ class Matrix:
             raise ValueError(f"A must be square, got shape {matrix.shape}")
         if matrix.shape[0] == 0:
             raise ValueError("A must have at least one row, got shape (0, 0)")
-        if self.sparse and matrix.indices.dtype != np.int32:
-            matrix = _narrow(matrix)
+        if self.sparse and max(matrix.nnz, matrix.shape[0]) < 2**31:  # a product reads less
+            index = [part.astype(np.int32, copy=False) for part in (matrix.indices, matrix.indptr)]
+            matrix = sp.csr_array((matrix.data, *index), shape=matrix.shape)
         self.matrix = matrix
         self.shape: tuple[int, int] = matrix.shape
         data: Any = self.matrix.data if self.sparse else self.matrix
@@ -195,6 +196,32 @@ class _FromLinearOperator:
         return np.asarray(self.operator @ Y).astype(dtype)
 
 
+class Difference:
+    """``diag(total) - matrix``, which is never stored, as an :class:`Operator`.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        What is subtracted, with zeros on its diagonal.
+    total : ndarray of shape (n,)
+        The diagonal. Where it is zero the row and the column are left out: no unknown there.
+    """
+
+    def __init__(self, matrix: Matrix, total: FloatArray) -> None:
+        self.matrix, self.total = matrix, total
+        self.shape, self.single = matrix.shape, matrix.single
+
+    def diagonal(self) -> FloatArray:
+        """The diagonal."""
+        return self.total
+
+    def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
+        """``total * Y - matrix Y``, zero where a row is left out."""
+        total = self.total.astype(dtype).reshape(-1, *(1,) * (Y.ndim - 1))
+        inside = np.where(total == 0, 0, Y)
+        return np.where(total == 0, 0, total * Y - self.matrix.dot(inside, dtype, n_jobs))
+
+
 class UnitDiagonal:
     """``S A S`` with S = diag(A)^-1/2: an operator scaled to unit diagonal.
 
@@ -215,6 +242,8 @@ class UnitDiagonal:
 
     def __init__(self, operator: Operator) -> None:
         self.operator, self.shape = operator, operator.shape
+        # Of a difference only what is subtracted is multiplied with: its diagonal becomes one.
+        self.minus = operator.matrix if isinstance(operator, Difference) else None
         diagonal = operator.diagonal()
         d = np.ones(self.shape[0]) if diagonal is None else diagonal
         if (d < 0).any():
@@ -226,7 +255,7 @@ class UnitDiagonal:
             self.trace = float(d.sum())
         self.dead = d == 0
         self.s = self.inverse = None
-        if (d != 1.0).any():
+        if self.minus is not None or (d != 1.0).any():
             root = np.sqrt(d)[:, None]
             self.s = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
             self.inverse = root
@@ -244,64 +273,61 @@ class UnitDiagonal:
         return 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """``S A S Y`` for a block of columns."""
+        """``S A S Y`` for a block of columns that are zero where `dead`."""
         if self.s is None:
             return self.operator.dot(Y, dtype, n_jobs)
         s = self._scales[np.dtype(dtype)]
-        out = self.operator.dot(s * Y, dtype, n_jobs)
+        out = (self.minus or self.operator).dot(s * Y, dtype, n_jobs)
         out *= s
-        return out
+        return out if self.minus is None else np.asarray(np.subtract(Y, out, out=out))
 
     def toarray(self) -> FloatArray:
         """The scaled matrix, with ones on the diagonal where there is no unknown."""
-        C = to_dense(self.operator)
+        C = to_dense(self.minus or self.operator)
         if self.s is not None:
-            C = (self.s * C) * self.s[:, 0]
-        C[self.dead, self.dead] = 1.0
+            C *= self.s
+            C *= self.s[:, 0]
+        if self.minus is not None:
+            np.negative(C, out=C)
+        C[np.diag_indices_from(C)] += 1.0 if self.minus is not None else self.dead
         return C
 
+    def smallest(self) -> float:
+        """Bound of the smallest eigenvalue from above, by the constant vector; NaN if unknown."""
+        A = self.operator if self.minus is None else self.minus
+        if not (isinstance(A, Matrix) and A.sparse and self.trace > 0):
+            return np.nan
+        with np.errstate(over="ignore", invalid="ignore"):
+            pairs = float(A.matrix.data.sum())
+            if self.minus is None:
+                return pairs / self.trace
+            # Pairs of unknowns: all pairs without the rows that are left out.
+            rows = A.matrix[np.flatnonzero(self.dead)]
+            pairs -= 2.0 * float(rows.data.sum()) - float(rows.data[self.dead[rows.indices]].sum())
+            return 1.0 - pairs / self.trace
+
     def scaled(self, rhs: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
-        """``S rhs`` as columns of ordinary size, and their powers of two."""
-        size = np.maximum(rhs.max(axis=0, initial=0.0), -rhs.min(axis=0, initial=0.0))
-        moderate = bool(((size == 0) | ((size > SAFE_LOW) & (size <= SAFE_HIGH))).all())
-        if self.s is not None and moderate:
-            least = float(self.s[~self.dead].min(initial=1.0))
-            moderate = least > SAFE_LOW and float(self.s.max()) <= SAFE_HIGH
-        if moderate:
-            b = rhs * (1.0 if self.s is None else self.s)
-            size = np.maximum(b.max(axis=0, initial=0.0), -b.min(axis=0, initial=0.0))
-            exponent = np.frexp(size)[1].astype(np.int64)
-            b *= np.ldexp(1.0, -exponent)
-            return laid_out(b), exponent
+        """``S rhs`` as columns of ordinary size, and their powers of two.
+
+        Mantissas and exponents apart: s times the right-hand side may leave the range of floats on
+        the way to values that do not.
+        """
         mantissa, power = np.frexp(rhs)
         if self.s is not None:
-            # Mantissas and exponents apart: s times the right-hand side may leave the range of
-            # floats on the way to values that do not.
             s_mantissa, s_power = np.frexp(self.s)
             mantissa, power = mantissa * s_mantissa, power + s_power
         lowest = np.iinfo(np.int32).min // 2
         power = np.where(mantissa == 0, lowest, power)
         top = power.max(axis=0, initial=lowest)
-        exponent = np.where((mantissa != 0).any(axis=0), top, 0).astype(np.int64)
+        exponent = np.where(top > lowest, top, 0).astype(np.int64)
         return laid_out(np.ldexp(mantissa, np.maximum(power - exponent, -1100))), exponent
 
 
 def as_operator(A: Any, diagonal: Any = None, policy: Policy = DEFAULT_POLICY) -> Operator:
     """Whatever can be multiplied, as an :class:`Operator`.
 
-    Parameters
-    ----------
-    A : Operator, sparse array, LinearOperator or array-like of shape (n, n)
-        Symmetric matrix. An operator is taken as it is; arrays are checked.
-    diagonal : array-like of shape (n,), optional
-        Diagonal of a ``LinearOperator``, which cannot be asked for it.
-    policy : Policy, optional
-        As in :class:`Matrix`.
-
-    Returns
-    -------
-    Operator
-        The matrix.
+    An operator is taken as it is; arrays are checked. `diagonal` is that of a ``LinearOperator``,
+    which cannot be asked for it.
     """
     if isinstance(A, LinearOperator):
         return _FromLinearOperator(A, diagonal)
@@ -331,11 +357,6 @@ def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
     return float(parts.sum(dtype=np.float64)) + float(np.einsum("i,i->", x[whole:], y[whole:]))
 
 
-def length(x: NDArray[Any]) -> float:
-    """Euclidean length of a vector whose squares are within the range of floats."""
-    return float(np.sqrt(inner_product(x, x)))
-
-
 def check_positive(value: Any, name: str, least: int | None = None) -> Any:
     """Check that `value` is a positive finite number, or a whole number of at least `least`."""
     kind = Real if least is None else Integral
@@ -350,21 +371,13 @@ def check_positive(value: Any, name: str, least: int | None = None) -> Any:
 def to_dense(operator: Operator) -> FloatArray:
     """A dense copy of what can be multiplied."""
     if isinstance(operator, Matrix):
-        return np.array(operator.matrix.toarray() if operator.sparse else operator.matrix)
+        return np.asarray(operator.matrix.toarray() if operator.sparse else operator.matrix.copy())
     return operator.dot(np.eye(operator.shape[0]))
 
 
 def _threaded_product(blocks: list[sp.csr_array], Y: NDArray[Any]) -> NDArray[Any]:
     """A thread per block of rows, which are summed as by one: the same to the last bit."""
     return np.concatenate(in_threads(lambda block: block @ Y, blocks, len(blocks)))
-
-
-def _narrow(A: sp.csr_array) -> sp.csr_array:
-    """32-bit indices where they fit: a product reads less."""
-    if max(A.nnz, A.shape[0]) >= 2**31:
-        return A
-    index = (A.indices.astype(np.int32), A.indptr.astype(np.int32))
-    return sp.csr_array((A.data, *index), shape=A.shape)
 
 
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:

@@ -28,7 +28,8 @@ class SPDResult:
     converged : bool
         Whether the tolerance was met.
     method : str
-        "dense-cholesky", "dense-eigh" (singular) or "cg".
+        "dense-cholesky", "dense-eigh" (singular), "cg", or "cholesky-cg": a factorisation, and as
+        many steps as its rounding takes.
     message : str
         Why it stopped, in words.
     """
@@ -40,6 +41,11 @@ class SPDResult:
     converged: bool
     method: str
     message: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether it comes from a factorisation, right to rounding."""
+        return self.method != "cg"
 
 
 @dataclass(frozen=True)

@@ -24,18 +24,24 @@ from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from .operator import (
     Matrix,
-    Operator,
     UnitDiagonal,
     as_operator,
     check_positive,
     inner_product,
     laid_out,
 )
-from .preconditioners import Preconditioner, TwoLevel, factor_solve, make_preconditioner, two_level
+from .preconditioners import (
+    Preconditioner,
+    TwoLevel,
+    cholesky,
+    factor_solve,
+    make_preconditioner,
+    two_level,
+)
 from .results import SPDResult
 from .threads import effective_jobs, in_threads
 
-__all__ = ["Columns", "cg_steps", "conjugate_gradients", "solve_spd"]
+__all__ = ["Columns", "cg_steps", "conjugate_gradients", "is_full", "solve_spd"]
 
 FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Operator.dot.
@@ -119,37 +125,44 @@ def solve_spd(
     # Of small systems nobody needs to know how many threads there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     unit = UnitDiagonal(operator)
-    scaled: Operator | UnitDiagonal = operator if unit.s is None else unit
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     if dense:
         Y, method = factor_solve(unit.toarray(), b)
         R, iterations, products, why = None, 0, 0, "factorised"
     else:
-        method = "cg"
-        M = None  # for Jacobi, which the scaling is
-        if not isinstance(preconditioner, str | None) or preconditioner not in (None, "jacobi"):
-            M = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
+        M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
         Y, R, begun = np.zeros_like(b), b, 0
         if start is not None:
-            Y, R, begun = _begin(unit, start, b, exponent, size, threads)
+            with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
+                Y = np.ldexp(start, -exponent) * (1.0 if unit.inverse is None else unit.inverse)
+                Y = laid_out(np.where(np.isfinite(Y), Y, 0.0))
+                R = b - unit.dot(Y, np.float64, threads)
+                worse = ~(np.linalg.norm(R, axis=0) <= size)  # than zero
+            Y[:, worse], R[:, worse], begun = 0.0, b[:, worse], b.shape[1]
+
+        def watch(iteration: int, blocks: list[Columns]) -> bool:
+            assert callback is not None
+            worst = max(float((np.sqrt(c.square) / size[c.numbers]).max()) for c in blocks)
+            return callback({"iteration": iteration, "residual": worst}) is True
+
         loose = b.shape[1] == 1 and tol >= SINGLE_TOL and (M is None or isinstance(M, TwoLevel))
         Y, R, iterations, products, why = conjugate_gradients(
-            scaled.dot,
+            unit.dot,
             b,
             Y,
             R,
             tol * size,
             limit=limit,
             M=M,
-            single=(loose or (n >= policy.single_rows and M is None)) and scaled.single,
+            single=(loose or (n >= policy.single_rows and M is None)) and unit.single,
             n_jobs=threads,
-            watch=None if callback is None else _reporter(callback, size),
+            watch=None if callback is None else watch,
         )
         products += begun
     if R is None:
         Y = np.where(np.isfinite(Y), Y, 0.0)
-        R, products = b - scaled.dot(Y, np.float64, threads), products + b.shape[1]
+        R, products = b - unit.dot(Y, np.float64, threads), products + b.shape[1]
     norms = np.linalg.norm(R, axis=0)
     bad = ~(norms <= size)  # columns worse than zero
     if bad.any():
@@ -174,33 +187,6 @@ def _check_block(B: Any, name: str, n: int) -> FloatArray:
     if not np.isfinite(block).all():
         raise ValueError(f"{name} must be finite; it contains NaN or infinity")
     return block.reshape(n, -1)
-
-
-def _begin(
-    unit: UnitDiagonal,
-    start: FloatArray,
-    b: FloatArray,
-    exponent: NDArray[np.int64],
-    size: FloatArray,
-    n_jobs: int,
-) -> tuple[FloatArray, FloatArray, int]:
-    """Scaled variables to start from, no column worse than zero; their residual; products made."""
-    with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
-        Y = np.ldexp(start, -exponent) * (1.0 if unit.inverse is None else unit.inverse)
-        Y = laid_out(np.where(np.isfinite(Y), Y, 0.0))
-        R = b - unit.dot(Y, np.float64, n_jobs)
-        better = np.linalg.norm(R, axis=0) <= size
-    return laid_out(np.where(better, Y, 0.0)), np.where(better, R, b), b.shape[1]
-
-
-def _reporter(
-    callback: Callable[[Mapping[str, Any]], Any], size: FloatArray
-) -> Callable[[int, list[Columns]], bool]:
-    def watch(iteration: int, blocks: list[Columns]) -> bool:
-        worst = max(float((np.sqrt(c.square) / size[c.numbers]).max()) for c in blocks)
-        return callback({"iteration": iteration, "residual": worst}) is True
-
-    return watch
 
 
 def _column_dots(X: NDArray[Any], Y: NDArray[Any]) -> FloatArray:
@@ -354,44 +340,46 @@ def conjugate_gradients(
 
 def cg_steps(smallest: float, tol: float) -> float:
     """Steps of conjugate gradients on a spectrum in [smallest, 2], by the Chebyshev bound."""
-    return float(0.5 * np.sqrt(2.0 / max(smallest, 1e-12)) * np.log(2.0 / tol))
+    return float(0.5 * np.sqrt(2.0 / np.maximum(smallest, 1e-12)) * np.log(2.0 / tol))
+
+
+def is_full(n: int, entries: int, policy: Policy) -> bool:
+    """Whether a graph has a fourth of all edges, and few enough nodes, to be factorised."""
+    return policy.full_least <= n <= policy.full_most and 4 * entries >= n * n
 
 
 def _unit_preconditioner(
     spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy
-) -> Preconditioner | None:
-    """Approximate inverse in the scaled variables; None for Jacobi, which the scaling is."""
-    operator, name = unit.operator, spec if isinstance(spec, str) else None
-    if name == "auto":
-        name = "two-level" if _is_slow(unit, tol, columns, policy) else "jacobi"
-    if spec is None or name == "jacobi":
-        return None
-    if isinstance(spec, TwoLevel) and unit.s is None:
-        return spec
+) -> tuple[Preconditioner | None, str]:
+    """Approximate inverse in the scaled variables, and what the method is called with it."""
+    name = _chosen(unit, tol, columns, policy) if isinstance(spec, str) and spec == "auto" else spec
+    if name is None or name == "jacobi":  # which the scaling is
+        return None, "cg"
+    if name == "cholesky":
+        M = cholesky(unit.toarray())
+        return M, "cg" if M is None else "cholesky-cg"
+    operator, inverse = unit.operator, unit.inverse
     with np.errstate(over="ignore", invalid="ignore"):
         if name == "two-level":
-            if not isinstance(operator, Matrix):
+            matrix = unit.minus or operator
+            if not isinstance(matrix, Matrix):
                 raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
             scale = None if unit.s is None else unit.s[:, 0]
-            return two_level(sp.csr_array(operator.matrix), scale)
+            total = None if unit.minus is None else operator.diagonal()
+            return two_level(sp.csr_array(matrix.matrix), scale, diagonal=total), "cg"
         M = make_preconditioner(spec, operator)
-    if M is None or unit.inverse is None:
-        return M
-    inverse = unit.inverse
-    return lambda R: inverse * M(inverse * R)
+    if M is None or inverse is None:
+        return M, "cg"
+    return lambda R: inverse * M(inverse * R), "cg"
 
 
-def _is_slow(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> bool:
-    """Whether Jacobi will take so many iterations that the set-up of a coarse system pays.
-
-    The constant vector bounds the smallest eigenvalue of the scaled matrix from above by
-    ``1'A1 / trace(A)``, which gives a number of iterations by the Chebyshev bound.
-    """
-    operator = unit.operator
-    if not (isinstance(operator, Matrix) and operator.sparse and unit.trace > 0):
-        return False
-    if operator.shape[0] < policy.slow_rows:
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        excess = float(operator.matrix.data.sum() / unit.trace)
-    return bool(np.isfinite(excess)) and cg_steps(excess, tol) * columns > policy.slow_products
+def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
+    """What "auto" stands for, by the steps that Jacobi would take: so that set-up pays."""
+    n, steps = unit.shape[0], cg_steps(unit.smallest(), tol)
+    if unit.minus is None:
+        slow = n >= policy.slow_rows and steps * columns > policy.slow_products
+        return "two-level" if slow else "jacobi"
+    worth = steps * columns > policy.factor_products + n / policy.factor_nodes
+    if worth and is_full(n, unit.minus.matrix.nnz, policy):
+        return "cholesky"
+    return "two-level" if steps > policy.jacobi_steps else "jacobi"

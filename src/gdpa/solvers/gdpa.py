@@ -195,7 +195,7 @@ class GDPA(Solver):
             )
         return ClassSolution(
             method=self.name,
-            scores=found.values,
+            scores=found.x,
             lower_bounds=bounds,
             iterations=found.iterations,
             matvecs=found.matvecs,
@@ -342,7 +342,7 @@ class GDPA(Solver):
             "linear_iterations": result.iterations,
             "linear_solver": result.method,
         }
-        return result.values, result.converged, result.message, info
+        return result.x, result.converged, result.message, info
 
     def _eigenvector(
         self, problem: GraphProblem, dual: DualVariables

@@ -57,8 +57,8 @@ class Harmonic(Solver):
             )
         run.report(iteration=result.iterations, residual=result.residual)
         return Outcome(
-            scores=result.values,
-            lower_bound=convexity_bound(problem, result.values),
+            scores=result.x,
+            lower_bound=convexity_bound(problem, result.x),
             bound_status="certified",
             iterations=result.iterations,
             converged=result.converged,

@@ -54,20 +54,23 @@ def labeled_blocks(
     list of (ndarray of shape (n_labeled, n_labeled), ndarray or None)
         One pair per shift.
     """
-    unit = system.unit
+    unit, m = system.unit, system.labeled.size
+    T = np.zeros((system.n_nodes, 0)) if evidence is None else evidence
     values = [max(float(s), 1e-9 * unit) for s in shifts]
-    recursions = [_Recursion(s / unit, system.labeled.size, evidence) for s in values]
+    recursions = [_Recursion(s / unit, m, T.shape[1]) for s in values]
     largest = float(system.diagonal.max(initial=0.0))
     # Rows a million times the mean, or hardly a shift, take Lanczos more steps than there are.
     if largest < 1e6 * unit and min(values) > 1e-6 * unit:
-        many = system.n_nodes * system.labeled.size >= system.policy.single_block
+        many = system.n_nodes * m >= system.policy.single_block
         single = many and largest < 1e3 * unit and min(values) > 1e-3 * unit
         with one_thread():
-            _lanczos(system, recursions, evidence, np.float32 if single else np.float64)
-    return [
-        r.result(unit) if r.done and not r.failed else _block_by_columns(system, s, evidence)
-        for s, r in zip(values, recursions, strict=True)
-    ]
+            _lanczos(system, recursions, T, np.float32 if single else np.float64)
+    blocks = []
+    for s, r in zip(values, recursions, strict=True):
+        both = r.sum / unit if r.done and not r.failed else _by_columns(system, s, T)
+        K = 0.5 * (both[:, :m] + both[:, :m].T)
+        blocks.append((K, None if evidence is None else both[:, m:]))
+    return blocks
 
 
 class _Recursion:
@@ -77,10 +80,10 @@ class _Recursion:
     ``V_j[:, first]' V_j``; what couples a row to the next one is ``P = C_j^-1 beta'``.
     """
 
-    def __init__(self, shift: float, size: int, evidence: FloatArray | None) -> None:
+    def __init__(self, shift: float, size: int, columns: int) -> None:
         self.shift, self.size = shift, size
         self.done, self.failed = False, 0
-        self.sum = np.zeros((size, size + (0 if evidence is None else evidence.shape[1])))
+        self.sum = np.zeros((size, size + columns))
         self.factor = self.V = np.zeros((0, 0))
 
     def add(self, alpha: FloatArray, beta: FloatArray | None, moments: FloatArray) -> None:
@@ -105,23 +108,15 @@ class _Recursion:
             left[:, p].max(initial=0.0) <= STEP_TOL * whole[:, p].max(initial=0.0) for p in parts
         )
 
-    def result(self, unit: float) -> tuple[FloatArray, FloatArray | None]:
-        """The block and the evidence's part, in the units of the system."""
-        K, rest = self.sum[:, : self.size] / unit, self.sum[:, self.size :] / unit
-        return 0.5 * (K + K.T), rest if rest.size else None
-
 
 def _lanczos(
-    system: LabeledSystem,
-    recursions: list[_Recursion],
-    evidence: FloatArray | None,
-    dtype: DTypeLike,
+    system: LabeledSystem, recursions: list[_Recursion], T: FloatArray, dtype: DTypeLike
 ) -> None:
     """Run block Lanczos on ``L / unit`` until every recursion is done, or the space exhausted."""
     n, m = system.n_nodes, system.labeled.size
     diagonal = (system.diagonal / system.unit).astype(dtype)[:, None]
     A = sp.csr_array(system.adjacency / system.unit, dtype=dtype)
-    T = (np.zeros((n, 0)) if evidence is None else evidence).astype(dtype)
+    T = T.astype(dtype)
     Q = np.zeros((n, m), dtype=dtype)
     Q[system.labeled, np.arange(m)] = 1.0
     before: NDArray[Any] | None = None
@@ -162,23 +157,18 @@ def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
     return np.ascontiguousarray(Q[:, :kept]), beta
 
 
-def _block_by_columns(
-    system: LabeledSystem, shift: float, evidence: FloatArray | None
-) -> tuple[FloatArray, FloatArray | None]:
-    """The same by solving for every label; slow, and safe for any weights."""
-    nodes = system.labeled
-    plain = replace(system, labeled=nodes[:0], targets=np.zeros((0, 1)), self_loop=shift)
-    plain = replace(plain, label_weight=np.inf, evidence=None, evidence_weight=0.0)
-    K = np.empty((nodes.size, nodes.size))
-    step = max(4, int(2**21 // (48 * system.n_nodes)))
-    for start in range(0, nodes.size, step):
-        part = nodes[start : start + step]
-        K[:, start : start + step] = plain.inverse_columns(part, tol=1e-8)[nodes]
-    rest = None
-    if evidence is not None:
-        told = replace(plain, evidence=evidence, targets=np.zeros((0, evidence.shape[1])))
-        rest = told.solve(tol=1e-8).values[nodes]
-    return 0.5 * (K + K.T), rest
+def _by_columns(system: LabeledSystem, shift: float, T: FloatArray) -> FloatArray:
+    """``(L + s)^-1 [E_l, T]`` at labelled nodes, solved for; slow, and safe for any weights."""
+    n, nodes = system.n_nodes, system.labeled
+    units = sp.csc_array((np.ones(nodes.size), (nodes, np.arange(nodes.size))), (n, nodes.size))
+    right = sp.hstack([units, T], format="csc")
+    plain = replace(system, labeled=nodes[:0], label_weight=np.inf, self_loop=shift)
+    step, found = max(4, int(2**21 // (48 * n))), []
+    for start in range(0, right.shape[1], step):
+        h = right[:, start : start + step].toarray()
+        part = replace(plain, targets=h[:0], evidence=h, evidence_weight=0.0)
+        found.append(part.solve(tol=1e-8).x[nodes])
+    return np.hstack(found)
 
 
 def left_out_by_one(

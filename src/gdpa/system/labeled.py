@@ -8,14 +8,14 @@ infinite label weight keeps the labels: their rows are left out, and what they s
 ``A_ul Y``, goes to the right-hand side. Limits: ``a = inf, gamma = 0`` is the harmonic function,
 ``gamma -> inf`` the one-step vote, ``a -> 0`` with the constant removed Poisson learning.
 
-Small systems are stored and factorised or iterated on; large ones are products with the graph
-(:mod:`gdpa.system.products`).
+Small systems are stored and factorised or iterated on. Large ones are products with the graph: to
+cut labels out of a sparse matrix, and subtract it from a diagonal, costs as much as dozens of them.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,18 +24,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning
-from ..linalg import solve_spd
-from ..linalg.preconditioners import TwoLevel
-from ..linalg.spd import cg_steps
+from ..linalg.operator import Difference
+from ..linalg.results import SPDResult
+from ..linalg.spd import is_full, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
-from .products import Arranged, ScaledProducts, arrange
+from .arranged import Arranged, arrange
 
-__all__ = ["LabeledSystem", "Scores", "right_hand_side", "system_diagonal"]
+__all__ = ["LabeledSystem", "right_hand_side", "system_diagonal"]
 
 FloatArray = NDArray[np.float64]
-
-# Scales further from 1 than this are left to the stored matrix, whose solver scales with care.
-ORDINARY = 1e100
 
 
 def system_diagonal(
@@ -102,37 +99,6 @@ def right_hand_side(
     elif labeled.size:
         b += adjacency[labeled].T @ Y
     return np.asarray(b)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Solved scores, and how they were found.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_nodes,) or (n_nodes, n_columns)
-        The scores; the targets themselves where labels are kept.
-    residual : float
-        Largest relative residual of a column.
-    iterations, matvecs : int
-        Iterations, and products with the matrix.
-    converged : bool
-        Whether the tolerance was met.
-    exact : bool
-        Whether they come from a factorisation, right to rounding.
-    method, message : str
-        Engine ("cholesky-cg": a factorisation, and as many steps as its rounding takes), and why it
-        stopped.
-    """
-
-    values: FloatArray
-    residual: float = 0.0
-    iterations: int = 0
-    matvecs: int = 0
-    converged: bool = True
-    exact: bool = True
-    method: str = "none"
-    message: str = "nothing to solve"
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +203,7 @@ class LabeledSystem:
         x0: FloatArray | None = None,
         preconditioner: Any = "auto",
         callback: Any = None,
-    ) -> Scores:
+    ) -> SPDResult:
         """Scores of all nodes and all columns.
 
         Parameters
@@ -255,100 +221,44 @@ class LabeledSystem:
 
         Returns
         -------
-        Scores
-            The scores. They are told apart from converged ones by `converged`, not by a warning.
+        SPDResult
+            The scores as `x`, the targets themselves where labels are kept. They are told apart
+            from converged ones by `converged`, not by a warning.
         """
-        options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
-        options |= {"n_jobs": self.n_jobs, "policy": self.policy}
         n = self.diagonal.size
-        start = None if x0 is None else np.asarray(x0).reshape(n, -1)
         values = np.zeros((n, *self.targets.shape[1:]))
         values[self.kept] = self.targets[: self.kept.size]
         if self.kept.size == n:
-            return Scores(values)
+            return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
+        rows: Any = self.unknown
+        A: Any = None
+        if self._is_implicit(preconditioner):
+            graph = self.arranged
+            if graph is None:
+                graph = arrange(self.adjacency, None, policy=self.policy, n_jobs=self.n_jobs)
+            total, rhs = self.total.copy(), self.rhs.copy()
+            total[self.kept] = rhs[self.kept] = 0.0  # left out, and their labels put back below
+            rows = slice(None) if graph.order is None else graph.order
+            A = Difference(graph.matrix, total[rows])
+        else:
+            rhs = self.rhs
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            if self._is_implicit(preconditioner):
-                steps = cg_steps(self._excess(), tol)
-                arranged = self.arranged
-                if arranged is None:
-                    ordered = steps > self.policy.long_steps
-                    arranged = arrange(self.adjacency, None, ordered, self.policy, self.n_jobs)
-                products = ScaledProducts(arranged, self.total, self.kept)
-                inverse: Any = "jacobi"
-                if preconditioner == "auto":
-                    inverse = products.preconditioner(steps, self.rhs.shape[1], self.policy)
-                result = solve_spd(
-                    products,
-                    products.right(self.rhs),
-                    x0=None if start is None else products.start(start),
-                    preconditioner=inverse,
-                    dense_below=0,
-                    **options,
-                )
-                exact = not isinstance(inverse, str | TwoLevel)
-                method = "cholesky-cg" if exact else result.method
-                found = products.scores(result.x).reshape(values.shape)
-                found[self.kept] = values[self.kept]
-                values = found
-            else:
-                result = solve_spd(
-                    self.matrix(),
-                    self.rhs[self.unknown],
-                    x0=None if start is None else start[self.unknown],
-                    preconditioner=preconditioner,
-                    **options,
-                )
-                exact, method = result.method != "cg", result.method
-                values[self.unknown] = result.x.reshape(-1, *self.targets.shape[1:])
-        return Scores(
-            values,
-            result.residual,
-            result.iterations,
-            result.matvecs,
-            result.converged,
-            exact,
-            method,
-            result.message,
-        )
-
-    def inverse_columns(self, nodes: NDArray[np.intp], *, tol: float = 1e-3) -> FloatArray:
-        """Columns ``K^-1 e_i`` of some unknown nodes.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-            The nodes.
-        tol : float, default=1e-3
-            Relative residual.
-
-        Returns
-        -------
-        ndarray of shape (n_nodes, n_columns)
-            The columns; 0 at kept labels.
-        """
-        place = np.searchsorted(self.unknown, nodes)
-        units = np.zeros((self.unknown.size, nodes.size))
-        units[place, np.arange(nodes.size)] = 1.0
-        out = np.zeros((self.n_nodes, nodes.size))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            solved = solve_spd(
-                self.matrix(), units, tol=tol, policy=self.policy, n_jobs=self.n_jobs
+            result = solve_spd(
+                self.matrix() if A is None else A,
+                rhs[rows],
+                x0=None if x0 is None else np.asarray(x0).reshape(n, -1)[rows],
+                tol=tol,
+                max_iter=max_iter,
+                preconditioner=preconditioner,
+                dense_below=None if A is None else 0,
+                n_jobs=self.n_jobs,
+                callback=callback,
+                policy=self.policy,
             )
-        out[self.unknown] = solved.x
-        return out
-
-    def _excess(self) -> float:
-        """Bound of the scaled matrix's smallest eigenvalue from above, by the constant vector."""
-        A = self.adjacency
-        free = np.ones(self.diagonal.size, dtype=bool)
-        free[self.kept] = False
-        rows = A[self.kept]
-        # The sum over all pairs of free nodes, from all pairs and the rows of the kept labels.
-        pairs = float(A.data.sum()) - 2.0 * float(rows.data.sum())
-        pairs += float(rows.data[~free[rows.indices]].sum())
-        return 1.0 - pairs / max(float(self.total[free].sum()), 1e-300)
+        values[rows] = result.x.reshape(-1, *values.shape[1:])
+        values[self.kept] = self.targets[: self.kept.size]
+        return replace(result, x=values)
 
     def _is_implicit(self, preconditioner: Any) -> bool:
         """Whether products with the graph are the fastest way: many nodes, few labels kept."""
@@ -357,10 +267,5 @@ class LabeledSystem:
             return False
         n = self.diagonal.size
         many = n >= self.policy.implicit_nodes
-        few = self.policy.full_least <= n <= self.policy.full_most
-        full = few and 4 * self.adjacency.nnz >= n * n
-        if not many and not (full and preconditioner == "auto"):
-            return False
-        if 4 * self.kept.size > n:
-            return False
-        return bool(self.total.min() > 1 / ORDINARY and self.total.max() < ORDINARY)
+        full = preconditioner == "auto" and is_full(n, self.adjacency.nnz, self.policy)
+        return (many or full) and 4 * self.kept.size <= n

@@ -112,7 +112,7 @@ def fold_scores(
             held = fold == number
             nodes, targets = system.labeled[~held], Y[~held]
             rest = replace(system, labeled=nodes, targets=targets, label_weight=weight)
-            out[held] = rest.solve(tol=FOLD_TOL).values[system.labeled[held]]
+            out[held] = rest.solve(tol=FOLD_TOL).x[system.labeled[held]]
         yield weight, out[:, :k], out[:, k:] if evidence is not None else None
 
 
@@ -153,7 +153,7 @@ class FirstFold:
         two = Y.shape[1] == 2
         for loop in loops:
             rough = replace(self.rest, self_loop=loop, targets=Y[:, :1] - Y[:, 1:] if two else Y)
-            values = rough.solve(tol=SCREENING_TOL).values
+            values = rough.solve(tol=SCREENING_TOL).x
             if two:
                 self._started[loop] = values
                 values = values * [[0.5, -0.5]]
@@ -164,11 +164,11 @@ class FirstFold:
         system = replace(self.rest, self_loop=loop)
         start = self._started.get(loop)
         if start is None:
-            return np.asarray(system.solve(tol=FOLD_TOL).values[self.nodes])
+            return np.asarray(system.solve(tol=FOLD_TOL).x[self.nodes])
         self._started.clear()
         # Sum and difference of the two columns, of which the second is half done.
         turn = np.array([[1.0, 1.0], [1.0, -1.0]])
         begun = np.zeros((start.shape[0], 2), order="F")
         begun[:, 1] = start[:, 0]
         turned = replace(system, targets=system.targets @ turn).solve(tol=FOLD_TOL, x0=begun)
-        return np.asarray(0.5 * (turned.values[self.nodes] @ turn))
+        return np.asarray(0.5 * (turned.x[self.nodes] @ turn))

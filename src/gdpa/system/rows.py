@@ -112,6 +112,6 @@ def with_far_nodes(
     keep = np.union1d(np.flatnonzero(far), near)
     A = adjacency[keep][:, keep] if keep.size < total.size else adjacency
     harmonic = LabeledSystem(A, diagonal[keep], np.searchsorted(keep, near), shares)
-    values = harmonic.solve(tol=1e-6).values
+    values = harmonic.solve(tol=1e-6).x
     out[far] = threshold * values[np.searchsorted(keep, np.flatnonzero(far))]
     return out

@@ -200,7 +200,7 @@ def shares_without(task: Task, graph: ClassifierGraph, held: NDArray[np.bool_]) 
         policy=task.options.policy,
         n_jobs=task.options.n_jobs,
     )
-    scores = system.solve(tol=TOL).values
+    scores = system.solve(tol=TOL).x
     return to_shares(scores[task.labeled[held]], known.mean(axis=0))
 
 

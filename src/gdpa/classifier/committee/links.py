@@ -194,7 +194,7 @@ class Linked:
             policy=task.options.policy,
             n_jobs=task.options.n_jobs,
         )
-        values = system.solve(tol=1e-2 if self.large else TOL).values
+        values = system.solve(tol=1e-2 if self.large else TOL).x
         return np.asarray(values[task.labeled[~inside]])
 
     def _spread_fold(
