@@ -139,7 +139,7 @@ def real_command(seed: int) -> int:
     rng = generator("resume", seed)
     kills = 0
     with tempfile.TemporaryDirectory() as name:
-        command = [sys.executable, "-m", "gdpa.cli", "reproduce", "lemma1", "--out", name, "-q"]
+        command = [sys.executable, "-m", "gdpa", "reproduce", "lemma1", "--out", name, "-q"]
         for _ in range(20):
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             try:

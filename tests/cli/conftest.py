@@ -31,7 +31,7 @@ class Ended:
 def _start(args, *, cwd, stdin=subprocess.DEVNULL, **environment):
     """A process of the command line; Ctrl-C works in it whatever the tests were started from."""
     return subprocess.Popen(
-        [sys.executable, "-m", "gdpa.cli", *map(str, args)],
+        [sys.executable, "-m", "gdpa", *map(str, args)],
         cwd=cwd,
         stdin=stdin,
         stdout=subprocess.PIPE,

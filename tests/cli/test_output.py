@@ -14,7 +14,7 @@ pty = pytest.importorskip("pty", reason="terminals of this kind are POSIX's")
 
 
 def test_a_reader_that_leaves_early_is_no_error(graph, tmp_path):
-    quoted = f"'{sys.executable}' -m gdpa.cli"
+    quoted = f"'{sys.executable}' -m gdpa"
     ended = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {quoted} datasets --quiet | head -n 1 >/dev/null"],
         cwd=tmp_path,
@@ -30,7 +30,7 @@ def in_terminal(args, cwd, *, whole=False, **environment):
     """What a command writes to a terminal: stderr, or with `whole` stdout as well."""
     master, slave = pty.openpty()
     child = subprocess.Popen(
-        [sys.executable, "-m", "gdpa.cli", *map(str, args)],
+        [sys.executable, "-m", "gdpa", *map(str, args)],
         cwd=cwd,
         stdout=slave if whole else subprocess.DEVNULL,
         stderr=slave,

@@ -50,7 +50,7 @@ class Running:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "gdpa.cli", "label", *self.args, "--no-browser"]
+        command = [sys.executable, "-m", "gdpa", "label", *self.args, "--no-browser"]
         self.process = subprocess.Popen(
             command,
             cwd=self.cwd,

@@ -23,7 +23,7 @@ def demo(tmp_path_factory):
     pytest.importorskip("typer", reason="the command line needs the extra cli")
     folder = tmp_path_factory.mktemp("demo")
     ended = subprocess.run(
-        [sys.executable, "-m", "gdpa.cli", "demo", "--json"],
+        [sys.executable, "-m", "gdpa", "demo", "--json"],
         cwd=folder,
         capture_output=True,
         text=True,

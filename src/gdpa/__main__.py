@@ -1,0 +1,5 @@
+"""``python -m gdpa`` is ``gdpa``."""
+
+from .cli import main
+
+main()

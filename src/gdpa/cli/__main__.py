@@ -1,5 +1,0 @@
-"""``python -m gdpa.cli`` is ``gdpa``."""
-
-from . import main
-
-main()
