@@ -28,7 +28,7 @@ from .operator import (
     check_positive,
     to_dense,
 )
-from .preconditioners import Counted, row_sums
+from .preconditioners import Counted
 from .results import EigenResult
 from .threads import effective_jobs, one_thread
 
@@ -163,16 +163,9 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
 def _ordinary(A: Any, diagonal: Any, n_jobs: int) -> tuple[Counted, int]:
     """The matrix divided by a power of two where its entries are extreme, and which power."""
     operator, exponent = as_operator(A, diagonal), 0
-    largest = operator.largest if isinstance(operator, Matrix) else 1.0
-    if largest and not SAFE_LOW <= largest <= SAFE_HIGH:
-        assert isinstance(operator, Matrix)
-        exponent = int(np.frexp(largest)[1])
-        scaled = operator.matrix.copy()
-        if operator.sparse:
-            scaled.data = np.ldexp(scaled.data, -exponent)
-        else:
-            scaled = np.ldexp(scaled, -exponent)
-        operator = Matrix(scaled, checked=True)
+    if isinstance(operator, Matrix) and not SAFE_LOW <= (operator.largest or 1.0) <= SAFE_HIGH:
+        exponent = int(np.clip(np.frexp(operator.largest)[1], -1000, 1000))
+        operator = Matrix(operator.matrix * 2.0**-exponent, checked=True)
     return Counted(operator, n_jobs), exponent
 
 
@@ -181,10 +174,8 @@ def _norm(A: Counted) -> float:
 
     For an operator, an estimate from below by five steps of the power method.
     """
-    if A.csr is not None:
-        return float(row_sums(A.csr).max())
     if isinstance(A.operator, Matrix):
-        return float(np.abs(A.operator.matrix).sum(axis=1).max())
+        return float(abs(A.operator.matrix).sum(axis=1).max())
     x = np.random.default_rng(0).standard_normal(A.n)
     estimate = 0.0
     for _ in range(5):
@@ -202,19 +193,23 @@ def _fall_back(
     A: Counted, best: Pair, threshold: float, max_iter: int, note: str
 ) -> tuple[Pair, str]:
     """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
-    matrix = A.operator.matrix if isinstance(A.operator, Matrix) else None
-    size = max(abs(best.value), A.operator.largest if isinstance(A.operator, Matrix) else 1.0)
-    cheap = matrix is not None and (A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n))
+    known = A.operator if isinstance(A.operator, Matrix) else None
+    size = max(abs(best.value), 1.0 if known is None else known.largest)
+    ncv = min(A.n - 1, 64)
+    # About as many products as LOBPCG was allowed, and a fair try at least.
+    restarts = max(20, max_iter // (ncv - 1))
+    plain = {"which": "SA", "tol": threshold / size / 4, "ncv": ncv, "maxiter": restarts}
+    operator = LinearOperator((A.n, A.n), matvec=A.dot, dtype=np.float64)
+    tries: list[tuple[str, Any, dict[str, Any]]] = [("eigsh", operator, plain)]
+    if known is not None and (A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n)):
+        # A shift just below the Ritz value: the nearest eigenvalue is the first wherever that is
+        # below the spectrum.
+        shift = best.value - max(best.residual, 1e-10 * size)
+        tries.insert(0, ("shift-invert", sp.csc_array(known.matrix), {"sigma": shift, "tol": 0}))
     candidates = [best]
-    for method in ("shift-invert", "eigsh") if cheap else ("eigsh",):
+    for method, matrix, options in tries:
         try:
-            if method == "shift-invert":
-                # A shift just below the Ritz value: the nearest eigenvalue is the first wherever
-                # that is below the spectrum.
-                shift = best.value - max(best.residual, 1e-10 * size)
-                V = eigsh(sp.csc_array(matrix), k=1, sigma=shift, v0=best.vector, tol=0)[1]
-            else:
-                V = _lanczos(A, best.vector, threshold / size / 4, max_iter)
+            V = eigsh(matrix, k=1, v0=best.vector, **options)[1]
         except (ArpackError, RuntimeError, linalg.LinAlgError):
             continue
         if not np.isfinite(V).all() or not V.any():
@@ -225,15 +220,3 @@ def _fall_back(
         candidates.append(pair)
     best = min(candidates, key=lambda pair: pair.residual)
     return best, f"{note}; fall-back did not converge either"
-
-
-def _lanczos(
-    A: Counted, start: NDArray[np.float64], tol: float, max_iter: int
-) -> NDArray[np.float64]:
-    operator = LinearOperator((A.n, A.n), matvec=A.dot, dtype=np.float64)
-    ncv = min(A.n - 1, 64)
-    # About as many products as LOBPCG was allowed, and a fair try at least.
-    restarts = max(20, max_iter // (ncv - 1))
-    return np.asarray(
-        eigsh(operator, k=1, which="SA", v0=start, tol=tol, ncv=ncv, maxiter=restarts)[1]
-    )

@@ -8,12 +8,11 @@ follow the same linear combinations, so an iteration costs one product per colum
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from .preconditioners import (
     Counted,
@@ -38,8 +37,7 @@ HUB = 0.05
 SHARE = 0.38
 
 
-@dataclass
-class Pair:
+class Pair(NamedTuple):
     """An eigenpair candidate with its residual as computed."""
 
     value: float
@@ -77,22 +75,16 @@ class Correction:
         self.residuals: list[float] = []
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
-        named = isinstance(spec, str) and spec in ("auto", "two-level")
-        large = spec == "two-level" or A.n >= COARSE_ROWS if named else False
-        if named and not large:
+        auto, named = (isinstance(spec, str) and spec == name for name in ("auto", "two-level"))
+        if auto and A.n < COARSE_ROWS:
             self.base = chebyshev(A) or self.base
         self.current = self.base
-        if large and A.csr is not None and A.n >= 2 and self.base is not None:
+        if (named or (auto and A.n >= COARSE_ROWS)) and A.csr is not None and A.n >= 2:
             self.schedule = BUILD_AT
-            if spec == "auto" and self._has_hub():
-                self.schedule = BUILD_AT[2:]
+            if auto and int(np.diff(A.csr.indptr).max()) > HUB * A.n:
+                self.schedule = BUILD_AT[2:]  # no mode is slow: one may do without a start
             elif not warm:
                 self._build(None)
-
-    def _has_hub(self) -> bool:
-        """Whether a row reaches so many others that no mode is slow: one may do without a start."""
-        assert self.A.csr is not None
-        return int(np.diff(self.A.csr.indptr).max()) > HUB * self.A.n
 
     def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply the present preconditioner."""
@@ -133,12 +125,20 @@ class Correction:
 
 
 def _ritz(
-    G: NDArray[np.float64], T: NDArray[np.float64], count: int
+    S: NDArray[np.float64], AS: NDArray[np.float64], count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Lowest Ritz values and coefficients from the inner products of a basis, plain and with A.
+    """Lowest Ritz values of the space of some rows, and their coefficients.
 
     Directions that depend on the others, to rounding, are left out.
     """
+    if len(S) > 3:
+        G, T = S @ S.T, S @ AS.T
+    else:  # a product of so few rows is slower than its dot products one by one
+        G, T = np.empty((2, len(S), len(S)))
+        for i, x in enumerate(S):
+            for j in range(i + 1):
+                G[i, j] = G[j, i] = x @ S[j]
+                T[i, j] = T[j, i] = x @ AS[j]
     scale = np.sqrt(np.diagonal(G))
     if not np.isfinite(scale).all():
         return None
@@ -154,36 +154,7 @@ def _ritz(
         basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
     small = basis.T @ T @ basis
     values, Q, failed = lapack.dsyevd((small + small.T) / 2)
-    return None if failed else (values[:count], basis @ Q[:, :count])
-
-
-def _inner_products(
-    S: NDArray[np.float64], AS: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``S S'`` and ``S A S'`` for the rows of S."""
-    k = S.shape[0]
-    if k > 3:
-        return S @ S.T, S @ AS.T
-    # A product of so few rows is slower than its dot products one by one.
-    G, T = np.empty((k, k)), np.empty((k, k))
-    for i in range(k):
-        for j in range(i, k):
-            G[i, j] = G[j, i] = S[i] @ S[j]
-            T[i, j] = T[j, i] = S[i] @ AS[j]
-    return G, T
-
-
-def _advance(V: NDArray[np.float64], C: NDArray[np.float64], b: int, used: int) -> None:
-    """New vectors and last steps, in place: ``P = W C_w + P C_p``, ``X = X C_x + P``, as rows."""
-    X, W, P = V[:b], V[b : 2 * b], V[2 * b :]
-    if b > 1:
-        P[:] = C[b:].T @ V[b:used]
-        X[:] = C[:b].T @ X + P
-        return
-    P *= C[2, 0] if used == 3 else 0.0
-    blas.daxpy(W[0], P[0], a=C[1, 0])
-    X *= C[0, 0]
-    X += P
+    return None if failed or values.size < count else (values[:count], basis @ Q[:, :count])
 
 
 def lobpcg(
@@ -223,67 +194,51 @@ def lobpcg(
         Why it stopped.
     """
     n, b = A.n, block_size
-    S, AS = np.zeros((3 * b, n)), np.zeros((3 * b, n))
-    R = np.empty((b, n))
-    S[0] = start
+    S, AS, R = np.zeros((3 * b, n)), np.zeros((3 * b, n)), np.empty((b, n))
+    X, W, used = S[:b], S[b : 2 * b], b  # rows of the basis in use: first X, then W, then P
+    X[0] = start
     if b > 1:
-        S[1:b] = M(np.random.default_rng(random_state + 1).standard_normal((n, b - 1))).T
-    used = 2 * b  # rows of the basis in use: P comes with the second iteration
+        X[1:] = M(np.random.default_rng(random_state + 1).standard_normal((n, b - 1))).T
 
     def products(V: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(A.dot(V[0])[None] if b == 1 else A.dot(np.ascontiguousarray(V.T)).T)
 
-    def restart() -> NDArray[np.float64]:
-        S[:b] = np.linalg.qr(S[:b].T)[0].T
-        AS[:b] = products(S[:b])
-        values, C = np.linalg.eigh(S[:b] @ AS[:b].T)
-        if b > 1:
-            S[:b], AS[:b] = C.T @ S[:b], C.T @ AS[:b]
-        return np.asarray(values)
-
-    def residuals() -> float:
-        np.multiply(S[:b], values[:, None], out=R)
-        np.subtract(AS[:b], R, out=R)
-        return float(np.sqrt(R[0] @ R[0]))
-
-    values = restart()
-    best = Pair(np.inf, S[0].copy(), np.inf, "lobpcg")
-    failed_checks = 0
-    iteration = 0
+    AS[:b] = products(X)
+    iteration = failed_checks = 0
     while True:
-        first = residuals()
-        if first <= threshold:
-            pair = measured(A, S[0], "lobpcg")
+        ritz = _ritz(S[:used], AS[:used], b)
+        if ritz is None:
+            return measured(A, X[0], "lobpcg"), iteration, "basis broke down"
+        values, C = ritz
+        for V in (S, AS):  # P = W C_w + P C_p, X = X C_x + P
+            np.matmul(C[b:].T, V[b:used], out=R)
+            if b == 1:
+                V[0] *= C[0, 0]
+            else:
+                V[:b] = C[:b].T @ V[:b]
+            V[:b] += R
+            V[2 * b :] = R
+        np.multiply(X, -values[:, None], out=R)
+        R += AS[:b]
+        residual = float(np.sqrt(R[0] @ R[0]))
+        if residual <= threshold:
+            pair = measured(A, X[0], "lobpcg")
             failed_checks += 1
             if pair.residual <= threshold or failed_checks > 3:
                 note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
                 return pair, iteration, note
             # The updated products have drifted: compute them again and forget the direction.
-            values, used = restart(), 2 * b
-            first = residuals()
-        if first < best.residual:
-            best.value, best.residual = float(values[0]), first
-            best.vector[:] = S[0]
+            AS[:b], used = products(X), b
+            continue
         if callback is not None and iteration:
-            report = {"iteration": iteration, "value": float(values[0]), "residual": first}
+            report = {"iteration": iteration, "value": float(values[0]), "residual": residual}
             if callback(report) is True:
-                return measured(A, S[0], "lobpcg"), iteration, "stopped by the callback"
+                return measured(A, X[0], "lobpcg"), iteration, "stopped by the callback"
         if iteration >= max_iter:
-            return measured(A, best.vector, "lobpcg"), iteration, "max_iter reached"
-        M.refresh(iteration, S[0], first, threshold)
-        X, W = S[:b], S[b : 2 * b]
-        if b == 1:
-            W[0] = M(R[0])
-            blas.daxpy(X[0], W[0], a=-(W[0] @ X[0]))
-        else:
-            W[:] = M(np.ascontiguousarray(R.T)).T
-            W -= (W @ X.T) @ X
+            return measured(A, X[0], "lobpcg"), iteration, "max_iter reached"
+        M.refresh(iteration, X[0], residual, threshold)
+        W[:] = M(R[0] if b == 1 else np.ascontiguousarray(R.T)).T
+        W -= (W @ X.T) @ X
         AS[b : 2 * b] = products(W)
-        ritz = _ritz(*_inner_products(S[:used], AS[:used]), b)
-        if ritz is None or ritz[0].size < b:
-            return measured(A, best.vector, "lobpcg"), iteration, "basis broke down"
-        values, C = ritz
-        _advance(S, C, b, used)
-        _advance(AS, C, b, used)
-        used = 3 * b
+        used = 2 * b if used == b else 3 * b
         iteration += 1
