@@ -158,8 +158,9 @@ class ClassSolution:
         Name of the method.
     scores : ndarray of shape (n_nodes, n_classes)
         One column per class; 0 on unreached nodes.
-    lower_bounds : ndarray
+    lower_bounds : ndarray or None
         Certified lower bound of each class against the rest; of two classes the second says all.
+        None: not computed.
     iterations, matvecs : int
         Iterations of the linear solve, and products with the matrix.
     residual : float
@@ -174,7 +175,7 @@ class ClassSolution:
 
     method: str
     scores: NDArray[np.float64]
-    lower_bounds: NDArray[np.float64]
+    lower_bounds: NDArray[np.float64] | None = None
     iterations: int = 0
     matvecs: int = 0
     residual: float = 0.0

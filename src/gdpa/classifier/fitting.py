@@ -55,6 +55,8 @@ FloatArray = NDArray[np.float64]
 
 logger = logging.getLogger("gdpa.classifier")
 
+# What a run says as the solution does.
+SOLVED = ("method", "iterations", "matvecs", "residual", "converged", "exact", "message")
 # Updates may leave the residual at this multiple of their tolerance before all is solved again.
 MOST_DRIFT = 5.0
 
@@ -175,6 +177,7 @@ def solve_state(
     x0: FloatArray | None = None,
     arranged: Arranged | None = None,
     sharpness: float | None = None,
+    updated: tuple[FloatArray, FitRun] | None = None,
 ) -> FittedState:
     """Solve the labels on a graph, with a setting chosen: problem, solver, solution, state.
 
@@ -184,79 +187,63 @@ def solve_state(
         Graph, labels, setting with left-out scores to calibrate on, models, what is asked for.
     x0, arranged, sharpness : optional
         Scores to start from; the adjacency, prepared; a sharpness in place of a calibration.
+    updated : (ndarray, FitRun), optional
+        Scores that need no solve, and how they were found.
     """
-    setting, shared = tuning.setting, is_shared(options)
-    labeled, k = coding.labeled, int(coding.classes.size)
-    problem = ClassProblem(
-        graph.W,
-        graph.laplacian,
-        graph.adjacency,
-        graph.diagonal,
-        labeled,
-        np.eye(k)[coding.codes[labeled]],
-        None if evidence is None else evidence.probabilities,
-        setting.evidence_weight,
-    )
+    setting, k = tuning.setting, coding.classes.size
+    problem = graph.problem(coding, evidence, setting.evidence_weight)
     splits: tuple[Solution, ...] = ()
-    if k == 1:
-        scores = np.ones((problem.diagonal.size, 1))
-        solution = ClassSolution("gdpa", scores, np.zeros(1), exact=True, message="one class")
-    elif shared:
-        heard = options.callback is not None or options.verbose > 1
-        solution = GDPA(
-            label_weight=setting.label_weight,
-            self_loop=setting.self_loop,
+    if updated is None:
+        if k == 1:
+            scores = np.ones((problem.diagonal.size, 1))
+            solution = ClassSolution("gdpa", scores, exact=True, message="one class")
+        elif is_shared(options):
+            heard = options.callback is not None or options.verbose > 1
+            solution = GDPA(
+                label_weight=setting.label_weight,
+                self_loop=setting.self_loop,
+                tol=options.tol,
+                linear_max_iter=options.max_iter,
+                x0=x0,
+                arranged=arranged,
+                callback=partial(report, options) if heard else None,
+                n_jobs=options.n_jobs,
+                policy=options.policy,
+            ).solve(problem)
+        else:
+            solution, splits = tree_scores(problem, setting, options)
+        run = FitRun(
             tol=options.tol,
-            linear_max_iter=options.max_iter,
-            x0=x0,
-            arranged=arranged,
-            callback=partial(report, options) if heard else None,
-            n_jobs=options.n_jobs,
-            policy=options.policy,
-        ).solve(problem)
-    else:
-        solution, splits = tree_scores(problem, setting, options)
-    run = FitRun(
-        tol=options.tol,
-        iterations=solution.iterations,
-        matvecs=solution.matvecs,
-        edge_visits=solution.matvecs * int(graph.adjacency.nnz),
-        residual=solution.residual,
-        converged=solution.converged,
-        exact=solution.exact,
-        method=solution.method,
-        message=solution.message,
-        seconds=dict(solution.seconds),
-        bounds=solution.lower_bounds if shared and k > 1 else None,
-    )
-    return _state(
-        problem,
-        graph,
-        coding,
-        tuning,
-        solution.scores,
-        run,
-        options,
+            edge_visits=solution.matvecs * int(problem.adjacency.nnz),
+            bounds=solution.lower_bounds,
+            seconds=dict(solution.seconds),
+            **{name: getattr(solution, name) for name in SOLVED},
+        )
+        updated = solution.scores, run
+    scores, run = updated
+    decided = _decided(problem, coding, tuning, scores, run.exact, options, sharpness)
+    return FittedState(
+        graph=graph,
+        coding=coding,
+        tuning=tuning,
+        scores=scores,
+        run=run,
         evidence=evidence,
         splits=splits,
-        sharpness=sharpness,
+        **decided,
     )
 
 
-def _state(
+def _decided(
     problem: ClassProblem,
-    graph: ClassifierGraph,
     coding: LabelCoding,
     tuning: Tuning,
     scores: FloatArray,
-    run: FitRun,
+    exact: bool,
     options: FitOptions,
-    *,
-    evidence: Evidence | None = None,
-    splits: tuple[Solution, ...] = (),
-    sharpness: float | None = None,
-) -> FittedState:
-    """Turn solved scores into a fitted state; `sharpness` is fitted on left-out scores if None."""
+    sharpness: float | None,
+) -> dict[str, Any]:
+    """What solved scores say: shares, labels, and whatever turns the one into the other."""
     labeled, k = problem.labeled, problem.targets.shape[1]
     codes = coding.codes[labeled]
     prior = problem.targets.mean(axis=0)
@@ -266,13 +253,12 @@ def _state(
     if problem.evidence is None or problem.evidence_weight == 0:
         unreached = np.flatnonzero(~connected_to(problem.W, coding.codes >= 0))
     # Below this the error of an iteration is as large as a score.
-    threshold = 1e-250 if run.exact else 100.0 * options.tol
-    settled = scores
+    threshold = 1e-250 if exact else 100.0 * options.tol
     if unreached.size or scores.sum(axis=1).min() < threshold:
-        settled = with_far_nodes(
+        scores = with_far_nodes(
             problem.adjacency, problem.diagonal, labeled, scores, unreached, threshold
         )
-    shares = to_shares(settled, prior)
+    shares = to_shares(scores, prior)
     if sharpness is None:
         checked = codes if tuning.checked is None else codes[tuning.checked]
         fewest = options.policy.calibration_labels
@@ -284,21 +270,14 @@ def _state(
         offset = match_masses(sharpen(shares[free], sharpness), prior)
     labels = winners(shares, sharpness, offset)
     labels[labeled] = codes
-    return FittedState(
-        graph=graph,
-        coding=coding,
-        tuning=tuning,
-        scores=scores,
-        shares=shares,
-        labels=labels,
-        prior=prior,
-        sharpness=float(sharpness),
-        offset=offset,
-        unreached=unreached,
-        run=run,
-        evidence=evidence,
-        splits=splits,
-    )
+    return {
+        "shares": shares,
+        "labels": labels,
+        "prior": prior,
+        "sharpness": float(sharpness),
+        "offset": offset,
+        "unreached": unreached,
+    }
 
 
 def more_labels(
@@ -336,38 +315,29 @@ def more_labels(
     tuning = replace(state.tuning, left_out=None, checked=None)
     drift = state.run.drift + tol
     shared = is_shared(options) and state.n_classes > 1
-    if not shared or drift > MOST_DRIFT * tol:
-        return solve_state(
-            state.graph,
-            coding,
-            tuning,
-            state.evidence,
-            options,
-            x0=state.scores if shared else None,
-            sharpness=state.sharpness,
-        )
-    after = replace(state, coding=coding)
-    found = update_scores(state.system(), after.system(), state.scores, tol=tol)
-    run = FitRun(
-        tol=options.tol,
-        iterations=found.iterations,
-        edge_visits=found.edge_visits,
-        residual=found.residual,
-        converged=found.converged,
-        exact=state.run.exact,
-        method=state.run.method,
-        message=f"{found.active} of {state.n_nodes} nodes relaxed in {found.rounds} rounds",
-        drift=drift,
-        active=found.active,
-    )
-    return _state(
-        after.problem(),
+    again = partial(
+        solve_state,
         state.graph,
         coding,
         tuning,
-        found.values,
-        run,
+        state.evidence,
         options,
-        evidence=state.evidence,
         sharpness=state.sharpness,
     )
+    if not shared or drift > MOST_DRIFT * tol:
+        return again(x0=state.scores if shared else None)
+    after = replace(state, coding=coding)
+    update = update_scores(state.system(), after.system(), state.scores, tol=tol)
+    run = FitRun(
+        tol=options.tol,
+        iterations=update.iterations,
+        edge_visits=update.edge_visits,
+        residual=update.residual,
+        converged=update.converged,
+        exact=state.run.exact,
+        method=state.run.method,
+        message=f"{update.active} of {state.n_nodes} nodes relaxed in {update.rounds} rounds",
+        drift=drift,
+        active=update.active,
+    )
+    return again(updated=(update.values, run))

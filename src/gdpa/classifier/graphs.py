@@ -25,6 +25,9 @@ from ..graph import (
 from ..graph.far_rows import Surroundings
 from ..graph.kernels import distances, node_scales
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
+from ..problem import ClassProblem
+from .evidence import Evidence
+from .labels import LabelCoding
 from .options import FitOptions
 
 __all__ = [
@@ -91,6 +94,21 @@ class ClassifierGraph:
     def n_neighbors(self) -> int | None:
         """Neighbours per node of a neighbour graph."""
         return None if self.neighbors is None else self.neighbors.n_neighbors
+
+    def problem(
+        self, coding: LabelCoding, evidence: Evidence | None, evidence_weight: float
+    ) -> ClassProblem:
+        """The classes on this graph, as the solvers take them."""
+        return ClassProblem(
+            self.W,
+            self.laplacian,
+            self.adjacency,
+            self.diagonal,
+            coding.labeled,
+            np.eye(coding.classes.size)[coding.codes[coding.labeled]],
+            None if evidence is None else evidence.probabilities,
+            evidence_weight,
+        )
 
     @property
     def node_order(self) -> NDArray[np.intp] | None:

@@ -137,7 +137,6 @@ def tree_scores(
     whole = ClassSolution(
         method=options.method,
         scores=scores,
-        lower_bounds=np.empty(0),
         iterations=max(s.iterations for s in splits),
         matvecs=sum(int(s.info.get("matvecs", 0)) for s in splits),
         converged=all(s.converged for s in splits),

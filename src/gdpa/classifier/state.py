@@ -167,34 +167,12 @@ class FittedState(NewRows):
 
     def problem(self) -> ClassProblem:
         """What was solved."""
-        graph, labeled = self.graph, self.coding.labeled
-        return ClassProblem(
-            graph.W,
-            graph.laplacian,
-            graph.adjacency,
-            graph.diagonal,
-            labeled,
-            np.eye(self.n_classes)[self.coding.codes[labeled]],
-            None if self.evidence is None else self.evidence.probabilities,
-            self.setting.evidence_weight,
-        )
+        return self.graph.problem(self.coding, self.evidence, self.setting.evidence_weight)
 
     def system(self) -> LabeledSystem:
         """The system that the scores solve."""
-        problem, setting = self.problem(), self.setting
-        e = 0.0 if problem.evidence is None else setting.evidence_weight
-        # Without any pull components without a label have no equation.
-        floor = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
-        return LabeledSystem(
-            problem.adjacency,
-            problem.diagonal,
-            problem.labeled,
-            problem.targets,
-            label_weight=setting.label_weight,
-            self_loop=setting.self_loop if setting.self_loop + e > 0 else floor,
-            evidence=None if problem.evidence is None or e == 0 else e * problem.evidence,
-            evidence_weight=e,
-        )
+        setting = self.setting
+        return LabeledSystem.of_classes(self.problem(), setting.label_weight, setting.self_loop)
 
     def probabilities(self, shares: FloatArray | None = None) -> FloatArray:
         """Calibrated probabilities of the nodes, or of the given shares."""
@@ -225,12 +203,11 @@ class FittedState(NewRows):
         """One record per class against the rest (two classes: one, for the second class)."""
         if self.splits:
             return self.splits
-        problem = self.problem()
-        bounds = self.run.bounds
+        problem, bounds = self.problem(), self.run.bounds
         if bounds is None:
-            pull = None if problem.evidence is None else self.system().evidence
+            system = self.system()
             bounds = class_bounds(
-                problem.adjacency, problem.diagonal, problem.labeled, problem.targets, pull
+                system.adjacency, system.diagonal, system.labeled, system.targets, system.evidence
             )
         judged = range(1, 2) if self.n_classes == 2 else range(self.n_classes)
         records = []

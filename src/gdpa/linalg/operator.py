@@ -113,9 +113,10 @@ class Matrix:
             raise ValueError(f"A must be square, got shape {matrix.shape}")
         if matrix.shape[0] == 0:
             raise ValueError("A must have at least one row, got shape (0, 0)")
-        if self.sparse and max(matrix.nnz, matrix.shape[0]) < 2**31:  # a product reads less
-            index = [part.astype(np.int32, copy=False) for part in (matrix.indices, matrix.indptr)]
-            matrix = sp.csr_array((matrix.data, *index), shape=matrix.shape)
+        wide = self.sparse and matrix.indices.dtype != np.int32
+        if wide and max(matrix.nnz, matrix.shape[0]) < 2**31:  # a product reads less
+            columns, starts = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+            matrix = sp.csr_array((matrix.data, columns, starts), shape=matrix.shape)
         self.matrix = matrix
         self.shape: tuple[int, int] = matrix.shape
         data: Any = self.matrix.data if self.sparse else self.matrix

@@ -42,11 +42,6 @@ class SPDResult:
     method: str
     message: str
 
-    @property
-    def exact(self) -> bool:
-        """Whether it comes from a factorisation, right to rounding."""
-        return self.method != "cg"
-
 
 @dataclass(frozen=True)
 class EigenResult:

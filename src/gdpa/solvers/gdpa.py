@@ -100,10 +100,7 @@ class GDPA(Solver):
     def __post_init__(self) -> None:
         """Check the options."""
         super().__post_init__()
-        for option, choices in (
-            ("lp", gdpa_lp.ENGINES),
-            ("recovery", ("linear", "eigenvector")),
-        ):
+        for option, choices in (("lp", gdpa_lp.ENGINES), ("recovery", ("linear", "eigenvector"))):
             value = getattr(self, option)
             if value not in choices:
                 raise ValueError(f"{option}={value!r}; {nearest_name(value, list(choices))}")
@@ -140,14 +137,9 @@ class GDPA(Solver):
             bias = problem.bias[:, None] if problem.bias.any() else None
             bounds = disc_bounds(problem.adjacency, problem.diagonal, known, signs, bias)
         dual, iterations, converged, message = self._loop(problem, run)
-        info = {"dual_objective": dual_objective(problem, dual)}
-        if self.recovery == "eigenvector":
-            with run.stage("recovery"):
-                scores, good, text = self._eigenvector(problem, dual)
-        else:
-            with run.stage("recovery"):
-                scores, good, text, extra = self._linear(problem, dual)
-            info.update(extra)
+        recover = self._eigenvector if self.recovery == "eigenvector" else self._linear
+        with run.stage("recovery"):
+            scores, good, text, extra = recover(problem, dual)
         if not good:
             converged, message = False, text
         return Outcome(
@@ -158,41 +150,19 @@ class GDPA(Solver):
             converged=converged,
             message=message,
             dual=dual,
-            info=info,
+            info={"dual_objective": dual_objective(problem, dual), **extra},
         )
 
     def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
         """All classes by one block of right-hand sides, each class with the bound of its discs."""
-        labeled, targets = problem.labeled, problem.targets
-        pull = None
-        if problem.evidence is not None and problem.evidence_weight > 0:
-            pull = problem.evidence_weight * problem.evidence
-        loop = self.self_loop
-        if pull is None and np.ndim(loop) == 0 and loop == 0:
-            # Components without a label have no equation; the tiny pull makes their scores 0.
-            loop = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        options = {"arranged": self.arranged, "policy": self.policy, "n_jobs": self.n_jobs}
+        system = LabeledSystem.of_classes(problem, self.label_weight, self.self_loop, **options)
         with run.stage("bound"):
-            bounds = class_bounds(problem.adjacency, problem.diagonal, labeled, targets, pull)
-        with run.stage("recovery"):
-            found = LabeledSystem(
-                problem.adjacency,
-                problem.diagonal,
-                labeled,
-                targets,
-                label_weight=self.label_weight,
-                self_loop=loop,
-                evidence=pull,
-                evidence_weight=0.0 if pull is None else problem.evidence_weight,
-                arranged=self.arranged,
-                policy=self.policy,
-                n_jobs=self.n_jobs,
-            ).solve(
-                tol=self.tol,
-                max_iter=self.linear_max_iter,
-                x0=self.x0,
-                preconditioner=self.preconditioner,
-                callback=self.callback,
+            bounds = class_bounds(
+                system.adjacency, system.diagonal, system.labeled, system.targets, system.evidence
             )
+        with run.stage("recovery"):
+            found = system.solve(callback=self.callback, **self._linear_options())
         return ClassSolution(
             method=self.name,
             scores=found.x,
@@ -201,7 +171,7 @@ class GDPA(Solver):
             matvecs=found.matvecs,
             residual=found.residual,
             converged=found.converged,
-            exact=found.exact,
+            exact=found.method != "cg",
             message=found.message,
             seconds=MappingProxyType(dict(run.seconds)),
         )
@@ -251,7 +221,7 @@ class GDPA(Solver):
                 with run.stage("eigenvector"):
                     v, lmin, steps = self._align(problem, point.dual(problem), v)
                 with run.stage("lp"):
-                    new = self._lp(problem, v, point)
+                    new = gdpa_lp.ENGINES[self.lp](problem, v, point)
                 change = point.objective - new.objective
                 scale = 1.0 + np.abs(point.y).sum()
                 # The engine's word is final: even where the objective stands still, its point on
@@ -285,14 +255,13 @@ class GDPA(Solver):
             random_state=self.random_state,
         )
 
-    def _lp(
-        self, problem: GraphProblem, v: FloatArray, incumbent: gdpa_lp.LPPoint
-    ) -> gdpa_lp.LPPoint:
-        if self.lp == "closed-form":
-            return gdpa_lp.closed_form(problem, v, incumbent)
-        if self.lp == "highs":
-            return gdpa_lp.highs(problem, v)
-        return gdpa_lp.interior_point(problem, v)
+    def _linear_options(self) -> dict[str, Any]:
+        return {
+            "tol": self.tol,
+            "max_iter": self.linear_max_iter,
+            "x0": self.x0,
+            "preconditioner": self.preconditioner,
+        }
 
     def _linear(
         self, problem: GraphProblem, dual: DualVariables
@@ -320,7 +289,7 @@ class GDPA(Solver):
                 stacklevel=7,
             )
             return np.zeros(problem.n_nodes), True, "", {"erased": True}
-        result = LabeledSystem(
+        system = LabeledSystem(
             problem.adjacency,
             problem.diagonal,
             labeled,
@@ -330,12 +299,8 @@ class GDPA(Solver):
             evidence=bias if bias.any() else None,
             policy=self.policy,
             n_jobs=self.n_jobs,
-        ).solve(
-            x0=self.x0,
-            tol=self.tol,
-            max_iter=self.linear_max_iter,
-            preconditioner=self.preconditioner,
         )
+        result = system.solve(**self._linear_options())
         info = {
             "residual": result.residual,
             "matvecs": result.matvecs,
@@ -346,7 +311,7 @@ class GDPA(Solver):
 
     def _eigenvector(
         self, problem: GraphProblem, dual: DualVariables
-    ) -> tuple[FloatArray, bool, str]:
+    ) -> tuple[FloatArray, bool, str, dict[str, Any]]:
         result = first_eigenvector(
             build_H(problem, dual),
             tol=1e-9,
@@ -357,4 +322,4 @@ class GDPA(Solver):
         first = problem.labeled[:1]
         sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
         scores = (1.0 if sign >= 0 else -1.0) * v[:-1] * np.sqrt(v.size)
-        return scores, bool(result.converged), str(result.message)
+        return scores, bool(result.converged), str(result.message), {}

@@ -17,6 +17,7 @@ is optimal too.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -266,4 +267,9 @@ def clarabel_lp(
     return np.asarray(solution.x, dtype=np.float64), barrier / multiplier
 
 
-ENGINES = ("closed-form", "highs", "interior-point")
+# Problem, vector and incumbent to an optimal point.
+ENGINES: Mapping[str, Callable[[GraphProblem, FloatArray, LPPoint], LPPoint]] = {
+    "closed-form": closed_form,
+    "highs": lambda problem, v, _: highs(problem, v),
+    "interior-point": lambda problem, v, _: interior_point(problem, v),
+}

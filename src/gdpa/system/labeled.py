@@ -28,6 +28,7 @@ from ..linalg.operator import Difference
 from ..linalg.results import SPDResult
 from ..linalg.spd import is_full, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
+from ..problem import ClassProblem
 from .arranged import Arranged, arrange
 
 __all__ = ["LabeledSystem", "right_hand_side", "system_diagonal"]
@@ -142,6 +143,27 @@ class LabeledSystem:
     arranged: Arranged | None = None
     policy: Policy = DEFAULT_POLICY
     n_jobs: int | None = None
+
+    @classmethod
+    def of_classes(
+        cls, problem: ClassProblem, label_weight: float, self_loop: Any, **options: Any
+    ) -> LabeledSystem:
+        """System of all classes of a problem, tied to its evidence with its weight."""
+        e = 0.0 if problem.evidence is None else problem.evidence_weight
+        if e == 0 and np.ndim(self_loop) == 0 and self_loop == 0:
+            # Components without a label have no equation; the tiny pull makes their scores 0.
+            self_loop = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        return cls(
+            problem.adjacency,
+            problem.diagonal,
+            problem.labeled,
+            problem.targets,
+            label_weight=label_weight,
+            self_loop=self_loop,
+            evidence=None if problem.evidence is None or e == 0 else e * problem.evidence,
+            evidence_weight=e,
+            **options,
+        )
 
     @property
     def n_nodes(self) -> int:
