@@ -1,8 +1,8 @@
 """What single precision, the order of the nodes and the loop of its own gain, piece by piece.
 
-    python -m benchmarks.case_products [--nodes 1000000] [--repeats 5]
+    python -m benchmarks.case_products [--nodes 1000000] [--dimensions 8] [--repeats 5]
 
-10-NN graph of 20 Gaussian clusters in 8 dimensions. Products in units of SciPy's ``W @ x`` in
+10-NN graph of 20 Gaussian clusters. Products in units of SciPy's ``W @ x`` in
 double precision with the nodes as given; solves of the labelled system (1 % labels kept, self-loop
 0.01, tolerance 1e-6) in units of SciPy's own ``cg``, Jacobi-scaled, on the matrix as given and on
 one whose nodes were put in order. One thread, CPU time, medians of interleaved repeats. What is not
@@ -23,10 +23,9 @@ from scipy.sparse.linalg import cg
 
 from gdpa.graph import laplacian_parts, neighbor_graphs
 from gdpa.linalg import Matrix, solve_spd
-from gdpa.linalg import ordering as orders
-from gdpa.linalg.ordering import near_order, permuted
 from gdpa.linalg.threads import one_thread
 from gdpa.policy import Policy
+from gdpa.system.arranged import arrange
 
 
 def interleaved(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
@@ -40,13 +39,11 @@ def interleaved(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, f
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def without_lengths(A: sp.csr_array, known: Any, policy: Policy) -> Any:
-    """The order without rows of equal length together."""
-    window, orders.WINDOW = orders.WINDOW, 1
-    try:
-        return near_order(A, known, policy)
-    finally:
-        orders.WINDOW = window
+def permuted(A: sp.csr_array, order: Any) -> sp.csr_array:
+    """The matrix with its nodes in another order."""
+    rows, place = A[order], np.empty(order.size, dtype=np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return sp.csr_array((rows.data, place[rows.indices], rows.indptr), shape=A.shape)
 
 
 def show(title: str, seconds: dict[str, float], unit: str) -> None:
@@ -60,21 +57,20 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--dimensions", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args(argv)
     n, policy = options.nodes, Policy(order_rows=1)
     rng = np.random.default_rng(0)
-    centres = 1.5 * rng.standard_normal((20, 8))
-    X = (centres[rng.integers(0, 20, n)] + rng.standard_normal((n, 8))).astype(np.float32)
+    d = options.dimensions
+    centres = 1.5 * rng.standard_normal((20, d))
+    X = (centres[rng.integers(0, 20, n)] + rng.standard_normal((n, d))).astype(np.float32)
     graph = neighbor_graphs(X, [10], n_jobs=-1)[0]
-    A, d = laplacian_parts(graph.W, "normalized")
-    known = graph.node_order
-    given = {
-        "as given": A,
-        "breadth first": permuted(A, near_order(A, None, policy)),
-        "order of the search": permuted(A, without_lengths(A, known, policy)),
-        "order of the search, lengths together": permuted(A, near_order(A, known, policy)),
-    }
+    A, diagonal = laplacian_parts(graph.W, "normalized")
+    order = arrange(A, policy).order
+    given = {"as given": A, "reverse Cuthill-McKee": permuted(A, order)}
+    if graph.node_order is not None:
+        given["order of the search"] = permuted(A, graph.node_order)
     x = rng.standard_normal(n)
     short = x.astype(np.float32)
     jobs: dict[str, Callable[[], Any]] = {}
@@ -87,21 +83,20 @@ def main(argv: list[str] | None = None) -> None:
         show(
             f"Products, {n} nodes", interleaved(jobs, options.repeats), "double precision, as given"
         )
-        order = near_order(A, known, policy)
         start = time.process_time()
-        permuted(A, order)
+        arrange(A, policy)
         print(f"  {'(to arrange the matrix once)':58s}{time.process_time() - start:9.4f} s")
         labeled = rng.choice(n, n // 100, replace=False)
         free = np.ones(n, dtype=bool)
         free[labeled] = False
-        K = sp.csr_array(sp.diags_array(d + 0.01) - A)[free][:, free]
+        K = sp.csr_array(sp.diags_array(diagonal + 0.01) - A)[free][:, free]
         b = np.asarray(A[free][:, labeled] @ rng.choice([-1.0, 1.0], labeled.size))
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n)
         place = np.argsort(rank[free])
         scaled = sp.diags_array(1.0 / np.sqrt(K.diagonal()))
         S, s_b = sp.csr_array(scaled @ K @ scaled), scaled @ b
-        P, p_b = permuted(S, place.astype(np.int32)), s_b[place]
+        P, p_b = permuted(S, place), s_b[place]
         solves: dict[str, Callable[[], Any]] = {
             "scipy.sparse.linalg.cg, nodes as given": lambda: cg(S, s_b, rtol=1e-6),
             "scipy.sparse.linalg.cg, nodes in order": lambda: cg(P, p_b, rtol=1e-6),

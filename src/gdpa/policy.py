@@ -58,8 +58,6 @@ class Policy:
         20,000 to a million nodes).
     slow_rows, slow_products : int
         The same for a stored matrix: from so many rows, and steps times columns.
-    long_steps : int
-        With more steps than this to come an order with neighbours near each other is found at once.
     order_rows : int
         Vectors of fewer rows stay in the cache, in any order of the nodes.
     single_rows : int
@@ -97,7 +95,6 @@ class Policy:
     jacobi_steps: int = 80
     slow_rows: int = 2_000
     slow_products: int = 45
-    long_steps: int = 25
     order_rows: int = 400_000
     single_rows: int = 50_000
     thread_nnz: int = 1_000_000

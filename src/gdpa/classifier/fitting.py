@@ -106,8 +106,7 @@ def fit_state(
             report=partial(report, options),
         )
     if len(candidates) == 1 and n > options.policy.large_nodes:
-        order = first.node_order if n >= options.policy.order_rows else None
-        arranged = arrange(first.adjacency, order, policy=options.policy, n_jobs=options.n_jobs)
+        arranged = arrange(first.adjacency, options.policy)
     build = partial(LabeledSystem, arranged=arranged, policy=options.policy, n_jobs=options.n_jobs)
     systems = []
     for graph in candidates:

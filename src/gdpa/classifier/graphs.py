@@ -110,11 +110,6 @@ class ClassifierGraph:
             evidence_weight,
         )
 
-    @property
-    def node_order(self) -> NDArray[np.intp] | None:
-        """Order of the nodes in which neighbours are near, if the search knows one."""
-        return getattr(self.neighbors, "node_order", None)
-
     def attach(self, X: Any) -> tuple[sp.csr_array, sp.csr_array | None]:
         """Weights between new rows and the nodes, and which of them are the same points.
 

@@ -255,9 +255,7 @@ class LabeledSystem:
         rows: Any = self.unknown
         A: Any = None
         if self._is_implicit(preconditioner):
-            graph = self.arranged
-            if graph is None:
-                graph = arrange(self.adjacency, None, policy=self.policy, n_jobs=self.n_jobs)
+            graph = self.arranged or arrange(self.adjacency, self.policy)
             total, rhs = self.total.copy(), self.rhs.copy()
             total[self.kept] = rhs[self.kept] = 0.0  # left out, and their labels put back below
             rows = slice(None) if graph.order is None else graph.order

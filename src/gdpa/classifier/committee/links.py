@@ -134,7 +134,7 @@ class Linked:
         options = self.task.options
         if self.graph.n_nodes <= options.policy.large_nodes:
             return None
-        return arrange(self.graph.adjacency, None, policy=options.policy, n_jobs=options.n_jobs)
+        return arrange(self.graph.adjacency, options.policy)
 
     @cached_property
     def judged(self) -> NDArray[np.intp]:
