@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from gdpa.graph import laplacian_parts
 from gdpa.linalg import spd
 from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
-from gdpa.linalg.preconditioners import TwoLevel
 from gdpa.policy import Policy
 from gdpa.system import Arranged, LabeledSystem
 
@@ -98,9 +97,8 @@ def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(random_grap
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
     total = np.where(np.arange(60) == 3, 0.0, d)
     unit = UnitDiagonal(Difference(Matrix(A), total))
-    for steps, kind in ((10**9, type(None)), (0, TwoLevel)):
-        chosen = spd._unit_preconditioner("auto", unit, 1e-6, 1, Policy(jacobi_steps=steps))
-        assert isinstance(chosen[0], kind)
+    assert spd._chosen(unit, 1e-6, 1, Policy(jacobi_steps=10**9)) == "jacobi"
+    assert spd._chosen(unit, 1e-6, 1, Policy(jacobi_steps=0)) == "two-level"
 
 
 @pytest.mark.parametrize("columns", [None, 4])

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name
 from ..gershgorin.sampling import sample_nodes
-from .sketch import Conditioned, Sketch, sketch_graph
-from .strategies import choose_informative, lead, representatives
+from .sketch import sketch_graph
+from .strategies import choose_apart, choose_informative, lead, representatives
 
 __all__ = ["STRATEGIES", "query_nodes"]
 
@@ -100,7 +100,7 @@ def query_nodes(
     doubt = np.ones(W.shape[0]) if probabilities is None else 1.0 - lead(probabilities)
     if strategy == "margin":
         short = free[np.argsort(-doubt[free], kind="stable")[: max(SHORT_LIST, 4 * n)]]
-        return _apart(field, sketch, short, doubt, n)
+        return choose_apart(field, sketch.place, short, doubt, n)
     # The sample's nodes stand for those around them.
     stand = np.flatnonzero(open_nodes[sketch.rows])
     stand = np.setdiff1d(stand, known)
@@ -110,24 +110,6 @@ def query_nodes(
     at = sketch.rows
     picks = choose_informative(field, sketch.components, known, stand, doubt[at], n, rng)
     return _filled(at[picks], free, n, rng)
-
-
-def _apart(
-    field: Conditioned, sketch: Sketch, short: NDArray[np.intp], doubt: FloatArray, n: int
-) -> NDArray[np.intp]:
-    """Of a short list, one after the other, what the ones before say least about."""
-    chosen: list[int] = []
-    rest = short
-    apart = np.ones(sketch.rows.size)
-    while len(chosen) < n:
-        at = sketch.place[rest]
-        value = field.variances(at) * np.maximum(doubt[rest], 1e-3) * apart[at]
-        best = int(np.argmax(value))
-        chosen.append(int(rest[best]))
-        apart = apart * (1.0 - field.correlations(int(at[best])))
-        field = field.and_also(int(at[best]))
-        rest = np.delete(rest, best)
-    return np.array(chosen, dtype=np.intp)
 
 
 def _filled(

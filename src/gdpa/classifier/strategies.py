@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .sketch import Conditioned
 
-__all__ = ["choose_informative", "lead", "representatives", "unlabeled_component"]
+__all__ = ["choose_apart", "choose_informative", "lead", "representatives", "unlabeled_component"]
 
 FloatArray = NDArray[np.float64]
 
@@ -131,6 +131,46 @@ def choose_informative(
             # What the next ones of the batch would ask as well, this one's answer may settle.
             doubt = doubt * (1.0 - field.correlations(pick))
             field = field.and_also(pick)
+    return np.array(chosen, dtype=np.intp)
+
+
+def choose_apart(
+    field: Conditioned,
+    place: NDArray[np.intp],
+    short: NDArray[np.intp],
+    doubt: FloatArray,
+    n: int,
+) -> NDArray[np.intp]:
+    """Of a short list of nodes, one after the other, what the ones before say least about.
+
+    Parameters
+    ----------
+    field : Conditioned
+        Variances of the sampled rows, given the labels.
+    place : ndarray of int of shape (n_nodes,)
+        Sampled row that stands for each node.
+    short : ndarray of int
+        The short list.
+    doubt : ndarray of shape (n_nodes,)
+        One minus the lead.
+    n : int
+        How many, at most as many as the list has.
+
+    Returns
+    -------
+    ndarray of int
+        Nodes, the first choice first.
+    """
+    chosen: list[int] = []
+    apart = np.ones(field.covariance.shape[0])
+    while len(chosen) < n:
+        at = place[short]
+        value = field.variances(at) * np.maximum(doubt[short], 1e-3) * apart[at]
+        best = int(np.argmax(value))
+        chosen.append(int(short[best]))
+        apart = apart * (1.0 - field.correlations(int(at[best])))
+        field = field.and_also(int(at[best]))
+        short = np.delete(short, best)
     return np.array(chosen, dtype=np.intp)
 
 

@@ -179,11 +179,15 @@ def tune(
     if evidence is None and not exact and n > policy.large_nodes and m >= policy.screened_labels:
         weight = DEFAULT.label_weight if label_weight is None else label_weight
         fold = FirstFold(replace(first, label_weight=weight), codes)
+        loop = _screened(fold, judged[fold.held]) if self_loop is None else self_loop
+        tried = len(LARGE_SELF_LOOPS) - 1 if self_loop is None else 0
         if len(systems) == 1 and n > policy.huge_nodes:
-            return _one_fold(fold, given, judged[fold.held])
-        if self_loop is None:
-            given = replace(given, self_loop=_screened(fold))
-            tried = len(LARGE_SELF_LOOPS) - 1
+            # One fold tells enough: the choice, its loss, and the scores left out.
+            scores, checked = fold.scores(loop), np.flatnonzero(fold.held)
+            loss = left_out_loss(fold.targets[judged[checked]], scores[judged[checked]])
+            setting = Setting(float(weight), loop)
+            return Tuning(setting, loss, "one fold", scores, tried + 1, checked=checked)
+        given = replace(given, self_loop=loop)
     best: Tuning | None = None
     for number, system in enumerate(systems):
         if best is not None and n > policy.small_nodes:
@@ -306,10 +310,7 @@ def _totals(
     g, e = given.self_loop, given.evidence_weight
     loops = (unit * np.array(LARGE_SELF_LOOPS if large else SELF_LOOPS)).tolist()
     if not evidence:
-        plain: dict[float, list[tuple[float, float]]] = {}
-        for loop in loops if g is None else [g]:
-            plain[loop] = [(loop, 0.0)]
-        return plain
+        return {loop: [(loop, 0.0)] for loop in (loops if g is None else [g])}
     totals = (unit * np.array(LARGE_EVIDENCE_TOTALS if large else EVIDENCE_TOTALS)).tolist()
     if g is None and e is None:
         return {s: [((1.0 - q) * s, q * s) for q in EVIDENCE_SHARES] for s in totals}
@@ -319,24 +320,8 @@ def _totals(
     return {g + value: [(g, value)] for value in ([0.0, *totals] if e is None else [e])}
 
 
-def _screened(fold: FirstFold) -> float:
+def _screened(fold: FirstFold, judged: NDArray[np.bool_]) -> float:
     """Self-loop that predicts the first fold best: with many labels one fold tells them apart."""
-    loops = [loop * fold.rest.unit for loop in LARGE_SELF_LOOPS]
-    losses = {loop: left_out_loss(fold.targets, rough) for loop, rough in fold.screened(loops)}
+    loops, targets = [value * fold.rest.unit for value in LARGE_SELF_LOOPS], fold.targets[judged]
+    losses = {s: left_out_loss(targets, rough[judged]) for s, rough in fold.screened(loops)}
     return min(losses, key=losses.__getitem__)
-
-
-def _one_fold(fold: FirstFold, given: _Given, judged: NDArray[np.bool_]) -> Tuning:
-    """Everything from the first fold: the choice, its loss, and the scores left out."""
-    loops = [value * fold.rest.unit for value in LARGE_SELF_LOOPS]
-    if given.self_loop is not None:
-        loops = [given.self_loop]
-    loop = loops[0]
-    if len(loops) > 1:
-        targets = fold.targets[judged]
-        losses = {s: left_out_loss(targets, rough[judged]) for s, rough in fold.screened(loops)}
-        loop = min(losses, key=losses.__getitem__)
-    scores = fold.scores(loop)
-    loss = left_out_loss(fold.targets[judged], scores[judged])
-    setting = Setting(float(fold.rest.label_weight), loop)
-    return Tuning(setting, loss, "one fold", scores, len(loops), checked=np.flatnonzero(fold.held))

@@ -18,10 +18,10 @@ from .preconditioners import (
     Counted,
     Preconditioner,
     chebyshev,
-    eigen_two_level,
     make_preconditioner,
+    with_coarse,
 )
-from .two_level import coarse_count, patches
+from .two_level import CoarseSpace, coarse_count, patches
 
 __all__ = ["Correction", "Pair", "lobpcg", "measured"]
 
@@ -116,12 +116,18 @@ class Correction:
             self._build(vector)
 
     def _build(self, vector: NDArray[np.float64] | None) -> None:
+        """Coarse functions: the pieces of a vector on the patches, constant ones without it."""
         assert self.base is not None
         assert self.A.csr is not None
         count = coarse_count(self.A.csr, share=SHARE)
         if self.patch is None:
             self.patch = patches(self.A.csr, count)
-        self.current, self.first = eigen_two_level(self.A.csr, vector, self.base, self.patch, count)
+        coarse = CoarseSpace(self.A.csr, self.patch, count, vector)
+        gap = coarse.gap_inverse()
+        self.current, self.first = self.base, None
+        if gap is not None:
+            self.first = np.asarray(coarse.Z @ gap[0])
+            self.current = with_coarse(coarse.Z, gap[1], self.base)
 
 
 def _ritz(

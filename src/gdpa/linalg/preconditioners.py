@@ -24,15 +24,14 @@ __all__ = [
     "PRECONDITIONERS",
     "Counted",
     "Preconditioner",
-    "TwoLevel",
     "chebyshev",
     "cholesky",
-    "eigen_two_level",
     "factor_solve",
     "jacobi",
     "make_preconditioner",
     "row_sums",
     "two_level",
+    "with_coarse",
 ]
 
 # Residuals to corrections.
@@ -224,34 +223,21 @@ def factor_solve(C: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArra
     return V @ ((V.T @ b) / values[keep][:, None]), "dense-eigh"
 
 
-class TwoLevel:
-    """Jacobi plus a coarse correction, for a matrix with unit diagonal, in any precision.
+def with_coarse(
+    Z: sp.csr_array, inverse: NDArray[np.float64], smooth: Preconditioner | None = None
+) -> Preconditioner:
+    """Jacobi (nothing, where the diagonal is one) and a coarse correction."""
+    Zt = Z.T
 
-    Parameters
-    ----------
-    Z : csr_array of shape (n, count)
-        The coarse functions.
-    inverse : ndarray of shape (count, count)
-        Inverse of the small matrix.
-    """
-
-    def __init__(self, Z: sp.csr_array, inverse: NDArray[np.float64]) -> None:
-        self.parts: dict[Any, tuple[Any, Any, Any]] = {}
-        for dtype in (np.float32, np.float64):
-            factor = Z.astype(dtype)
-            self.parts[np.dtype(dtype)] = factor, factor.T, inverse.astype(dtype)
-
-    def __call__(self, R: NDArray[Any]) -> NDArray[Any]:
-        """Apply to a vector or a block of columns."""
-        back, forth, small = self.parts[R.dtype]
-        if R.ndim == 2 and R.shape[1] == 1:
-            return self(R[:, 0])[:, None]
-        rough = forth @ R
+    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
+        rough = Zt @ R
         # One column not by BLAS, whose threads take longer to wake than this takes.
-        rough = np.einsum("ij,j->i", small, rough) if rough.ndim == 1 else small @ rough
-        out = np.asarray(back @ rough)
-        out += R
-        return out
+        few = rough.size == rough.shape[0]
+        out = Z @ (np.einsum("ij,j...->i...", inverse, rough) if few else inverse @ rough)
+        out += R if smooth is None else smooth(R)
+        return np.asarray(out)
+
+    return apply
 
 
 def two_level(
@@ -259,7 +245,7 @@ def two_level(
     scale: NDArray[np.float64] | None,
     *,
     diagonal: NDArray[np.float64] | None = None,
-) -> TwoLevel | None:
+) -> Preconditioner | None:
     """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`) for a scaled matrix.
 
     Parameters
@@ -273,64 +259,19 @@ def two_level(
 
     Returns
     -------
-    TwoLevel or None
+    callable or None
         Approximate inverse of the matrix with unit diagonal; None if there is none of this kind.
     """
     count = coarse_count(A)
-    dead = None if scale is None else scale == 0
-    coarse = CoarseSpace(A, patches(A, count), count, diagonal=diagonal, dead=dead)
+    live = None if scale is None or scale.all() else (scale > 0).astype(np.float64)
+    coarse = CoarseSpace(A, patches(A, count), count, live, diagonal=diagonal)
     inverse = coarse.definite_inverse()
     if inverse is None:
         return None
     Z = coarse.Z
     if scale is not None:
         Z.data = np.divide(Z.data, scale, out=np.zeros_like(scale), where=scale > 0)
-    return TwoLevel(Z, inverse)
-
-
-def eigen_two_level(
-    A: sp.csr_array,
-    vector: NDArray[np.float64] | None,
-    smooth: Preconditioner,
-    patch: NDArray[np.int32],
-    count: int,
-) -> tuple[Preconditioner, NDArray[np.float64] | None]:
-    """Jacobi plus a coarse correction around an approximate first eigenvector.
-
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        Symmetric matrix.
-    vector : ndarray of shape (n,) or None
-        Approximate eigenvector; the coarse functions are its pieces on the patches. Constant pieces
-        if not given.
-    smooth : callable
-        The other part, usually :func:`jacobi`.
-    patch : ndarray of int32 of shape (n,)
-        Patch of each node, see :func:`gdpa.linalg.two_level.patches`.
-    count : int
-        Number of patches.
-
-    Returns
-    -------
-    callable
-        Positive definite correction; `smooth` itself if there is none of this kind.
-    ndarray of shape (n,) or None
-        The best vector made of the pieces.
-    """
-    coarse = CoarseSpace(A, patch, count, vector)
-    gap = coarse.gap_inverse()
-    if gap is None:
-        return smooth, None
-    first, inverse = gap
-    Z, Zt = coarse.Z, coarse.Z.T
-
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = smooth(R)
-        out += Z @ (inverse @ (Zt @ R))
-        return out
-
-    return apply, np.asarray(Z @ first)
+    return with_coarse(Z, inverse)
 
 
 def make_preconditioner(spec: Any, operator: Operator) -> Preconditioner | None:

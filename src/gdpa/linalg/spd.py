@@ -32,7 +32,6 @@ from .operator import (
 )
 from .preconditioners import (
     Preconditioner,
-    TwoLevel,
     cholesky,
     factor_solve,
     make_preconditioner,
@@ -146,7 +145,7 @@ def solve_spd(
             worst = max(float((np.sqrt(c.square) / size[c.numbers]).max()) for c in blocks)
             return callback({"iteration": iteration, "residual": worst}) is True
 
-        loose = b.shape[1] == 1 and tol >= SINGLE_TOL and (M is None or isinstance(M, TwoLevel))
+        loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= SINGLE_TOL)
         Y, R, iterations, products, why = conjugate_gradients(
             unit.dot,
             b,
@@ -155,7 +154,7 @@ def solve_spd(
             tol * size,
             limit=limit,
             M=M,
-            single=(loose or (n >= policy.single_rows and M is None)) and unit.single,
+            single=loose and M is None and unit.single,
             n_jobs=threads,
             watch=None if callback is None else watch,
         )
@@ -267,7 +266,7 @@ def conjugate_gradients(
     limit : int
         Most iterations.
     M : callable, optional
-        Preconditioner; takes single precision too if `single`.
+        Preconditioner.
     single : bool, default=False
         Whether rounds may be made in single precision.
     n_jobs : int, default=1

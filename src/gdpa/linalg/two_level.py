@@ -75,11 +75,9 @@ class CoarseSpace:
     count : int
         Number of patches.
     vector : ndarray of shape (n,), optional
-        What varies within a patch; constant by default.
+        What varies within a patch; constant by default. Zeros leave nodes out.
     diagonal : ndarray of shape (n,), optional
         If given, the matrix is ``diag(diagonal) - A``.
-    dead : ndarray of bool of shape (n,), optional
-        Nodes that are left out: rows of Z that are zero.
     """
 
     def __init__(
@@ -90,55 +88,38 @@ class CoarseSpace:
         vector: NDArray[np.float64] | None = None,
         *,
         diagonal: NDArray[np.float64] | None = None,
-        dead: NDArray[np.bool_] | None = None,
     ) -> None:
         self.count = count
-        size = count
-        if dead is not None and dead.any():
-            size += 1  # a patch of their own, cut off below
-            patch = np.where(dead, np.int32(count), patch)
-        entries = np.diff(A.indptr)
-        data = A.data
+        entries, data = np.diff(A.indptr), A.data
         if vector is not None:
             data = data * vector[A.indices]
             data *= np.repeat(vector, entries)
         # Keys of the size that bincount wants: the passes over all entries are the cost of it.
         wide = patch.astype(np.intp)
-        keys = np.repeat(wide * size, entries)
+        keys = np.repeat(wide * count, entries)
         keys += wide[A.indices]
-        small = np.bincount(keys, weights=data, minlength=size * size).reshape(size, size)
+        small = np.bincount(keys, weights=data, minlength=count * count).reshape(count, count)
         square = np.ones(A.shape[0]) if vector is None else vector * vector
         if diagonal is not None:
-            on_diagonal = np.bincount(patch, weights=diagonal * square, minlength=size)
-            small = np.diag(on_diagonal) - small
-        length = np.sqrt(np.bincount(patch, weights=square, minlength=size))
-        length[count:] = 0.0
+            small = np.diag(np.bincount(patch, weights=diagonal * square, minlength=count)) - small
+        length = np.sqrt(np.bincount(patch, weights=square, minlength=count))
         inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        whole = inverse[:, None] * ((small + small.T) / 2) * inverse
-        self.matrix = whole[:count, :count]
+        self.matrix = inverse[:, None] * ((small + small.T) / 2) * inverse
         values = inverse[patch] if vector is None else vector * inverse[patch]
-        n = A.shape[0]
-        if size > count:
-            patch = np.where(patch == count, np.int32(0), patch)
-        self.Z = sp.csr_array(
-            (values, patch, np.arange(n + 1, dtype=np.int32)), shape=(n, count), copy=False
-        )
+        starts = np.arange(A.shape[0] + 1, dtype=np.int32)
+        self.Z = sp.csr_array((values, patch, starts), shape=(A.shape[0], count), copy=False)
 
     def definite_inverse(self) -> NDArray[np.float64] | None:
         """Inverse of a positive (semi-)definite small matrix; None if it is not one."""
         if not np.isfinite(self.matrix).all():
             return None
         inverse = _cholesky_inverse(self.matrix)
-        if inverse is not None:
-            return inverse
-        with one_thread():
-            values, vectors = linalg.eigh(self.matrix)
-        top = float(values[-1])
-        if top <= 0 or values[0] < -1e-8 * top:
-            return None
-        keep = values > 1e-10 * top
-        V = vectors[:, keep]
-        return np.asarray((V / values[keep]) @ V.T)
+        if inverse is None:
+            with one_thread():
+                inverse = np.asarray(linalg.pinvh(self.matrix, rtol=1e-10))
+            # A negative pivot of the inverse: the matrix was not even semi-definite.
+            inverse = inverse if (np.diagonal(inverse) >= 0).all() else None
+        return inverse
 
     def gap_inverse(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """First small eigenvector, and ``(E - shift)^-1``: corrections to an eigenvector.

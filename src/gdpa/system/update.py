@@ -9,7 +9,7 @@ within the tolerance that a fresh solve would have met.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,15 +110,7 @@ def update_scores(
     size = np.linalg.norm(scaled, axis=0)
     relaxed = relax_locally(after.adjacency, after.total, free, residual, size, tol=tol)
     values += relaxed.values
-    return Update(
-        values,
-        relaxed.edge_visits + visits,
-        relaxed.rounds,
-        relaxed.iterations,
-        relaxed.active,
-        relaxed.residual,
-        relaxed.converged,
-    )
+    return replace(relaxed, values=values, edge_visits=relaxed.edge_visits + visits)
 
 
 def _label_parts(system: LabeledSystem, n: int, k: int) -> tuple[FloatArray, FloatArray]:
