@@ -24,10 +24,13 @@ from .outcome import CLEAR, RIGHT, WRONG
 
 # Share of the time of each kind.
 SHARES = {
-    "fits": 0.45,
-    "solves": 0.25,
-    "files": 0.12,
-    "resume": 0.08,
+    "fits": 0.35,
+    "links": 0.08,
+    "tables": 0.08,
+    "sessions": 0.04,
+    "solves": 0.20,
+    "files": 0.10,
+    "resume": 0.05,
     "commands": 0.05,
     "together": 0.05,
 }
