@@ -201,3 +201,13 @@ def test_the_command_and_the_estimator_say_the_same(tmp_path):
         found = list(csv.DictReader(file))
     model = GDPAClassifier(unlabeled=None).fit(rows, y)
     assert [row["prediction"] for row in found] == model.transduction_.tolist()
+
+
+def test_a_text_column_without_any_text_in_new_rows():
+    rows, group = people()
+    model = GDPAClassifier(graph="knn").fit(rows, labels(group))
+    new = {name: list(values[:3]) for name, values in rows.items()}
+    new["note"] = [None, None, None]
+    found = model.predict_proba(new)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)

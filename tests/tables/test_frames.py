@@ -112,3 +112,19 @@ def test_types_of_other_libraries():
     assert table.column("categorical").cells() == ["b", "a", ""]
     assert table.column("date").cells() == ["2020-01-01", "", "2020-01-03"]
     assert table.column("int").cells() == ["1", "", "3"]
+
+
+def test_a_list_of_numpy_scalars_is_a_column_of_numbers():
+    table = table_of(
+        {
+            "x": [np.float64(0.5), None, np.float32(2.0)],
+            "n": [np.int64(1), np.int8(2), 3],
+            "b": [np.True_, np.False_, None],
+            "s": [np.str_("a"), "b", None],
+        }
+    )
+    x, n, b, s = table.columns
+    np.testing.assert_array_equal(x.values, [0.5, np.nan, 2.0])
+    np.testing.assert_array_equal(n.values, [1.0, 2.0, 3.0])
+    assert b.texts == ["False", "True"]
+    assert s.texts == ["a", "b"]

@@ -244,7 +244,7 @@ class TextCode:
         """Write the features; missing texts are in the middle."""
         if 2 * len(texts) < codes.size:  # many rows share a text
             Z = self._places(texts)
-            out[:] = np.vstack([Z, np.zeros_like(Z[:1])])[codes]
+            out[:] = np.vstack([Z, np.zeros((1, Z.shape[1]), Z.dtype)])[codes]
             return
         for start in range(0, codes.size, BLOCK):
             part = codes[start : start + BLOCK]

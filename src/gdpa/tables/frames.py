@@ -134,7 +134,9 @@ def _of_array(array: NDArray[Any]) -> Column:
         return Column(np.where(np.isnat(array), np.nan, seconds))
     if kind == "c":
         raise TableError("a column has complex numbers; split them into two columns")
-    cells = array.tolist()
+    # NumPy's own numbers and truth values, as a list of them has them, are Python's.
+    scalars = (np.number, np.bool_, np.str_)
+    cells = [c.item() if isinstance(c, scalars) else c for c in array.tolist()]
     kinds = {type(cell) for cell in cells}
     missing = {type(None)} | {k for k in kinds if k.__name__ in ("NAType", "NaTType")}
     if kinds <= {int, float} | missing and not kinds <= missing:
