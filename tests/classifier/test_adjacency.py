@@ -1,6 +1,8 @@
 """A graph and features together."""
 
+import dataclasses
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import gdpa
 from gdpa import GDPAClassifier
 from gdpa.graph import Links
+from gdpa.graph.smoothing import Smoother
 
 
 def planted(n=300, k=3, *, inside=0.06, across=0.006, shift=1.5, seed=0):
@@ -157,3 +160,61 @@ def test_bad_input_is_named(fitted):
     np.testing.assert_array_equal(same.transduction_, model.transduction_)
     nothing = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(W.shape))
     assert np.isfinite(nothing.label_scores_).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_links_of_any_weight_and_rows_as_far_as_a_number_can_be(weight, sparse):
+    X, y, W, _ = planted(n=80)
+    X = sp.csr_array(X * (np.abs(X) > 1)) if sparse else X
+    model = GDPAClassifier().fit(X, y, adjacency=weight * W)
+    rows = np.vstack([np.full(5, 1.7e308), np.full(5, -1e200), np.full(5, 1e-310), np.zeros(5)])
+    rows = sp.csr_array(rows) if sparse else rows
+    links = W[:4].toarray() * [[weight], [1e308 / 80], [1e-320], [0.0]]
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        for given in ((rows, links), (rows, None), (None, links)):
+            found = model.predict_proba(given[0], adjacency=given[1])
+            assert np.isfinite(found).all()
+            np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_units_of_the_links_do_not_matter_to_smoothed_features():
+    X, _, W, _ = planted(n=80)
+    one = Smoother(W, X)
+    for power in (-1000, 900):
+        other = Smoother(sp.csr_array(W * 2.0**power), X)
+        np.testing.assert_allclose(other.points(2), one.points(2), rtol=1e-9)
+        new = W[:9] * 2.0**power
+        found = other.new_points(X[:9], sp.csr_array(new), 2)
+        np.testing.assert_allclose(found, one.new_points(X[:9], W[:9], 2), rtol=1e-9)
+
+
+def test_features_smoothed_to_one_point_are_not_blown_up():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    complete = sp.csr_array(np.ones((40, 40)) - np.eye(40))
+    assert np.abs(Smoother(complete, X).points(30)).max() < 1e-9
+
+
+def test_links_alone_where_only_features_carry_weight(fitted):
+    model, X, _, W, _ = fitted
+    committee = model.state_.committee
+    names = committee.judgement.names
+    weights = np.array([float(name == "forest") for name in names])
+    assert weights.sum() == 1
+    judgement = dataclasses.replace(committee.judgement, weights=weights)
+    sure = np.eye(3)[[0, 1, 2, 0, 1]]
+    forest = SimpleNamespace(name="forest", predict=lambda X: sure)
+    features_only = dataclasses.replace(committee, judgement=judgement, members=(forest,))
+    own = np.full((5, 3), 1 / 3)
+    np.testing.assert_array_equal(features_only.vote_rows(None, own, W[:5]), own)
+    assert not np.allclose(features_only.vote_rows(X[:5], own, W[:5]), own)
+
+
+def test_one_class_takes_links_of_new_rows_too():
+    X, _, W, _ = planted(n=30)
+    y = np.where(np.arange(30) < 3, 7, -1)
+    model = GDPAClassifier().fit(X, y, adjacency=W)
+    np.testing.assert_array_equal(model.predict(None, adjacency=W[:4]), 7)
+    np.testing.assert_array_equal(model.predict_proba(X[:4], adjacency=W[:4]), 1.0)
+    with pytest.raises(ValueError, match="shape"):
+        model.predict(X[:4], adjacency=W[:3])

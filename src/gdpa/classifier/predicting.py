@@ -91,6 +91,9 @@ class Predicting(Attributes):
         """Shares of rows by their features, their links, or both."""
         state = self.state_
         if not state.linked:
+            if adjacency is not None and state.n_classes == 1:  # there is nothing to weigh
+                links = self._rows_and_links(X, adjacency)[1]
+                return np.ones((links.shape[0], 1))
             if adjacency is not None:
                 raise ValueError("adjacency= goes with a model that was fitted with adjacency=")
             return state.row_shares(self._check_X(X, reset=False))

@@ -27,6 +27,11 @@ FloatArray = NDArray[np.float64]
 MOST_BYTES = 4e9
 # Dense features with more entries are smoothed in single precision: half the time, half the memory.
 DOUBLE_ENTRIES = 2_000_000
+# Deviations beyond which a row is no farther away, and weights beyond which a link is no heavier
+# (in double and single precision: what is left of them after some steps is still a number);
+# graphs whose weights lie within these powers of two are taken as they are.
+FAR, FAR_SINGLE, HEAVIEST = 1e100, 1e15, 1e60
+ORDINARY = 60
 
 
 def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
@@ -43,6 +48,10 @@ def _inverse_lengths(Z: sp.csr_array) -> FloatArray:
 def _unit(Z: Any) -> sp.csr_array:
     """Sparse rows of length 1."""
     Z = sp.csr_array(Z, dtype=np.float64)
+    if Z.data.size and not 1e-100 < np.abs(Z.data).max() < 1e100:  # squares must be numbers
+        largest = abs(Z).max(axis=1).toarray().ravel()
+        exponent = np.repeat(np.frexp(largest)[1], np.diff(Z.indptr))
+        Z = sp.csr_array((np.ldexp(Z.data, -exponent), Z.indices, Z.indptr), Z.shape)
     return sp.csr_array(sp.diags_array(_inverse_lengths(Z)) @ Z)
 
 
@@ -70,22 +79,37 @@ class Smoother:
         """Whether the features are sparse."""
         return bool(sp.issparse(self.features))
 
+    def _relative(self, links: sp.csr_array) -> sp.csr_array:
+        """Weights in units of the graph's largest (a power of two), so that they have sums."""
+        top = float(self.W.data.max(initial=0.0))
+        exponent = int(np.frexp(top)[1]) if top > 0 else 0
+        if abs(exponent) <= ORDINARY and links.data.max(initial=0.0) <= 2.0**ORDINARY:
+            return links
+        # In two steps: no power of two undoes the smallest numbers at once.
+        with np.errstate(over="ignore"):
+            data = np.ldexp(np.ldexp(links.data, -(exponent // 2)), exponent // 2 - exponent)
+        return sp.csr_array((np.minimum(data, HEAVIEST), links.indices, links.indptr), links.shape)
+
+    @cached_property
+    def _W(self) -> sp.csr_array:
+        return self._relative(self.W)
+
     @cached_property
     def loop(self) -> float:
         """Weight c of a node's own features."""
-        return float(self.W.data.mean()) if self.W.nnz else 1.0
+        return float(self._W.data.mean()) if self.W.nnz else 1.0
 
     @cached_property
     def root(self) -> FloatArray:
         """``D^-1/2``."""
-        return np.asarray(1.0 / np.sqrt(np.asarray(self.W.sum(axis=1)).ravel() + self.loop))
+        return np.asarray(1.0 / np.sqrt(np.asarray(self._W.sum(axis=1)).ravel() + self.loop))
 
     @cached_property
     def S(self) -> sp.csr_array:
         """The smoothing matrix."""
         n = self.W.shape[0]
         outer = sp.diags_array(self.root)
-        return sp.csr_array(outer @ (self.W + self.loop * sp.eye_array(n)) @ outer)
+        return sp.csr_array(outer @ (self._W + self.loop * sp.eye_array(n)) @ outer)
 
     @property
     def dtype(self) -> Any:
@@ -110,15 +134,19 @@ class Smoother:
         if self.sparse:
             return _unit(X)
         mean, deviation = self._columns
-        Z = np.subtract(X, mean, dtype=np.float64).astype(self.dtype, copy=False)
-        Z /= deviation.astype(self.dtype)
-        return Z
+        with np.errstate(over="ignore"):
+            Z = np.subtract(X, mean, dtype=np.float64).astype(self.dtype, copy=False)
+            Z /= deviation.astype(self.dtype)
+        far = FAR if self.dtype == np.float64 else FAR_SINGLE
+        return np.clip(Z, -far, far, out=Z)
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
         A = np.asarray(self.features)
-        deviation = A.std(axis=0, dtype=np.float64)
-        return A.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, deviation = A.mean(axis=0, dtype=np.float64), A.std(axis=0, dtype=np.float64)
+        ordinary = np.isfinite(mean) & np.isfinite(deviation) & (deviation > 0)
+        return np.where(ordinary, mean, 0.0), np.where(ordinary, deviation, 1.0)
 
     def most_steps(self, wanted: int) -> int:
         """How many steps the memory allowed for takes; smoothing fills sparse rows.
@@ -185,7 +213,11 @@ class Smoother:
                 self._scales[t] = _inverse_lengths(Z)
             else:
                 deviation = Z.std(axis=0, dtype=np.float64)
-                self._scales[t] = (1.0 / np.where(deviation > 0, deviation, 1.0)).astype(Z.dtype)
+                # What all nodes share but for rounding tells none of them apart.
+                size = np.maximum(Z.max(axis=0), -Z.min(axis=0)).astype(np.float64)
+                least = 100.0 * float(np.finfo(Z.dtype).eps) * size
+                varies = np.where(deviation > least, deviation, 1.0)
+                self._scales[t] = (1.0 / varies).astype(Z.dtype)
         return self._scales[t]
 
     def points(self, t: int, rows: Any = None) -> Any:
@@ -257,6 +289,7 @@ class Smoother:
             Z = self._first(X)
         else:
             Z = sp.csr_array((rows, d)) if self.sparse else np.zeros((rows, d), self.dtype)
+        links = self._relative(links)
         root = 1.0 / np.sqrt(np.asarray(links.sum(axis=1)).ravel() + self.loop)
         across = sp.csr_array(sp.diags_array(root) @ links @ sp.diags_array(self.root))
         inner = sp.diags_array(self.loop * root * root)

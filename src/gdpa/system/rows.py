@@ -12,6 +12,9 @@ __all__ = ["new_row_scores", "with_far_nodes"]
 
 FloatArray = NDArray[np.float64]
 
+# Links of a row heavier than this are lightened together: their sum must be a number.
+HEAVIEST = 1e100
+
 
 def new_row_scores(
     weights: sp.csr_array,
@@ -50,6 +53,7 @@ def new_row_scores(
     ndarray of shape (n_rows, n_columns)
         The scores; 0 where a row has no weight to any node and there is no evidence.
     """
+    weights = _addable(weights)
     total = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
     linked = total > 0
     if laplacian == "combinatorial":
@@ -62,6 +66,14 @@ def new_row_scores(
         top = top + evidence_weight * evidence
         below = below + evidence_weight
     return np.asarray(top / np.where(below > 0, below, 1.0)[:, None])
+
+
+def _addable(weights: sp.csr_array) -> sp.csr_array:
+    """Weights as they are; rows too heavy for a sum are lightened as a whole, shares stay."""
+    if weights.data.max(initial=0.0) <= HEAVIEST:
+        return weights
+    largest = weights.max(axis=1).toarray().ravel()
+    return sp.csr_array(sp.diags_array(HEAVIEST / np.maximum(largest, HEAVIEST)) @ weights)
 
 
 def _inverse_root(degrees: FloatArray) -> FloatArray:

@@ -211,3 +211,12 @@ def test_names_of_the_classes_do_not_matter(name):
     a, b = (KINDS[name](t) for t in (first, second))
     np.testing.assert_allclose(a.left_out, b.left_out[:, ::-1], atol=1e-6)
     np.testing.assert_allclose(a.build(first).shares, b.build(second).shares[:, ::-1], atol=1e-6)
+
+
+def test_kernel_of_features_next_to_nothing():
+    from gdpa.classifier.committee import kernel
+
+    full = task()
+    tiny = replace(full, X=full.X * 1e-155)  # the variance is a number, its inverse is not
+    shares = kernel.try_kernel(tiny).build(tiny).shares
+    assert np.isfinite(shares).all()

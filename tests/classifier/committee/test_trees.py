@@ -101,3 +101,26 @@ def test_missing_trees_are_refused(grown):
     del arrays["left"]
     with pytest.raises(ValueError, match="'left'"):
         Forest.from_arrays(arrays, 5, 3)
+
+
+@pytest.mark.parametrize("power", [-300, -24, 100, 300])
+def test_units_of_the_columns_do_not_matter(data, grown, power):
+    X, y, folds = data
+    moved = X * 2.0**power
+    again = cross_forest(moved, y, folds, 3, n_trees=20, random_state=0)
+    for found in (
+        again.leaves(moved),
+        again.leaves(sp.csr_array(moved)),
+        again.forest.leaves(moved),
+    ):
+        np.testing.assert_array_equal(found, grown.leaves(X))
+    np.testing.assert_array_equal(again.forest.threshold, grown.forest.threshold * 2.0**power)
+    np.testing.assert_allclose(again.forest.importances, grown.forest.importances)
+
+
+def test_a_column_of_all_sizes_has_finite_importances(data):
+    X, y, _ = data
+    big = X * 10.0 ** np.random.default_rng(0).uniform(-300, 300, X.shape)
+    found = cross_forest(big, y, None, 3, n_trees=20, random_state=0).forest
+    assert np.isfinite(found.importances).all()
+    assert found.importances.sum() == pytest.approx(1.0)

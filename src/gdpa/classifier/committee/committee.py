@@ -176,6 +176,11 @@ class Committee:
         silent = None
         if links is not None:
             silent = {self.own: np.flatnonzero(np.diff(links.indptr) == 0)}
+        weights = dict(zip(self.judgement.names, self.judgement.weights, strict=True))
+        if shares is not None and not any(
+            weights[name] > 0 for name, s in {self.own: shares, **said}.items() if s is not None
+        ):
+            return shares  # only features carry weight, and there are only links
         if shares is None and not any(s is not None for s in said.values()):
             raise ValueError(
                 "the given graph alone carries this answer: new rows need adjacency=, their links "

@@ -154,7 +154,7 @@ def _points(task: Task, setting: Setting) -> tuple[Any, float]:
     """Features and gamma of a setting."""
     points = task.Z if setting[0] else task.X
     spread = points.shape[1] * _variance(points)
-    return points, setting[1] / spread if np.isfinite(spread) and spread > 0 else 1.0
+    return points, setting[1] / spread if 1e-300 < spread < np.inf else 1.0
 
 
 def _variance(points: Any) -> float:

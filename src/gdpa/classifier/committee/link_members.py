@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...graph.smoothing import Smoother, no_links
 from ...system import new_row_scores
+from ...system.rows import HEAVIEST
 from ..fitting import more_labels
 from ..graphs import ClassifierGraph
 from ..options import FitOptions
@@ -215,7 +216,9 @@ class Union(LinkedMember):
         """Shares of new rows, attached by what they have."""
         parts = []
         if links is not None:
-            parts.append(self.factors[0] * links)
+            with np.errstate(over="ignore"):  # no link is heavier than a sum can bear
+                data = np.minimum(self.factors[0] * links.data, HEAVIEST)
+            parts.append(sp.csr_array((data, links.indices, links.indptr), links.shape))
         if X is not None:
             parts.append(self.factors[1] * self.nearest.attach(X)[0])
         weights = parts[0] if len(parts) == 1 else sp.csr_array(parts[0] + parts[1])

@@ -24,7 +24,10 @@ FloatArray = NDArray[np.float64]
 
 # Cells of one block of rows in a walk.
 BLOCK = 2**21
-FLOAT32 = float(np.finfo(np.float32).max)
+# Single precision holds values of up to this power of two as they are; scikit-learn's trees take
+# values within 1e-7 of each other for equal, so small columns are brought to the size of 1.
+ORDINARY, SMALL = 60, -10
+FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # the range of a column is a number, too
 
 
 @dataclass(frozen=True)
@@ -77,17 +80,20 @@ class Forest:
         place = np.zeros(int(asked.max(initial=0)) + 1, dtype=np.int32)
         place[asked] = np.arange(asked.size, dtype=np.int32)
         column = place[np.maximum(self.feature, 0)]
+        size = np.abs(self.threshold[self.threshold != 0])
+        wide = size.size and (size.max() > 2.0**ORDINARY or size.min() < 2.0**-ORDINARY)
         out = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
         step = max(1, BLOCK // max(1, asked.size))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step][:, asked]
             # Trees were grown on single precision: near a threshold that is what decides.
-            cells = as_single(rows.toarray() if sp.issparse(rows) else rows)
+            dense = rows.toarray() if sp.issparse(rows) else rows
+            cells = _single_digits(dense) if wide else as_single(dense)
             for t in range(self.n_trees):
                 out[start : start + step, t] = self._walk(cells, column, t)
         return out
 
-    def _walk(self, cells: NDArray[np.float32], column: NDArray[Any], t: int) -> NDArray[Any]:
+    def _walk(self, cells: NDArray[Any], column: NDArray[Any], t: int) -> NDArray[Any]:
         """Leaves of some rows in tree t."""
         root = int(self.roots[t])
         node = np.full(cells.shape[0], root, dtype=np.int32)
@@ -203,13 +209,35 @@ class Forest:
         )
 
 
-def as_single(X: Any) -> Any:
-    """Single precision, as trees compare it; what does not fit becomes the largest number."""
+def column_units(X: Any) -> NDArray[np.int32]:
+    """Power of two of each column's largest value; 0 where trees take it as it is."""
     if sp.issparse(X):
-        out = sp.csr_array(X, dtype=np.float32, copy=True)
-        out.data = np.clip(X.data, -FLOAT32, FLOAT32).astype(np.float32)
-        return out
-    return np.clip(X, -FLOAT32, FLOAT32).astype(np.float32)
+        size = abs(X).max(axis=0).toarray().ravel()
+    else:
+        size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    exponent = np.frexp(size)[1]
+    ordinary = (size == 0) | ((exponent >= SMALL) & (exponent <= ORDINARY))
+    return np.where(ordinary, 0, exponent).astype(np.int32)
+
+
+def as_single(X: Any, units: NDArray[np.int32] | None = None) -> Any:
+    """Single precision, as trees compare it; what does not fit becomes the largest number."""
+    if units is None or not units.any():
+        units = None
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        data = X.data if units is None else np.ldexp(X.data, -units[X.indices])
+        data = np.clip(data, -FLOAT32, FLOAT32).astype(np.float32)
+        return sp.csr_array((data, X.indices, X.indptr), X.shape)
+    with np.errstate(over="ignore"):
+        cells = X if units is None else np.ldexp(X, -units)
+    return np.clip(cells, -FLOAT32, FLOAT32).astype(np.float32)
+
+
+def _single_digits(X: Any) -> FloatArray:
+    """As many digits as single precision has, of numbers of any size."""
+    mantissa, exponent = np.frexp(X)
+    return np.asarray(np.ldexp(mantissa.astype(np.float32).astype(np.float64), exponent))
 
 
 @dataclass(frozen=True)
@@ -224,11 +252,14 @@ class CrossForest:
     growers : tuple of ExtraTreesClassifier
         scikit-learn's forests, one per fold (one in all, without folds).
     forest : Forest
-        Their trees, in the same order.
+        Their trees, in the same order, in the units of the data.
+    units : ndarray of int of shape (n_features,)
+        Powers of two that the columns were divided by.
     """
 
     growers: tuple[Any, ...]
     forest: Forest
+    units: NDArray[np.int32]
 
     @property
     def trees_per_group(self) -> int:
@@ -237,7 +268,7 @@ class CrossForest:
 
     def leaves(self, X: Any) -> NDArray[np.int32]:
         """As :meth:`Forest.leaves`, by scikit-learn's compiled walk."""
-        A = as_single(X)
+        A = as_single(X, self.units)
         return np.hstack([g.apply(A).astype(np.int32) for g in self.growers])
 
     def group(self, f: int) -> slice:
@@ -285,7 +316,8 @@ def cross_forest(
     """
     from sklearn.ensemble import ExtraTreesClassifier
 
-    A = as_single(X)
+    units = column_units(X)
+    A = as_single(X, units)
     # A split of equal gain is taken or not by rounding, and so by the order of the classes: one
     # that does not depend on their names.
     place = by_appearance(codes)
@@ -299,12 +331,13 @@ def cross_forest(
             max(1, n_trees // n_groups), random_state=random_state + f, n_jobs=n_jobs
         )
         growers.append(grower.fit(A[seen], place[seen]))
-    return CrossForest(
-        tuple(growers), join_forests([_as_arrays(g, n_classes, names) for g in growers])
-    )
+    parts = [_as_arrays(g, n_classes, names, units) for g in growers]
+    return CrossForest(tuple(growers), join_forests(parts), units)
 
 
-def _as_arrays(grower: Any, n_classes: int, names: NDArray[np.intp]) -> Forest:
+def _as_arrays(
+    grower: Any, n_classes: int, names: NDArray[np.intp], units: NDArray[np.int32]
+) -> Forest:
     """Trees of one of scikit-learn's forests."""
     parts = []
     start = 0
@@ -318,7 +351,7 @@ def _as_arrays(grower: Any, n_classes: int, names: NDArray[np.intp]) -> Forest:
         parts.append(
             (
                 np.where(leaf, -1, tree.feature),
-                np.where(leaf, 0.0, tree.threshold),
+                np.where(leaf, 0.0, np.ldexp(tree.threshold, units[np.maximum(tree.feature, 0)])),
                 np.where(leaf, number, tree.children_left + start),
                 np.where(leaf, number, tree.children_right + start),
                 value,
