@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from gdpa import GDPAClassifier
 
 from . import inputs
-from .outcome import CLEAR, RIGHT, generator, must, quiet
+from .outcome import RIGHT, generator, must, quiet, refused
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "n_neighbors": ("auto", 1, 3, 10, 50),
@@ -62,8 +62,8 @@ def run(seed: int) -> str:
     with quiet():
         try:
             model.fit(X, data.y)
-        except (ValueError, MemoryError):
-            return CLEAR
+        except (ValueError, MemoryError) as error:
+            return refused(error)
         check_fit(model, data, X)
         if model.graph != "precomputed":
             check_new_rows(rng, model, data)
@@ -162,6 +162,7 @@ def untuned(model: Any) -> Any:
     fresh = clone(model)
     fixed = {"label_weight": 1.0, "self_loop": 0.1, "n_neighbors": 3, "algorithm": "exact"}
     fixed |= {"evidence": None, "abstain_below": None, "random_state": 0}
+    fixed["class_prior"] = None  # classes of equal mass are a tie that no score shows
     return fresh.set_params(**{k: v for k, v in fixed.items() if k in fresh.get_params()})
 
 

@@ -24,6 +24,8 @@ KINDS = (
     "float32",
     "sparse",
     "zeros and ones",
+    "far from zero",
+    "sparse decades",
 )
 MARKERS = ("number", "none", "nan", "text")
 LABELS = ("int", "negative", "float", "bool", "text", "object", "numpy text", "wide text")
@@ -76,6 +78,11 @@ def features(rng: np.random.Generator, kind: str, n: int, d: int, codes: np.ndar
         X.eliminate_zeros()
     elif kind == "zeros and ones":
         X = (X > 0).astype(float)
+    elif kind == "far from zero":
+        X += 10.0 ** rng.uniform(3, 15)
+    elif kind == "sparse decades":
+        X = sp.csr_array(X * (rng.random((n, d)) < 0.4) * 10.0 ** rng.uniform(-150, 150, (n, d)))
+        X.eliminate_zeros()
     return X
 
 
@@ -84,7 +91,7 @@ def names(rng: np.random.Generator, kind: str, k: int) -> list[Any]:
     return {
         "int": list(range(k)),
         "negative": [-7 * (i + 1) for i in range(k)],
-        "float": [0.5 + i for i in range(k)],
+        "float": [(0.5 if rng.random() < 0.2 else 0.0) + i for i in range(k)],
         "bool": [False, True],
         "text": ["a", "b", "c", "d", "e"][:k],
         "object": ["ä", "=1+1", "", " x ", "a,b"][:k],

@@ -11,7 +11,7 @@ from gdpa import GDPAClassifier
 from gdpa.graph import Links
 
 from . import fits, inputs
-from .outcome import CLEAR, RIGHT, generator, must, quiet
+from .outcome import RIGHT, generator, must, quiet, refused
 
 KINDS = (
     "classes",
@@ -28,7 +28,7 @@ KINDS = (
     "hubs",
 )
 # Refused by name, each of them.
-DAMAGES = ("one-sided", "negative", "nan", "infinite", "too small", "text")
+DAMAGES = ("one-sided", "negative", "nan", "infinite", "too small", "words")
 
 
 def run(seed: int) -> str:
@@ -45,8 +45,8 @@ def run(seed: int) -> str:
         model = GDPAClassifier(unlabeled=data.unlabeled, **options)
         try:
             model.fit(data.X, data.y, adjacency=given)
-        except (ValueError, MemoryError):
-            return CLEAR
+        except (ValueError, MemoryError) as error:
+            return refused(error)
         must(not damage, f"a graph that is {damage} was taken")
         check_fit(model, data)
         check_rows(rng, model, data, W)
@@ -117,8 +117,8 @@ def damaged(rng: np.random.Generator, W: np.ndarray, damage: str) -> Any:
         return W
     if damage == "too small":
         return W[:-1, :-1]
-    if damage == "text":
-        return W.astype(str)
+    if damage == "words":
+        return np.where(W > 0, "linked", "not")
     W[at] = W[at[::-1]] = {"negative": -1.0, "nan": np.nan, "infinite": np.inf}[damage]
     return sp.csr_array(W) if rng.random() < 0.5 else W
 
@@ -149,9 +149,11 @@ def check_rows(rng: np.random.Generator, model: Any, data: inputs.Data, W: np.nd
     for X, adjacency in ((rows, None), (None, given), (rows, given)):
         try:
             found = model.predict_proba(X, adjacency=adjacency)
-        except ValueError:
-            must(not model.state_.linked, "a finite row was refused")
-            continue  # one class, or two samples: no committee
+        except ValueError as error:
+            refused(error)
+            alone = adjacency is None and "adjacency=" in str(error)  # the links alone carry it
+            must(alone or n < 3, "a finite row was refused")
+            continue
         fits.probabilities_hold(found, m, k)
         must(len(model.predict(X, adjacency=adjacency)) == m, "a label for every row")
     if model.state_.linked:

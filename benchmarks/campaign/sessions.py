@@ -11,7 +11,7 @@ import numpy as np
 from gdpa import GDPAClassifier, LabelingSession
 
 from . import fits, inputs
-from .outcome import CLEAR, RIGHT, generator, must, quiet
+from .outcome import RIGHT, generator, must, quiet, refused
 
 
 def run(seed: int) -> str:
@@ -24,8 +24,8 @@ def run(seed: int) -> str:
         options = {"estimator": estimator, "random_state": seed % 3}
         try:
             session = LabelingSession(data.X, log=log, **options)
-        except ValueError:
-            return CLEAR
+        except ValueError as error:
+            return refused(error)
         names = [str(t) or "empty" for t in data.truth]
         states = [snapshot(session)]
         sizes = [log.stat().st_size]

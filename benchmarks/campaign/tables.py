@@ -14,7 +14,7 @@ import numpy as np
 from gdpa import GDPAClassifier
 
 from . import fits, inputs
-from .outcome import CLEAR, RIGHT, generator, must, quiet
+from .outcome import RIGHT, generator, must, quiet, refused
 
 WORDS = (
     "red",
@@ -130,8 +130,8 @@ def run(seed: int) -> str:
     with quiet():
         try:
             model.fit(X, data.y)
-        except (ValueError, MemoryError):
-            return CLEAR
+        except (ValueError, MemoryError) as error:
+            return refused(error)
         k = model.classes_.size
         fits.probabilities_hold(model.label_scores_, n, k)
         labels = [str(v) for v in model.transduction_]
@@ -161,7 +161,8 @@ def check_rows(
     for asked in (again, rows):
         try:
             found = model.predict_proba(asked)
-        except ValueError:  # other columns; words where numbers were, or a number that is infinite
+        except ValueError as error:  # other columns; words where numbers were; infinite numbers
+            refused(error)
             continue
         fits.probabilities_hold(found, len(asked), model.classes_.size)
 
