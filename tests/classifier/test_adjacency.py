@@ -113,6 +113,24 @@ def test_sparse_features_stay_sparse_and_isolated_nodes_get_a_label():
     assert model.predict(words[:3]).shape == (3,)
 
 
+def test_features_and_links_with_wide_indices_are_taken(fitted):
+    model, X, y, W, _ = fitted
+
+    def wide(A):
+        A = sp.csr_array(A)
+        A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+        return A
+
+    words = sp.csr_array(np.maximum(X, 0.0))
+    narrow = GDPAClassifier().fit(words, y, adjacency=W)
+    same = GDPAClassifier().fit(wide(words), y, adjacency=wide(W))
+    np.testing.assert_array_equal(same.label_scores_, narrow.label_scores_)
+    np.testing.assert_array_equal(
+        same.predict(wide(words)[:5], adjacency=wide(W)[:5]),
+        narrow.predict(words[:5], adjacency=W[:5]),
+    )
+
+
 def test_weights_of_any_size_give_the_same_answer(fitted):
     model, X, y, W, _ = fitted
     small = GDPAClassifier().fit(X, y, adjacency=1e-9 * W)

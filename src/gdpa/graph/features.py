@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import ScaleWarning
+from .adjacency import csr_from_parts
 
 __all__ = [
     "Thinned",
@@ -143,6 +144,11 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     if not A.has_canonical_format:
         A = A.copy()
         A.sum_duplicates()
+    narrow = max(A.nnz, *A.shape) <= np.iinfo(np.int32).max
+    if narrow and (A.indices.dtype != np.int32 or A.indptr.dtype != np.int32):
+        # scikit-learn's trees take no others.
+        parts = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+        A = csr_from_parts(A.data, *parts, A.shape)
     return A
 
 
