@@ -114,7 +114,7 @@ def test_sparse_features_stay_sparse_and_isolated_nodes_get_a_label():
 
 
 def test_features_and_links_with_wide_indices_are_taken(fitted):
-    model, X, y, W, _ = fitted
+    _, X, y, W, _ = fitted
 
     def wide(A):
         A = sp.csr_array(A)

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from gdpa.datasets import gaussian_clusters, make_moons_graph, moons, restoration
+from gdpa.datasets import (
+    gaussian_clusters,
+    linked_classes,
+    make_moons_graph,
+    moons,
+    restoration,
+)
 
 
 @given(n=st.integers(2, 200), seed=st.integers(0, 2**31))
@@ -138,6 +144,9 @@ def test_closed_form_reproduces_the_papers_table_1(hops, sigma, published):
         (lambda: make_moons_graph(10, n_labeled=11, n_neighbors=3), "n_labeled=11.*2 to 10"),
         (lambda: make_moons_graph(10, n_labeled=1), "n_labeled=1"),
         (lambda: make_moons_graph(10, n_neighbors=10, n_labeled=2), "n_neighbors=10.*1 to 9"),
+        (lambda: linked_classes(2), "n_nodes=2 .*from 3"),
+        (lambda: linked_classes(9, homophily=1.5), "homophily=1.5"),
+        (lambda: linked_classes(9, degree=-1.0), "degree=-1"),
         (lambda: gaussian_clusters(10), "n_samples=10 .*from 20"),
         (lambda: gaussian_clusters(100, n_clusters=1), "n_clusters=1"),
         (lambda: gaussian_clusters(100, n_classes=1), "n_classes=1"),
@@ -151,3 +160,25 @@ def test_closed_form_reproduces_the_papers_table_1(hops, sigma, published):
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("homophily", [0.0, 0.5, 0.9])
+def test_links_join_classes_as_often_as_asked(homophily):
+    X, y, W = linked_classes(4_000, n_classes=4, degree=8.0, homophily=homophily, random_state=2)
+    assert X.shape == (4_000, 16)
+    assert (W != W.T).nnz == 0
+    assert not W.diagonal().any()
+    np.testing.assert_array_equal(np.unique(W.data), 1.0)
+    rows = np.repeat(np.arange(4_000), np.diff(W.indptr))
+    same = (y[rows] == y[W.indices]).mean()
+    assert abs(same - homophily) < 0.02
+    assert abs(W.nnz / 4_000 - 8.0) < 0.1
+    again = linked_classes(4_000, n_classes=4, degree=8.0, homophily=homophily, random_state=2)
+    assert (again[2] != W).nnz == 0
+    np.testing.assert_array_equal(again[0], X)
+
+
+def test_features_without_separation_say_nothing():
+    X, y, _ = linked_classes(20_000, separation=0.0, random_state=0)
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    assert np.abs(means).max() < 0.06

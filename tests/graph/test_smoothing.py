@@ -48,6 +48,22 @@ def test_a_product_needs_no_points_and_a_known_node_no_exception(sparse, t):
     )
 
 
+def test_counts_are_weighted_by_how_rare_a_word_is():
+    W, X = case(True)
+    counts = sp.csr_array((X.toarray() > 0).astype(float))
+    n, seen = counts.shape[0], counts.toarray().sum(axis=0)
+    rare = 1.0 + np.log((1.0 + n) / (1.0 + seen))
+    weighted = Smoother(W, sp.csr_array(counts.toarray() * rare))  # no counts any more
+    found = Smoother(W, counts)
+    np.testing.assert_allclose(found.points(2).toarray(), weighted.points(2).toarray(), atol=1e-12)
+    rows = np.array([3, 5])
+    np.testing.assert_allclose(
+        found.new_points(counts[rows], sp.csr_array(W[rows]), 2).toarray(),
+        found.points(2, rows).toarray(),
+        atol=1e-12,
+    )
+
+
 def test_many_entries_are_smoothed_in_single_precision(monkeypatch):
     W, X = case(False)
     exact = Smoother(W, X).points(4)

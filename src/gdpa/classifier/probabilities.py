@@ -25,6 +25,7 @@ from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
 
 __all__ = [
+    "MOST_SHARPNESS",
     "Confidence",
     "check_prior",
     "confidence_of",
@@ -96,6 +97,7 @@ def fit_sharpness(
     codes: NDArray[np.int32],
     *,
     fewest: int = DEFAULT_POLICY.calibration_labels,
+    doubt: float = 10.0,
 ) -> float:
     """Sharpness beta that fits left-out labels best.
 
@@ -107,6 +109,9 @@ def fit_sharpness(
         Their classes.
     fewest : int, default=20
         Labels that must have been left out before their log-loss is trusted.
+    doubt : float, default=10
+        As if so many labels spoke for the plain shares: a few labels that all happen to be right
+        must not make every probability 0 or 1.
 
     Returns
     -------
@@ -119,9 +124,7 @@ def fit_sharpness(
     shares = to_shares(left_out, np.full(k, 1.0 / k))
     logs = np.log(np.maximum(shares, SMALLEST_SHARE))
     at_label = logs[np.arange(codes.size), codes]
-    # As if ten labels spoke for the plain shares: a few labels that all happen to be right must
-    # not make every probability 0 or 1.
-    penalty = 10.0 / codes.size
+    penalty = doubt / codes.size
 
     def loss(log_beta: float) -> float:
         beta = np.exp(log_beta)

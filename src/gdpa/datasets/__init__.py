@@ -5,7 +5,13 @@ from .cards import Card
 from .catalogue import card, list_datasets
 from .citation import CitationNetwork, load_citation
 from .download import DownloadError
-from .generators import gaussian_clusters, make_moons_graph, moons, restoration
+from .generators import (
+    gaussian_clusters,
+    linked_classes,
+    make_moons_graph,
+    moons,
+    restoration,
+)
 from .loader import Dataset, fetch, load
 
 __all__ = [
@@ -18,6 +24,7 @@ __all__ = [
     "data_home",
     "fetch",
     "gaussian_clusters",
+    "linked_classes",
     "list_datasets",
     "load",
     "load_citation",

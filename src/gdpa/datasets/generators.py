@@ -1,4 +1,4 @@
-"""Test problems made on the spot: moons, Gaussian clusters, restoration of a line signal.
+"""Test problems made on the spot: moons, clusters, linked classes, restoration of a line signal.
 
 The restoration problem is that of the paper's Table 1: maximise ``x' P x`` with
 
@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..problem import BinaryQuadratic, GraphProblem
 
-__all__ = ["gaussian_clusters", "make_moons_graph", "moons", "restoration"]
+__all__ = ["gaussian_clusters", "linked_classes", "make_moons_graph", "moons", "restoration"]
 
 SignArray = NDArray[np.int8]
 
@@ -194,6 +194,79 @@ def gaussian_clusters(
     if n_classes == 2:
         return X, np.where(label == 0, 1, -1).astype(np.int8)
     return X, label
+
+
+def linked_classes(
+    n_nodes: int,
+    *,
+    n_classes: int = 3,
+    n_features: int = 16,
+    degree: float = 6.0,
+    homophily: float = 0.8,
+    separation: float = 0.5,
+    random_state: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], sp.csr_array]:
+    """Classes that show both in features and in links, as much in each as asked for.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes; classes are drawn with equal shares.
+    n_classes : int, default=3
+        Number of classes.
+    n_features : int, default=16
+        Features: Gaussian noise of variance 1 around a centre for each class.
+    degree : float, default=6
+        Links per node; links drawn twice count once.
+    homophily : float, default=0.8
+        Part of the links that join nodes of one class. ``1 / n_classes`` says nothing about the
+        classes, 0 joins unlike ones only.
+    separation : float, default=0.5
+        Standard deviation of the centres in each direction; 0 makes the features pure noise.
+    random_state : int, optional
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_nodes, n_features)
+        Features.
+    y : ndarray of int of shape (n_nodes,)
+        Classes, 0 to ``n_classes - 1``.
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        Links of weight 1.
+
+    Examples
+    --------
+    >>> from gdpa.datasets import linked_classes
+    >>> X, y, W = linked_classes(500, random_state=0)
+    >>> X.shape, W.shape, sorted(set(y.tolist()))
+    ((500, 16), (500, 500), [0, 1, 2])
+    """
+    k = _whole("n_classes", n_classes, 2)
+    n = _whole("n_nodes", n_nodes, k)
+    d = _whole("n_features", n_features, 1)
+    if not 0.0 <= homophily <= 1.0:
+        raise ValueError(f"homophily={homophily!r} is not accepted; a part from 0 to 1 is")
+    rng = np.random.default_rng(random_state)
+    y = rng.permutation(np.arange(n) % k)
+    centres = _level("separation", separation) * rng.standard_normal((k, d))
+    X = rng.standard_normal((n, d))
+    X += centres[y]
+    m = round(_level("degree", degree) * n / 2)
+    first = rng.integers(0, n, m)
+    other = (y[first] + rng.integers(1, k, m)) % k
+    wanted = np.where(rng.random(m) < homophily, y[first], other)
+    # Nodes in the order of their classes: a member of a class is a place in its part.
+    order, sizes = np.argsort(y, kind="stable"), np.bincount(y, minlength=k)
+    starts = np.cumsum(sizes) - sizes
+    second = order[starts[wanted] + rng.integers(0, sizes[wanted])]
+    proper = first != second
+    ends = first[proper], second[proper]
+    W = sp.coo_array((np.ones(ends[0].size), ends), shape=(n, n)).tocsr()
+    W = sp.csr_array(W + W.T)
+    W.data[:] = 1.0
+    W.sort_indices()
+    return X, y, W
 
 
 def restoration(

@@ -3,7 +3,8 @@
     S = D^-1/2 (W + c I) D^-1/2,   Z_t = S^t Z
 
 with D the row sums of W + c I and c the mean weight of a link. Sparse features (bags of words) have
-rows of unit length before and after, and stay sparse; columns of others are brought to deviation 1.
+rows of unit length before and after, counts are weighted by how rare a word is, and all stay
+sparse; columns of others are brought to deviation 1.
 """
 
 from __future__ import annotations
@@ -130,9 +131,22 @@ class Smoother:
     def _scales(self) -> dict[int, Any]:
         return {}
 
+    @cached_property
+    def _rarity(self) -> FloatArray | None:
+        """Weights ``1 + log((1 + n) / (1 + n_j))`` of words in n_j rows; None if X counts nothing.
+
+        Words that few documents have say more. Other sparse features may be so weighted already.
+        """
+        F = self.features
+        if not self.sparse or not F.nnz or F.data.min() < 0 or (F.data != np.rint(F.data)).any():
+            return None
+        n, d = F.shape
+        return np.asarray(1.0 + np.log((1.0 + n) / (1.0 + np.bincount(F.indices, minlength=d))))
+
     def _first(self, X: Any) -> Any:
         if self.sparse:
-            return _unit(X)
+            X = sp.csr_array(X, dtype=np.float64)
+            return _unit(X if self._rarity is None else X @ sp.diags_array(self._rarity))
         mean, deviation = self._columns
         with np.errstate(over="ignore"):
             Z = np.subtract(X, mean, dtype=np.float64).astype(self.dtype, copy=False)

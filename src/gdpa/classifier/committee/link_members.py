@@ -19,7 +19,7 @@ from ...system.rows import HEAVIEST
 from ..fitting import more_labels
 from ..graphs import ClassifierGraph
 from ..options import FitOptions
-from ..probabilities import to_shares
+from ..probabilities import sharpen, to_shares
 from ..state import FittedState
 from .graph import plain
 from .linear import softmax
@@ -43,18 +43,21 @@ class StepModels:
         Slopes.
     constants : ndarray of shape (n_steps, n_classes)
         Constants.
+    sharpness : float
+        Exponent of the mean shares: a strong penalty leaves them flat, however right they are.
     """
 
     steps: tuple[int, ...]
     slopes: FloatArray
     constants: FloatArray
+    sharpness: float = 1.0
 
     def shares_by(self, product: Callable[[int, FloatArray], FloatArray]) -> FloatArray:
         """Mean shares of rows; `product` of a number of steps and slopes gives their scores."""
         total: Any = 0.0
         for t, slopes, constants in zip(self.steps, self.slopes, self.constants, strict=True):
             total = total + softmax(product(t, slopes) + constants)
-        return np.asarray(total / len(self.steps))
+        return sharpen(total / len(self.steps), self.sharpness)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ...graph.smoothing import Smoother
 from ..evidence import Evidence
 from ..graphs import assemble_graph
 from ..options import FitOptions
+from ..probabilities import MOST_SHARPNESS
 from ..state import FittedState
 from ..storage import get_matrix, put_matrix, read_state, state_arrays
 from ..tuning import Setting
@@ -84,7 +85,12 @@ def _put_smoothed(member: Smoothed, prefix: str, arrays: Arrays) -> dict[str, An
     }
     if member.place is not None:
         arrays[f"{prefix}place"] = member.place
-    return {"name": member.name, "kind": "smoothed", "steps": list(member.models.steps)}
+    return {
+        "name": member.name,
+        "kind": "smoothed",
+        "steps": list(member.models.steps),
+        "sharpness": member.models.sharpness,
+    }
 
 
 def get_linked(
@@ -188,10 +194,14 @@ def _get_smoothed(
     place = _place(prefix, arrays, state.n_classes)
     k = state.n_classes if place is None else place.size
     steps = _steps(about["steps"])
+    sharpness = float(about.get("sharpness", 1.0))
+    if not 0.0 < sharpness <= MOST_SHARPNESS:
+        raise ValueError(f"sharpness={sharpness!r} must be from 0 to {MOST_SHARPNESS:g}")
     models = StepModels(
         steps,
         numbers(arrays, f"{prefix}slopes", (len(steps), smoother.features.shape[1], k)),
         numbers(arrays, f"{prefix}constants", (len(steps), k)),
+        sharpness,
     )
     shares = numbers(arrays, f"{prefix}shares", state.shares.shape, least=0.0)
     return Smoothed(smoother, models, shares, place)

@@ -32,7 +32,7 @@ from ..evidence import Evidence
 from ..fitting import solve_state
 from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
 from ..options import FitOptions
-from ..probabilities import to_shares
+from ..probabilities import fit_sharpness, sharpen, to_shares
 from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, tune
 from .forest import try_forest
 from .graph import (
@@ -61,8 +61,11 @@ STEPS = (1, 2, 3, 4)
 FOREST_STEPS = 2
 # Inverse strengths of the penalty: rows of unit length, columns of deviation 1; the first of them
 # where there are many unknowns.
-UNIT_STRENGTHS = (10.0, 1.0)
+UNIT_STRENGTHS = (3.0, 0.3)
 COLUMN_STRENGTHS = (1.0, 0.1, 10.0)
+# Labels that speak against a sharpness of the smoothed model's shares other than 1: fewer than for
+# members in general, for strong penalties leave shares that are right and all but equal.
+DOUBT = 1.0
 # Weights of the evidence, times the mean diagonal.
 EVIDENCE = (0.1, 0.05, 0.25)
 # Weight of a label beside evidence, in parts of the evidence's: the model has seen it already. Held
@@ -132,7 +135,7 @@ class Linked:
     def arranged(self) -> Arranged | None:
         """The adjacency, prepared once where there are many nodes."""
         options = self.task.options
-        if self.graph.n_nodes <= options.policy.large_nodes:
+        if not self.large:
             return None
         return arrange(self.graph.adjacency, options.policy)
 
@@ -232,18 +235,13 @@ class Linked:
         return found, self.left_out(fold)
 
     @property
-    def setting(self) -> Setting:
-        """The given graph's weights, chosen as a single graph chooses them."""
-        return self._chosen[0]
-
-    @property
     def links(self) -> FloatArray | None:
         """What the given graph alone says about labels left out."""
         return self._chosen[1]
 
     def tuning(self) -> Tuning:
         """The given graph's setting."""
-        return Tuning(self.setting, 1.0, "given", None, 0)
+        return Tuning(self._chosen[0], 1.0, "given", None, 0)
 
     # --- linear models on smoothed features
 
@@ -254,22 +252,26 @@ class Linked:
         return tuple(t for t in STEPS if t <= most) or STEPS[:1]
 
     @cached_property
-    def smoothed(self) -> tuple[float, FloatArray | None]:
-        """Strength of the penalty that predicts labels left out best, and what is predicted."""
+    def smoothed(self) -> tuple[tuple[float, float], FloatArray | None]:
+        """Strength of the penalty and sharpness that predict labels left out best; the outcome."""
         task, smoother = self.task, self.smoother
         strengths: tuple[float, ...] = UNIT_STRENGTHS if smoother.sparse else COLUMN_STRENGTHS
         if smoother.features.shape[1] * task.n_classes > MOST_UNKNOWNS:
             strengths = strengths[:1]
         if self.part.folds is None:
-            return strengths[0], None
-        tried = {C: self.left_out(partial(self._smoothed_fold, C=C)) for C in strengths}
-        return least_loss(tried, self.part.codes)
+            return (strengths[0], 1.0), None
+        codes, tried = self.part.codes, {}
+        for C in strengths:
+            shares = self.left_out(partial(self._smoothed_fold, C=C))
+            sharpness = fit_sharpness(shares, codes, fewest=1, doubt=DOUBT)
+            tried[C, sharpness] = sharpen(shares, sharpness)
+        return least_loss(tried, codes)
 
     def _smoothed_fold(self, inside: NDArray[np.bool_], f: int, C: float) -> FloatArray:
         out = self.task.labeled[~inside]
         return self._linear(inside, C).shares_by(partial(self.smoother.product, rows=out))
 
-    def _linear(self, inside: NDArray[np.bool_], C: float) -> StepModels:
+    def _linear(self, inside: NDArray[np.bool_], C: float, sharpness: float = 1.0) -> StepModels:
         """One model for each number of steps, from the labels inside."""
         task = self.task
         rows = np.flatnonzero(inside)
@@ -281,7 +283,10 @@ class Linked:
             for t in self.steps
         ]
         return StepModels(
-            self.steps, np.stack([f[0] for f in fits]), np.stack([f[1] for f in fits])
+            self.steps,
+            np.stack([f[0] for f in fits]),
+            np.stack([f[1] for f in fits]),
+            sharpness,
         )
 
     def _said(self, models: StepModels) -> FloatArray:
@@ -291,7 +296,7 @@ class Linked:
     @cached_property
     def model(self) -> Smoothed:
         """The smoothed models, fitted on all labels."""
-        models = self._linear(np.ones(self.task.codes.size, dtype=bool), self.smoothed[0])
+        models = self._linear(np.ones(self.task.codes.size, dtype=bool), *self.smoothed[0])
         return Smoothed(self.smoother, models, self._said(models))
 
     # --- its shares as evidence
@@ -303,7 +308,8 @@ class Linked:
         if self.part.folds is None:
             return weights[0], None
         n_folds = int(self.folds.max()) + 1
-        said = [self._said(self._linear(self.folds != f, self.smoothed[0])) for f in range(n_folds)]
+        how = self.smoothed[0]
+        said = [self._said(self._linear(self.folds != f, *how)) for f in range(n_folds)]
         tried = {
             e: self.left_out(partial(self._spread_fold, a=LABEL_PART * e, e=e, said=said))
             for e in weights
