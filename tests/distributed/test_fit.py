@@ -40,7 +40,7 @@ def assembled(folder, n_parts, n):
     for p in range(n_parts):
         shard = load_shard(folder, p)
         coo = shard.W.tocoo()
-        nodes = np.concatenate([np.arange(starts[p], starts[p + 1]), shard.halo])
+        nodes = np.sort(np.concatenate([np.arange(starts[p], starts[p + 1]), shard.halo]))
         entries.append((coo.data, row[starts[p] + coo.coords[0]], row[nodes[coo.coords[1]]]))
     data, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
     return sp.csr_array((data, (i, j)), shape=(n, n))

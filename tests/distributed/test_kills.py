@@ -41,7 +41,7 @@ def kill_a_worker():
 
 def test_a_worker_is_killed_in_shuffle_search_and_solve(whole, tmp_path):
     pattern, expected = whole
-    moments = {("assign", 1), ("gather", 2), ("search", 1), ("rows", 3), ("final-0", 8)}
+    moments = {("assign", 1), ("gather", 2), ("search", 1), ("rows", 3), ("final-0", 16)}
     killed = []
 
     def strike(event):

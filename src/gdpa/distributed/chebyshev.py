@@ -1,4 +1,4 @@
-"""Chebyshev iteration on a block of rows: no inner product, one exchange of the halo per step.
+"""Chebyshev iteration on rows of the graph: no inner product, one exchange of the halo per step.
 
 With the normalised Laplacian and D = diag(L) + gamma (+ a at labels) the scaled system
 
@@ -6,24 +6,45 @@ With the normalised Laplacian and D = diag(L) + gamma (+ a at labels) the scaled
 
 has its spectrum in 1 -+ 1 / (1 + gamma), at any size (|A| <= 1). The iteration for that interval
 needs about ``sqrt(2 / gamma) log(2 / tol) / 2`` steps, known beforehand. Each column may have a
-self-loop of its own: the graph is read once for all of them.
+self-loop of its own; the larger it is, the sooner the column is done.
+
+Steps are made in single precision, which halves what is read of the graph and sent to others. They
+come in rounds: the residual that a round reduces is computed in double precision, and what the
+round finds is added to scores in double precision.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["LEAST_SELF_LOOP", "BlockSystem", "State", "coefficients", "steps_needed"]
+from ..graph.adjacency import csr_from_parts
+
+__all__ = [
+    "LEAST_SELF_LOOP",
+    "BlockFilling",
+    "BlockSystem",
+    "Rounds",
+    "Rows",
+    "State",
+    "coefficients",
+    "steps_needed",
+]
 
 FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
 
 # Jacobi needs some 100 steps to 1e-6 here, and 3 times as many for a tenth of it.
 LEAST_SELF_LOOP = 0.01
+# How far a round may reduce a residual: single precision stops at some 1e-5 where gamma is 0.01.
+SINGLE_REDUCTION = 1e-4
 
 
 def steps_needed(self_loop: float, tol: float) -> int:
@@ -41,7 +62,7 @@ def coefficients(self_loop: tuple[float, ...], step: int) -> tuple[FloatArray, F
     self_loop : tuple of float
         gamma of each column.
     step : int
-        Number of the step, from 0.
+        Number of the step within its round, from 0.
 
     Returns
     -------
@@ -59,115 +80,224 @@ def coefficients(self_loop: tuple[float, ...], step: int) -> tuple[FloatArray, F
 
 
 @dataclass(frozen=True)
+class Rounds:
+    """Steps of a solve, in rounds: each begins with the residual in double precision.
+
+    Parameters
+    ----------
+    self_loop : tuple of float
+        gamma of each column.
+    steps : tuple of int
+        Steps that each column takes in a round.
+    number : int
+        How many rounds there are.
+    """
+
+    self_loop: tuple[float, ...]
+    steps: tuple[int, ...]
+    number: int
+
+    @classmethod
+    def of(cls, self_loop: tuple[float, ...], tol: float) -> Rounds:
+        """As few rounds as single precision allows for a tolerance."""
+        number = max(1, int(np.ceil(np.log(tol) / np.log(SINGLE_REDUCTION))))
+        each = tol ** (1.0 / number)
+        return cls(self_loop, tuple(steps_needed(gamma, each) for gamma in self_loop), number)
+
+    @property
+    def length(self) -> int:
+        """Steps of a round."""
+        return max(self.steps)
+
+    def fresh(self, step: int) -> bool:
+        """Whether a round begins with this step."""
+        return step % self.length == 0
+
+    def active(self, step: int) -> list[int]:
+        """Columns that take this step: those with a large self-loop are done before others."""
+        return [j for j, steps in enumerate(self.steps) if step % self.length < steps]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of the graph of consecutive parts.
+
+    Parameters
+    ----------
+    blocks : tuple of csr_array of float32 or float64
+        Weights, a block for each part; columns are own nodes and the halo, in order of numbers.
+    own : slice
+        Columns of the own nodes.
+    degree : ndarray of shape (n_own,)
+        Row sums.
+    weights : callable
+        The weights of a part in double precision.
+    """
+
+    blocks: tuple[sp.csr_array, ...]
+    own: slice
+    degree: FloatArray
+    weights: Callable[[int], FloatArray]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """First row of each part, and the number of rows."""
+        return [0, *np.cumsum([block.shape[0] for block in self.blocks]).tolist()]
+
+    @cached_property
+    def root(self) -> FloatArray:
+        """``degree^-1/2``, 0 for nodes without a neighbour."""
+        root = np.zeros(self.degree.size)
+        linked = self.degree > 0
+        root[linked] = 1.0 / np.sqrt(self.degree[linked])
+        return root
+
+    def spread(self, own: NDArray[Any], halo: NDArray[Any], out: NDArray[Any]) -> None:
+        """Values of all columns from those of own nodes, which may be in place, and the halo."""
+        below = self.own.start
+        out[:below] = halo[:below]
+        out[self.own.stop :] = halo[below:]
+        if own is not out:
+            out[self.own] = own
+
+    def times(self, z: NDArray[Any]) -> NDArray[Any]:
+        """Product with values of all columns, in their precision."""
+        out = np.empty(self.degree.size, dtype=z.dtype)
+        for number, block in enumerate(self.blocks):
+            W = block
+            if block.dtype != z.dtype:
+                W = csr_from_parts(self.weights(number), block.indices, block.indptr, block.shape)
+            out[self.ends[number] : self.ends[number + 1]] = W @ z
+        return out
+
+
+@dataclass(frozen=True)
 class State:
-    """Where the iteration stands in a part.
+    """Where the iteration stands.
 
     Parameters
     ----------
     x : ndarray of shape (n_own, n_columns)
         Scores, column after column in memory.
-    direction : ndarray of shape (n_own, n_columns)
-        The last change.
+    direction, residual : ndarray of float32 of shape (n_own, n_columns)
+        The last change, and the residual before it.
     """
 
     x: FloatArray
-    direction: FloatArray
+    direction: Float32Array
+    residual: Float32Array
+
+    @classmethod
+    def begin(cls, x: FloatArray) -> State:
+        """Before the first step."""
+        shape = x.shape
+        zeros = [np.zeros(shape, dtype=np.float32, order="F") for _ in range(2)]
+        return cls(np.asfortranarray(x), *zeros)
 
 
 @dataclass(frozen=True)
 class BlockSystem:
-    """The labelled system on the rows of a part.
+    """The labelled system on rows of the graph.
 
     Parameters
     ----------
-    W : csr_array of shape (n_own, n_own + n_halo)
-        Weights of the graph.
-    degree : ndarray of shape (n_own,)
-        Row sums.
+    rows : Rows
+        The rows.
+    rounds : Rounds
+        Its steps.
     total : ndarray of shape (n_own, n_columns) or (1, n_columns)
         Diagonal of the system: ``1 + gamma``, and a finite label weight at labels.
     rhs : ndarray of shape (n_own, n_columns) or None
         Right-hand side; None where labels are kept.
-    free : ndarray of shape (n_own, n_columns) or (n_own, 1), or None
-        0 where a label is kept, else 1.
+    free : ndarray of bool of shape (n_own, n_columns) or (n_own, 1), or None
+        False where a label is kept.
     """
 
-    W: sp.csr_array
-    degree: FloatArray
+    rows: Rows
+    rounds: Rounds
     total: FloatArray
     rhs: FloatArray | None
-    free: FloatArray | None
+    free: NDArray[np.bool_] | None
 
     @cached_property
-    def _root(self) -> FloatArray:
-        root = np.zeros((self.degree.size, 1))
-        linked = self.degree > 0
-        root[linked, 0] = 1.0 / np.sqrt(self.degree[linked])
-        return root
+    def _single(self) -> tuple[Float32Array, Float32Array, Float32Array]:
+        """In single precision: ``degree^-1/2``, the same but 0 at kept labels, the diagonal."""
+        root = self.rows.root.astype(np.float32)
+        open_root = (
+            root[:, None] if self.free is None else np.asfortranarray(root[:, None] * self.free)
+        )
+        return root, open_root, np.asfortranarray(self.total, dtype=np.float32)
 
-    def shared(self, x: FloatArray, nodes: NDArray[np.intp]) -> FloatArray:
-        """What other parts need of the scores of some nodes: ``degree^-1/2 x``."""
-        return self._root[nodes] * x[nodes]
+    def shared(self, state: State, nodes: NDArray[np.intp], step: int) -> NDArray[Any]:
+        """What others need before a step, of some nodes: ``degree^-1/2`` times scores or changes.
 
-    def residual(self, x: FloatArray, halo: FloatArray) -> FloatArray:
-        """Right-hand side minus the system times the scores; 0 where labels are kept.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_own, n_columns)
-            Scores of the part.
-        halo : ndarray of shape (n_halo, n_columns)
-            What the others share of theirs.
+        In double precision where a round begins; else in single.
         """
-        n = x.shape[0]
-        shared = np.empty((n + halo.shape[0], x.shape[1]), order="F")
-        np.multiply(self._root, x, out=shared[:n])
-        shared[n:] = halo
-        # Column by column: half again as fast as one product with two columns.
-        r = np.empty(x.shape, order="F")
-        for j in range(x.shape[1]):
-            r[:, j] = self.W @ shared[:, j]
-        r *= self._root
-        r -= np.multiply(self.total, x, out=shared[:n])
-        if self.rhs is not None:
-            r += self.rhs
-        if self.free is not None:
-            r *= self.free
-        return r
+        active = self.rounds.active(step)
+        if self.rounds.fresh(step):
+            return np.asarray(self.rows.root[nodes, None] * state.x[nodes][:, active])
+        return np.asarray(self._single[0][nodes, None] * state.direction[nodes][:, active])
 
-    def step(
-        self, state: State, halo: FloatArray, self_loop: tuple[float, ...], number: int
-    ) -> FloatArray:
+    def taken(self, step: int) -> tuple[int, Any]:
+        """Columns and type of what :meth:`shared` gives before a step."""
+        kind = np.float64 if self.rounds.fresh(step) else np.float32
+        return len(self.rounds.active(step)), np.dtype(kind)
+
+    def step(self, state: State, halo: NDArray[Any], number: int) -> None:
         """One step; `state` moves on.
 
         Parameters
         ----------
         state : State
-            Where the part stands.
-        halo : ndarray of shape (n_halo, n_columns)
+            Where the rows stand.
+        halo : ndarray
             What the others share.
-        self_loop : tuple of float
-            gamma of each column.
         number : int
             Number of the step, from 0.
-
-        Returns
-        -------
-        ndarray of shape (n_columns,)
-            Squared length of the (scaled) residual before the step, this part's share.
         """
-        r = self.residual(state.x, halo)
-        momentum, length = coefficients(self_loop, number)
-        if self.total.shape[0] == 1:
-            squares = np.einsum("ij,ij->j", r, r) / self.total[0]
-        else:
-            squares = np.einsum("ij,ij->j", r, r / self.total)
-        r *= length / self.total
-        x, direction = state.x, state.direction
-        direction *= momentum
-        direction += r
-        x += direction
-        return np.asarray(squares)
+        rows, fresh = self.rows, self.rounds.fresh(number)
+        momentum, length = (
+            c.astype(np.float32)
+            for c in coefficients(self.rounds.self_loop, number % self.rounds.length)
+        )
+        root, open_root, total = self._single
+        z = np.empty(rows.degree.size + halo.shape[0], dtype=np.float64 if fresh else np.float32)
+        spare = np.empty(rows.degree.size, dtype=np.float32)
+        for place, j in enumerate(self.rounds.active(number)):
+            x, d, r = state.x[:, j], state.direction[:, j], state.residual[:, j]
+            t = total[:, j] if total.shape[0] > 1 else total[0, j]
+            np.multiply(rows.root if fresh else root, x if fresh else d, out=z[rows.own])
+            rows.spread(z, halo[:, place], z)
+            q = rows.times(z)
+            if fresh:
+                r[:] = self._residual(q, x, j)
+            else:
+                q *= open_root[:, j if open_root.shape[1] > 1 else 0]
+                r += q
+                r -= np.multiply(d, t, out=spare)
+            d *= momentum[j]
+            d += np.multiply(r, length[j] / t, out=spare)
+            x += d
+
+    def _residual(self, product: FloatArray, x: FloatArray, j: int) -> FloatArray:
+        """Right-hand side minus the system times the scores; 0 where labels are kept."""
+        r = product
+        r *= self.rows.root
+        r -= (self.total[:, j] if self.total.shape[0] > 1 else self.total[0, j]) * x
+        if self.rhs is not None:
+            r += self.rhs[:, j]
+        if self.free is not None:
+            r *= self.free[:, j if self.free.shape[1] > 1 else 0]
+        return r
+
+    def squares(self, state: State) -> list[list[float]]:
+        """Squared length of the (scaled) residual before the last step, by part and column."""
+        found = []
+        for start, stop in pairwise(self.rows.ends):
+            r = state.residual[start:stop].astype(np.float64)
+            total = self.total if self.total.shape[0] == 1 else self.total[start:stop]
+            found.append(np.einsum("ij,ij->j", r, r / total).tolist())
+        return found
 
 
 @dataclass(frozen=True)
@@ -178,23 +308,38 @@ class BlockFilling:
 
     Parameters
     ----------
-    W : csr_array of shape (n_own, n_own + n_halo)
-        Weights of the graph.
+    rows : Rows
+        Rows of the graph.
     """
 
-    W: sp.csr_array
+    rows: Rows
 
-    def shared(self, x: FloatArray, nodes: NDArray[np.intp]) -> FloatArray:
-        """What other parts need: the shares of some nodes."""
-        return x[nodes]
+    def shared(self, state: State, nodes: NDArray[np.intp], step: int) -> NDArray[Any]:
+        """What others need: the shares of some nodes."""
+        return state.x[nodes]
 
-    def step(
-        self, state: State, halo: FloatArray, self_loop: tuple[float, ...], number: int
-    ) -> FloatArray:
-        """One step; returns, for each column, how many nodes it filled."""
-        empty = np.flatnonzero(state.x.max(axis=1, initial=0.0) <= 0)
-        found = self.W[empty] @ np.vstack([state.x, halo])
-        total = found.sum(axis=1)
-        hit = total > 0
-        state.x[empty[hit]] = found[hit] / total[hit, None]
-        return np.full(state.x.shape[1], float(hit.sum()))
+    def taken(self, step: int) -> tuple[int | None, Any]:
+        """All columns, in double precision."""
+        return None, np.dtype(np.float64)
+
+    def step(self, state: State, halo: NDArray[Any], number: int) -> None:
+        """One step; the residual of a node is 1 if it was filled."""
+        x = state.x
+        z = np.empty((x.shape[0] + halo.shape[0], x.shape[1]))
+        self.rows.spread(x, halo, z)
+        empty = x.max(axis=1, initial=0.0) <= 0
+        state.residual[:] = 0
+        for block, (start, stop) in zip(self.rows.blocks, pairwise(self.rows.ends), strict=True):
+            asked = np.flatnonzero(empty[start:stop])
+            found = block[asked] @ z
+            total = found.sum(axis=1)
+            hit = total > 0
+            x[start + asked[hit]] = found[hit] / total[hit, None]
+            state.residual[start + asked[hit]] = 1
+
+    def squares(self, state: State) -> list[list[float]]:
+        """How many nodes the last step filled, by part and column."""
+        return [
+            state.residual[a:b].sum(axis=0, dtype=np.float64).tolist()
+            for a, b in pairwise(self.rows.ends)
+        ]

@@ -2,8 +2,9 @@
 
     w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
 
-The columns of a shard are the part's own nodes, then its halo: the nodes of other parts that its
-rows touch, in order of their numbers.
+The columns of a shard are the part's own nodes and its halo, the nodes of other parts that its rows
+touch, all in order of their numbers: a row lists its neighbours in the same order whichever parts
+are put together, and sums over them are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..graph.neighbor_graph import kernel_weights
 from .manifest import Output
 from .store import Folder
 
-__all__ = ["Shard", "build_rows", "load_shard", "write_shard"]
+__all__ = ["Shard", "build_rows", "load_shard", "places", "write_shard"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Shard:
     Parameters
     ----------
     W : csr_array of shape (n_own, n_own + n_halo)
-        Weights.
+        Weights; columns in the order of the nodes.
     degree : ndarray of shape (n_own,)
         Row sums.
     halo : ndarray of int64 of shape (n_halo,)
@@ -61,31 +62,27 @@ def build_rows(
     halo = np.union1d(node[away], from_)
     scale = _scales(folder, part, starts, halo)
 
-    def column(nodes: NDArray[np.int64]) -> NDArray[np.int32]:
-        columns = (nodes - low).astype(np.int32)
-        outside = (nodes < low) | (nodes >= high)
-        columns[outside] = n + np.searchsorted(halo, nodes[outside])
-        return columns
-
-    columns = column(node)
+    below = int(np.searchsorted(halo, low))
+    columns = places(node, low, high, halo)
     order = np.argsort(columns, axis=1)
     columns = np.take_along_axis(columns, order, 1)
     distance = np.take_along_axis(distance, order, 1)
-    w = kernel_weights(distance, scale[:n, None], scale[columns]).ravel()
+    w = kernel_weights(distance, scale[below : below + n, None], scale[columns]).ravel()
     rows = np.repeat(np.arange(n, dtype=np.int32), k)
     shape = (n, n + halo.size)
     wide = np.int32 if n * k < 2**31 else np.int64
     row_ends = np.arange(0, n * k + 1, max(k, 1), dtype=wide)
     lists = csr_from_parts(w, columns.ravel(), row_ends, shape)
-    mine = columns.ravel() < n
-    theirs, at = column(from_), (to - low).astype(np.int32)
-    back = kernel_weights(apart, scale[at], scale[theirs])
+    own = columns.ravel() - below
+    mine = (own >= 0) & (own < n)
+    theirs, at = places(from_, low, high, halo), (to - low).astype(np.int32)
+    back = kernel_weights(apart, scale[at + below], scale[theirs])
     transposed = sp.csr_array(
         (
             np.concatenate([w[mine], back]),
             (
-                np.concatenate([columns.ravel()[mine], at]),
-                np.concatenate([rows[mine], theirs]),
+                np.concatenate([own[mine], at]),
+                np.concatenate([rows[mine] + np.int32(below), theirs]),
             ),
         ),
         shape=shape,
@@ -104,11 +101,20 @@ def write_shard(
     output.array(f"rows/{part:05d}.indptr.npy", W.indptr.astype(np.int64))
     output.array(f"rows/{part:05d}.degree.npy", degrees(W))
     output.array(f"rows/{part:05d}.halo.npy", halo)
-    return {
-        "halo": np.searchsorted(halo, starts).tolist(),
-        "nonzeros": int(W.nnz),
-        "cut": int(np.count_nonzero(W.indices >= W.shape[0])),
-    }
+    ends = np.searchsorted(halo, starts)
+    own = W.indices - ends[part]
+    inside = np.count_nonzero((own >= 0) & (own < W.shape[0]))
+    return {"halo": ends.tolist(), "nonzeros": int(W.nnz), "cut": int(W.nnz - inside)}
+
+
+def places(nodes: NDArray[Any], low: int, high: int, halo: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Columns of nodes, among own ones from `low` to `high` and a halo, in order of numbers."""
+    below = np.searchsorted(halo, low)
+    columns = (nodes - (low - below)).astype(np.int32)
+    outside = (nodes < low) | (nodes >= high)
+    place = np.searchsorted(halo, nodes[outside])
+    columns[outside] = np.where(place < below, place, place + (high - low))
+    return columns
 
 
 def load_shard(folder: Folder, part: int) -> Shard:
@@ -130,10 +136,12 @@ def _joined(arrays: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
 def _scales(
     folder: Folder, part: int, starts: list[int], halo: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Scales of the part's own nodes, then of its halo."""
-    found = [folder.read_array(f"search/{part:05d}.scale.npy")]
+    """Scales of the part's own nodes and of its halo, in the order of the columns."""
+    found = []
     ends = np.searchsorted(halo, starts)
-    for p in np.flatnonzero(np.diff(ends)):
-        theirs = folder.read_array(f"search/{p:05d}.scale.npy")
-        found.append(theirs[halo[ends[p] : ends[p + 1]] - starts[p]])
+    for p in range(len(starts) - 1):
+        if p == part or ends[p] < ends[p + 1]:
+            scale = folder.read_array(f"search/{p:05d}.scale.npy")
+            nodes = halo[ends[p] : ends[p + 1]] - starts[p]
+            found.append(scale if p == part else scale[nodes])
     return np.concatenate(found)

@@ -268,37 +268,22 @@ class DaskRunner(Runner):
 
     def calls(self, stage: str, calls: Sequence[Call]) -> dict[str, Any]:
         """Run calls on the workers that hold what they need, or on others if those are lost."""
-        from dask._task_spec import Task as GraphTask
-        from dask._task_spec import TaskRef
-        from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-
-        # One graph for all calls, a layer per worker: half the cost of submitting each.
         workers = self._workers()
         stamp = time.time_ns()
-        layers: dict[str, dict[str, Any]] = {worker: {} for worker in workers}
+        futures: dict[str, Any] = {}
         for call in calls:
-            waits = [TaskRef(f"{stage}-{key}-{stamp}") for key in call.after]
-            own = layers[workers[call.place % len(workers)]]
-            key = f"{stage}-{call.key}-{stamp}"
-            own[key] = GraphTask(key, run_call, call, *waits)
-        graph = HighLevelGraph(
-            {
-                f"{worker}-{stamp}": MaterializedLayer(
-                    layer, annotations={"workers": [worker], "allow_other_workers": True}
-                )
-                for worker, layer in layers.items()
-            },
-            {f"{w}-{stamp}": {f"{v}-{stamp}" for v in workers if v != w} for w in workers},
-        )
-        keys = [f"{stage}-{call.key}-{stamp}" for call in calls]
-        futures = self.client.get(graph, keys, sync=False)
+            futures[call.key] = self.client.submit(
+                run_call, call, *(futures[key] for key in call.after),
+                workers=[workers[call.place % len(workers)]], allow_other_workers=True,
+                pure=False, key=f"{stage}-{call.key}-{stamp}",
+            )  # fmt: skip
         try:
             with _named(stage, "a step"):
-                results = self.client.gather(futures)
+                found: dict[str, Any] = self.client.gather(futures)
         except BaseException:
-            self.client.cancel(futures)
+            self.client.cancel(list(futures.values()))
             raise
-        return {call.key: result for call, result in zip(calls, results, strict=True)}
+        return found
 
 
 @contextlib.contextmanager

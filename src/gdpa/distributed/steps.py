@@ -1,24 +1,27 @@
-"""The solve on parts: one call per part and step, which takes its halo from the others.
+"""The solve on parts: one call per worker and step, which takes its halo from the others.
 
-After each step a part writes what the others need of its scores, one run of numbers per receiver;
-each reads its own run and nothing else. Scores stay in the worker that made them. A worker that has
-none, because another was lost, starts from the last checkpoint and repeats the steps since with
-the halos that are still there: nobody else is asked to repeat anything. Parts that touch no other
-take all steps between two checkpoints in one call.
+A worker puts the rows of its parts together. After each step it writes what the others need, one
+run of numbers per receiver; each reads its own run and nothing else. Scores stay in the worker that
+made them. A worker that has none, because another was lost, starts from the last checkpoint and
+repeats the steps since with the halos that are still there: nobody else is asked to repeat
+anything. Which parts are together changes no digit. Parts that touch no others take all steps
+between two checkpoints in one call.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph.adjacency import csr_from_parts
 from ..system import system_diagonal
-from .chebyshev import BlockFilling, BlockSystem, State
+from .chebyshev import BlockFilling, BlockSystem, Rounds, Rows, State
 from .manifest import Output
-from .rows import Shard, load_shard
+from .rows import load_shard, places
 from .shuffle import part_file
 from .store import Folder, open_folder, raw_bytes
 
@@ -28,7 +31,7 @@ FloatArray = NDArray[np.float64]
 
 
 def checkpoint_file(name: str, step: int, part: int, what: str) -> str:
-    """Name of a file of a checkpoint: "x" for scores, "d" for the last change."""
+    """Name of a file of a checkpoint: "x" for scores, "d" for changes, "r" for residuals."""
     return f"solve/{name}/{step:05d}.{part:05d}.{what}.npy"
 
 
@@ -68,6 +71,8 @@ class Spec:
         solve.
     threshold : float
         Sum of scores below which a node has none.
+    rounds : Rounds, optional
+        Its steps; none for a filling.
     """
 
     name: str
@@ -75,6 +80,7 @@ class Spec:
     label_weight: float = np.inf
     fill: tuple[tuple[str, int], ...] = ()
     threshold: float = 0.0
+    rounds: Rounds | None = None
 
     @property
     def self_loops(self) -> tuple[float, ...]:
@@ -85,39 +91,62 @@ class Spec:
         """Name of a file of a checkpoint."""
         return checkpoint_file(self.name, step, part, what)
 
-    def halo(self, step: int, part: int) -> str:
-        """Name of the file that a part shares after a step."""
-        return f"halo/{self.name}.{step:05d}.{part:05d}.bin"
+    def halo(self, step: int, group: int) -> str:
+        """Name of the file that a group of parts shares before a step."""
+        return f"halo/{self.name}.{step:05d}.{group:05d}.bin"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a call works: folder, solve, part, the parts of its worker, and the checkpoint."""
+    """Where a call works.
+
+    Parameters
+    ----------
+    url : str
+        The work folder.
+    spec : Spec
+        The solve.
+    group : int
+        Which group of parts.
+    bounds : tuple of int
+        First part of each group, and the number of parts.
+    starts : tuple of int
+        First node of each part, and the number of nodes.
+    since : int
+        Step of the last checkpoint.
+    """
 
     url: str
     spec: Spec
-    part: int
-    group: tuple[int, ...]
+    group: int
+    bounds: tuple[int, ...]
     starts: tuple[int, ...]
     since: int
+
+    @property
+    def parts(self) -> range:
+        """The parts of the group."""
+        return range(*self.bounds[self.group : self.group + 2])
 
 
 @dataclass
 class _Held:
-    """What a worker keeps of a part between two calls."""
+    """What a worker keeps of a group of parts between two calls."""
 
-    shard: Shard
-    counts: NDArray[np.int64]
-    send: NDArray[np.intp]
+    rows: Rows
+    take: NDArray[np.intp]  # where the halo begins that each group sends
+    send: NDArray[np.intp]  # own rows that others need, group by group
+    ends: NDArray[np.int64]  # where those of each group begin
     spec: Spec | None = None
     system: BlockSystem | BlockFilling | None = None
     state: State | None = None
     step: int = -1
     used: tuple[str, int] = ("", 0)
+    offsets: dict[int, int] = field(default_factory=dict)  # of its run in what others send
 
 
-# Parts that this process works on, by work folder and number.
-_held: dict[tuple[str, int], _Held] = {}
+# Groups of parts that this process works on, by work folder, groups, number and precision.
+_held: dict[tuple[str, tuple[int, ...], int, bool], _Held] = {}
 
 
 def forget() -> None:
@@ -126,68 +155,122 @@ def forget() -> None:
 
 
 def _hold(folder: Folder, place: Place) -> _Held:
-    """The part in this process; parts that went to other workers since a checkpoint are let go."""
-    part, starts = place.part, place.starts
+    """The group in this process; what was not asked for since the last checkpoint is let go."""
     now = (place.spec.name, place.since)
-    for url, other in list(_held):
-        away = other not in (*place.group, part) and _held[url, other].used != now
-        if url != folder.url or away:
-            del _held[url, other]
-    key = (folder.url, part)
+    key = (folder.url, place.bounds, place.group, place.spec.rounds is None)
+    for other in [k for k in _held if k != key and _held[k].used != now]:
+        del _held[other]
     if key not in _held:
-        counts = folder.read_array("rows/counts.npy")
-        send = []
-        for other in np.flatnonzero(counts[part]).tolist():
-            start = int(counts[:part, other].sum())
-            nodes = folder.read_array(
-                f"rows/{other:05d}.halo.npy", start, start + int(counts[part, other])
-            )
-            send.append(nodes - starts[part])
-        taken = np.concatenate(send) if send else np.empty(0, dtype=np.intp)
-        _held[key] = _Held(load_shard(folder, part), counts, taken.astype(np.intp))
+        _held[key] = _load(folder, place)
     _held[key].used = now
     return _held[key]
 
 
+def _load(folder: Folder, place: Place) -> _Held:
+    """Put the rows of a group together."""
+    parts, starts, bounds = place.parts, place.starts, place.bounds
+    low, high = starts[parts.start], starts[parts.stop]
+    kind = np.float64 if place.spec.rounds is None else np.float32
+    outside = []
+    for part in parts:
+        nodes = folder.read_array(f"rows/{part:05d}.halo.npy")
+        outside.append(nodes[(nodes < low) | (nodes >= high)])
+    halo = np.unique(np.concatenate(outside))
+    below = int(np.searchsorted(halo, low))
+    blocks, degree = [], []
+    for part in parts:
+        shard = load_shard(folder, part)
+        own = np.arange(starts[part], starts[part + 1])
+        before = np.searchsorted(shard.halo, own[:1])
+        nodes = np.insert(shard.halo, np.repeat(before, own.size), own)
+        place_of = places(nodes, low, high, halo)
+        W = shard.W
+        with np.errstate(under="ignore"):
+            data = W.data.astype(kind, copy=False)
+        shape = (own.size, high - low + halo.size)
+        blocks.append(csr_from_parts(data, place_of[W.indices], W.indptr, shape))
+        degree.append(shard.degree)
+
+    def weights(number: int) -> FloatArray:
+        return folder.read_array(f"rows/{parts[number]:05d}.data.npy")
+
+    own_columns = slice(below, below + high - low)
+    rows = Rows(tuple(blocks), own_columns, np.concatenate(degree), weights)
+    counts = folder.read_array("rows/counts.npy")
+    send = [
+        _needed(folder, counts, parts, range(*bounds[g : g + 2])) - low
+        for g in range(len(bounds) - 1)
+    ]
+    return _Held(
+        rows,
+        np.searchsorted(halo, np.asarray(starts)[list(bounds)]),
+        np.concatenate(send).astype(np.intp),
+        np.concatenate([[0], np.cumsum([nodes.size for nodes in send])]),
+    )
+
+
+def _needed(
+    folder: Folder, counts: NDArray[np.int64], parts: range, others: range
+) -> NDArray[np.int64]:
+    """Nodes of a group of parts that another group has in its halo."""
+    found = [np.empty(0, dtype=np.int64)]
+    for other in others if parts != others else ():
+        first, last = (int(counts[:part, other].sum()) for part in (parts.start, parts.stop))
+        if first < last:
+            found.append(folder.read_array(f"rows/{other:05d}.halo.npy", first, last))
+    return np.unique(np.concatenate(found))
+
+
+def _part_labels(folder: Folder, parts: range, ends: list[int]) -> tuple[Any, Any]:
+    """Labelled rows of a group, and which of the labels they have."""
+    rows = [
+        folder.read_array(part_file(p, "labeled")) + e for p, e in zip(parts, ends, strict=False)
+    ]
+    return np.concatenate(rows), np.concatenate(
+        [folder.read_array(part_file(p, "label")) for p in parts]
+    )
+
+
 def _system(
-    folder: Folder, held: _Held, spec: Spec, part: int
+    folder: Folder, held: _Held, spec: Spec, parts: range
 ) -> tuple[BlockSystem | BlockFilling, State]:
-    """The system on a part, and where its iteration starts: labels, and 0 elsewhere."""
-    n, k = held.shard.degree.size, len(spec.columns)
-    if spec.fill:
-        x = np.hstack([folder.read_array(checkpoint_file(*f, part, "x")) for f in spec.fill])
+    """The system on a group, and where its iteration starts: labels, and 0 elsewhere."""
+    n, k = held.rows.degree.size, len(spec.columns)
+    if spec.rounds is None:
+        x = np.hstack(
+            [
+                np.vstack([folder.read_array(checkpoint_file(*f, part, "x")) for part in parts])
+                for f in spec.fill
+            ]
+        )
         np.maximum(x, 0.0, out=x)
         total = x.sum(axis=1, keepdims=True)
         x = np.where(total < spec.threshold, 0.0, x / np.maximum(total, 1e-300))
-        return BlockFilling(held.shard.W), State(x, np.zeros((0, k)))
-    labeled = folder.read_array(part_file(part, "labeled"))
-    label = folder.read_array(part_file(part, "label"))
+        return BlockFilling(held.rows), State.begin(x)
+    labeled, label = _part_labels(folder, parts, held.rows.ends)
     codes = folder.read_array("plan/codes.npy")[label]
     folds = folder.read_array("plan/folds.npy")[label]
     known = np.array([folds != column.fold for column in spec.columns]).reshape(k, -1).T
     targets = np.stack([_targets(codes, c.target) for c in spec.columns], axis=1) * known
-    diagonal = (held.shard.degree > 0).astype(np.float64)  # of the normalised Laplacian
-    total = np.stack(
-        [
-            system_diagonal(diagonal, labeled[own], spec.label_weight, column.self_loop)
-            for own, column in zip(known.T, spec.columns, strict=True)
-        ],
-        axis=1,
-    )
-    x = np.zeros((n, k), order="F")
-    if np.isinf(spec.label_weight):
-        same = (known == known[:, :1]).all()
-        free = np.ones((n, 1 if same else k))
-        free[labeled] -= known[:, :1] if same else known
-        x[labeled] = targets
-        if diagonal.all():
-            total = total[:1]
-        system = BlockSystem(held.shard.W, held.shard.degree, total, None, free)
+    diagonal = (held.rows.degree > 0).astype(np.float64)  # of the normalised Laplacian
+    finite = np.isfinite(spec.label_weight)
+    if not finite and diagonal.all():
+        total = 1.0 + np.array([spec.self_loops])
     else:
-        rhs = np.zeros((n, k))
+        total = np.empty((n, k), order="F")
+        for j, column in enumerate(spec.columns):
+            mine = labeled[known[:, j]]
+            total[:, j] = system_diagonal(diagonal, mine, spec.label_weight, column.self_loop)
+    x = np.zeros((n, k), order="F")
+    if finite:
+        rhs = np.zeros((n, k), order="F")
         rhs[labeled] = spec.label_weight * targets
-        system = BlockSystem(held.shard.W, held.shard.degree, total, rhs, None)
-    return system, State(x, np.zeros((n, k), order="F"))
+        return BlockSystem(held.rows, spec.rounds, total, rhs, None), State.begin(x)
+    same = bool((known == known[:, :1]).all())
+    free = np.ones((n, 1 if same else k), dtype=bool, order="F")
+    free[labeled] = ~(known[:, :1] if same else known)
+    x[labeled] = targets
+    return BlockSystem(held.rows, spec.rounds, total, None, free), State.begin(x)
 
 
 def _targets(codes: NDArray[np.int32], target: int) -> FloatArray:
@@ -196,82 +279,114 @@ def _targets(codes: NDArray[np.int32], target: int) -> FloatArray:
     return np.asarray(codes == target, dtype=np.float64)
 
 
-def _at(folder: Folder, held: _Held, spec: Spec, part: int, step: int, since: int) -> State:
-    """State of a part after a step: as it is held, or repeated from the checkpoint `since`."""
+def _at(folder: Folder, held: _Held, place: Place, step: int) -> State:
+    """State of a group before a step: as it is held, or repeated from the last checkpoint."""
+    spec, since = place.spec, place.since
     if held.spec != spec or held.system is None:
-        held.system, held.state = _system(folder, held, spec, part)
+        held.system, held.state = _system(folder, held, spec, place.parts)
         held.spec, held.step = spec, 0
     if held.step > step or held.step < since:
         if since:
-            x, d = (folder.read_array(spec.checkpoint(since, part, what)) for what in "xd")
-            held.state = State(np.asfortranarray(x), np.asfortranarray(d))
+            kept = (
+                np.vstack([folder.read_array(spec.checkpoint(since, p, what)) for p in place.parts])
+                for what in "xdr"
+            )
+            held.state = State(*map(np.asfortranarray, kept))
         else:
-            held.state = _system(folder, held, spec, part)[1]
+            held.state = _system(folder, held, spec, place.parts)[1]
         held.step = since
     while held.step < step:
-        _advance(folder, held, spec, part)
+        _advance(folder, held, place)
     assert held.state is not None
     return held.state
 
 
-def _advance(folder: Folder, held: _Held, spec: Spec, part: int) -> tuple[FloatArray, int]:
-    """One step of a part; returns squared residuals and the bytes it took from others."""
+def _advance(folder: Folder, held: _Held, place: Place) -> int:
+    """One step of a group; returns the bytes it took from others."""
     assert held.system is not None
     assert held.state is not None
-    halo, taken = _take(folder, held, spec, part)
-    squares = held.system.step(held.state, halo, spec.self_loops, held.step)
+    halo = _take(folder, held, place)
+    held.system.step(held.state, halo, held.step)
     held.step += 1
-    return squares, taken
+    return halo.nbytes
 
 
-def _take(folder: Folder, held: _Held, spec: Spec, part: int) -> tuple[FloatArray, int]:
-    """What the others share with this part after its present step."""
-    k = len(spec.columns)
-    halo, start = np.empty((held.shard.halo.size, k)), 0
-    for other in np.flatnonzero(held.counts[:, part]).tolist():
-        first = int(held.counts[other, :part].sum()) * k * 8
-        size = int(held.counts[other, part])
-        content = folder.read(spec.halo(held.step, other), first, first + size * k * 8)
-        halo[start : start + size] = np.frombuffer(content).reshape(size, k)
-        start += size
-    return halo, halo.nbytes
+def _take(folder: Folder, held: _Held, place: Place) -> NDArray[Any]:
+    """What the others share with this group before its next step."""
+    assert held.system is not None
+    columns, kind = held.system.taken(held.step)
+    k = len(place.spec.columns) if columns is None else columns
+    halo = np.empty((int(held.take[-1]), k), dtype=kind)
+    width = k * kind.itemsize
+    for other, size in enumerate(np.diff(held.take).tolist()):
+        if size:
+            first = _offset(folder, held, place, other) * width
+            name = place.spec.halo(held.step, other)
+            content = folder.read(name, first, first + size * width)
+            run = np.frombuffer(content, dtype=kind).reshape(size, k)
+            halo[held.take[other] : held.take[other + 1]] = run
+    return halo
 
 
-def _share(folder: Folder, held: _Held, spec: Spec, part: int) -> None:
-    """Write what the others need of this part after its present step."""
+def _offset(folder: Folder, held: _Held, place: Place, other: int) -> int:
+    """Where the run for this group begins in what another one shares."""
+    if other not in held.offsets:
+        first = 8 * place.group
+        content = folder.read(_ends_file(place, other), first, first + 8)
+        held.offsets[other] = int(np.frombuffer(content, dtype=np.int64)[0])
+    return held.offsets[other]
+
+
+def _ends_file(place: Place, group: int) -> str:
+    """Name of the file that says where the runs of a group begin."""
+    return f"halo/{place.spec.name}.{group:05d}.ends"
+
+
+def _share(folder: Folder, held: _Held, place: Place) -> None:
+    """Write what the others need of this group before the next step."""
     if held.send.size:
         assert held.system is not None
         assert held.state is not None
-        shared = np.ascontiguousarray(held.system.shared(held.state.x, held.send))
-        folder.write(spec.halo(held.step, part), [raw_bytes(shared)])
+        shared = np.ascontiguousarray(held.system.shared(held.state, held.send, held.step))
+        folder.write(place.spec.halo(held.step, place.group), [raw_bytes(shared)])
 
 
 def begin(place: Place) -> dict[str, Any]:
-    """Share the state of the last checkpoint."""
+    """Share the state of the last checkpoint, and where everyone finds it."""
     folder = open_folder(place.url)
     held = _hold(folder, place)
-    _at(folder, held, place.spec, place.part, place.since, place.since)
-    _share(folder, held, place.spec, place.part)
+    _at(folder, held, place, place.since)
+    folder.write(_ends_file(place, place.group), [raw_bytes(held.ends.astype(np.int64))])
+    _share(folder, held, place)
     return {}
 
 
 def take_steps(place: Place, first: int, last: int, keep: bool) -> dict[str, Any]:
-    """Take steps, share the result, and at a checkpoint keep it."""
+    """Take steps, share the result, and at a checkpoint keep it.
+
+    Returns
+    -------
+    dict
+        "first", "last": squared residuals before the first and the last of the steps, by part and
+        column; "halo_bytes": taken from others; "files": of each part's checkpoint.
+    """
     folder = open_folder(place.url)
     held = _hold(folder, place)
-    _at(folder, held, place.spec, place.part, first, place.since)
-    squares, taken = [], 0
-    for _ in range(first, last):
-        own, read = _advance(folder, held, place.spec, place.part)
-        squares.append(own.tolist())
-        taken += read
-    files = {}
-    if keep:
+    state = _at(folder, held, place, first)
+    assert held.system is not None
+    taken = _advance(folder, held, place)
+    squares = held.system.squares(state) if first == 0 else []
+    for _ in range(first + 1, last):
+        taken += _advance(folder, held, place)
+    if not keep:
+        _share(folder, held, place)
+        return {"first": squares, "halo_bytes": taken}
+    files = []
+    for part, (start, stop) in zip(place.parts, pairwise(held.rows.ends), strict=True):
         output = Output(folder)
-        state = _at(folder, held, place.spec, place.part, last, place.since)
-        output.array(place.spec.checkpoint(last, place.part, "x"), state.x)
-        output.array(place.spec.checkpoint(last, place.part, "d"), state.direction)
-        files = output.files
-    else:
-        _share(folder, held, place.spec, place.part)
-    return {"squares": squares, "halo_bytes": taken, "files": files}
+        kept: dict[str, NDArray[Any]] = {"x": state.x, "d": state.direction, "r": state.residual}
+        for what, values in kept.items():
+            output.array(place.spec.checkpoint(last, part, what), values[start:stop])
+        files.append(output.files)
+    found = {"first": squares, "last": held.system.squares(state), "halo_bytes": taken}
+    return found | {"files": files}
