@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
@@ -134,6 +133,8 @@ def fit_sharpness(
         return float((total - beta * at_label).mean() + penalty * log_beta**2)
 
     limit = float(np.log(MOST_SHARPNESS))
+    from scipy.optimize import minimize_scalar  # not loaded by workers, who only sharpen
+
     best = minimize_scalar(loss, bounds=(-limit, limit), method="bounded")
     return float(np.exp(best.x))
 

@@ -5,10 +5,36 @@ functions of :mod:`gdpa.graph` and of the labelled system on blocks of rows, and
 results from stage to stage.
 """
 
-from .export import export
-from .fit import fit
-from .new_rows import PredictResult, predict
-from .runner import Event, TaskError
-from .stages import FitResult
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .exporting import export
+    from .fitting import fit
+    from .new_rows import PredictResult, predict
+    from .runner import Event, TaskError
+    from .stages import FitResult
 
 __all__ = ["Event", "FitResult", "PredictResult", "TaskError", "export", "fit", "predict"]
+
+# Loaded on first use: workers run tasks, and what only the client needs is most of what there is to
+# load.
+_LAZY = {
+    "Event": "runner",
+    "FitResult": "stages",
+    "PredictResult": "new_rows",
+    "TaskError": "runner",
+    "export": "exporting",
+    "fit": "fitting",
+    "predict": "new_rows",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'gdpa.distributed' has no attribute {name!r}")
+    loaded = importlib.import_module(f"{__name__}.{_LAZY[name]}")
+    value = globals()[name] = getattr(loaded, name)
+    return value

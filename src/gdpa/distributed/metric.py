@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier import GDPAClassifier
 from ..classifier.tuning import left_out_loss
 from ..graph import importance_scales
 
@@ -67,6 +66,8 @@ def choose_metric(
     enough = judges.size >= FEWEST_JUDGES and np.unique(codes[folds != 0]).size > 1
     if not enough:
         return plain, "columns weigh as they are: too few labels to judge"
+    from ..classifier import GDPAClassifier  # scikit-learn: most workers do without
+
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(judges)[:JUDGES])
     others = np.sort(rng.permutation(np.flatnonzero(folds != 0))[: 2 * JUDGES])

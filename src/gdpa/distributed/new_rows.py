@@ -19,7 +19,7 @@ from ..classifier.probabilities import to_shares
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from ..system import new_row_scores
 from ..tables import TableError
-from .fit import make_runner
+from .fitting import make_runner
 from .inputs import Inputs, look
 from .manifest import Manifest, Output
 from .predictions import check_out, model_file, write_answers, write_file

@@ -6,6 +6,7 @@ takes its rows from all parts. Identifiers never travel: they are read again fro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from .inputs import Piece
 from .manifest import Output
 from .sample import load_plan
 from .shuffle import part_file
+from .steps import checkpoint_file
 from .store import Folder, open_folder
 
-__all__ = ["answer", "model_file", "write_file"]
+__all__ = ["answer", "count_faint", "model_file", "write_file"]
 
 FloatArray = NDArray[np.float64]
 
@@ -67,6 +69,17 @@ def answer(
         "predicted": np.bincount(best[unknown], minlength=len(prior)).tolist(),
         "unreached": int((F.max(axis=1, initial=0.0) <= 0).sum()),
     }
+
+
+def count_faint(
+    output: Output, *, part: int, solves: Sequence[tuple[str, int]], threshold: float
+) -> dict[str, Any]:
+    """Nodes of a part whose scores drown in the error of the solve."""
+    total = sum(
+        output.folder.read_array(checkpoint_file(name, step, part, "x")).sum(axis=1)
+        for name, step in solves
+    )
+    return {"faint": int(np.count_nonzero(np.asarray(total) < threshold))}
 
 
 def write_answers(

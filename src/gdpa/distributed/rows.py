@@ -21,7 +21,7 @@ from ..graph.neighbor_graph import kernel_weights
 from .manifest import Output
 from .store import Folder
 
-__all__ = ["Shard", "build_rows", "load_shard", "places", "write_shard"]
+__all__ = ["Shard", "build_rows", "load_shard", "places", "write_counts", "write_shard"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,12 @@ def write_shard(
     own = W.indices - ends[part]
     inside = np.count_nonzero((own >= 0) & (own < W.shape[0]))
     return {"halo": ends.tolist(), "nonzeros": int(W.nnz), "cut": int(W.nnz - inside)}
+
+
+def write_counts(output: Output, *, counts: list[list[int]]) -> dict[str, Any]:
+    """How many nodes each part (row) has to share with each other one (column)."""
+    output.array("rows/counts.npy", np.asarray(counts, dtype=np.int64))
+    return {}
 
 
 def places(nodes: NDArray[Any], low: int, high: int, halo: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ..graph.cell_space import CELL_POINTS, TRAINING_POINTS, CellCenters, CellSpace
 from ..graph.search import feature_scale
 from ..system.left_out import LARGE_FOLDS, stratified_folds
-from ..tables import TableEncoder, TableError, table_of
-from ..tables.encoder import HALF_PRECISION
+from ..tables import ColumnList, ColumnPlan, TableError, table_of
 from .inputs import Piece
 from .manifest import Output
 from .metric import choose_metric
@@ -200,8 +199,10 @@ class Plan:
 
     Parameters
     ----------
-    encoder : TableEncoder
+    columns : ColumnList
         Columns to features.
+    half : bool
+        Whether features are kept in single precision.
     factors : ndarray of shape (n_features,)
         The metric: what each feature is multiplied by.
     space : CellSpace
@@ -212,7 +213,8 @@ class Plan:
         The classes, sorted.
     """
 
-    encoder: TableEncoder
+    columns: ColumnList
+    half: bool
     factors: NDArray[np.float64]
     space: CellSpace
     bounds: NDArray[np.intp]
@@ -225,11 +227,11 @@ class Plan:
 
     def features(self, table: Any, source: str) -> NDArray[Any]:
         """Rows of an Arrow table as features."""
-        X, _ = self.encoder.encode(table_of(table, source))
+        X, _ = self.columns.encode(table_of(table, source), np.float32 if self.half else np.float64)
         bad = np.argwhere(~np.isfinite(X))
         if bad.size:
             row, column = bad[0].tolist()
-            name = self.encoder.get_feature_names_out()[column]
+            name = self.columns.feature_names[column]
             raise TableError(f"{source}, row {row + 1}, column {name!r}: not a finite number")
         X *= self.factors.astype(X.dtype)
         return np.asarray(X)
@@ -250,6 +252,8 @@ def make_plan(
 ) -> dict[str, Any]:
     """Fit the encoder, choose cells, cut them into parts, number the classes."""
     import pyarrow as pa
+
+    from ..tables.encoder import HALF_PRECISION, TableEncoder  # scikit-learn: for this task alone
 
     folder = output.folder
     base = [f"sample/{number:06d}" for number in range(n_pieces)]
@@ -333,8 +337,10 @@ def load_plan(url: str) -> Plan:
         folder.read_array("plan/groups.npy"),
         folder.read_array("plan/ends.npy"),
     )
+    encoder = json.loads(folder.read("plan/encoder.json"))
     return Plan(
-        TableEncoder.from_plain(json.loads(folder.read("plan/encoder.json"))),
+        ColumnList(map(ColumnPlan.from_plain, encoder["columns"])),
+        encoder["half"],
         folder.read_array("plan/factors.npy"),
         CellSpace(space["scale"], folder.read_array("plan/offset.npy"), space["unit"], centers),
         folder.read_array("plan/bounds.npy"),

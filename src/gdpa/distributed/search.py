@@ -12,13 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.brute_force import BruteForce
 from ..graph.cell_space import CellSpace
 from ..graph.cells import CellJoin
 from ..graph.features import row_blocks, thin_duplicates
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, local_scales
 from ..graph.neighbors import RECALL_SAMPLE, SCAN_LIMIT, TARGET_RECALL
-from ..graph.search import KD_TREE_FEATURES, enough_probes, pair_distances, visits_needed
+from ..graph.search import (
+    KD_TREE_FEATURES,
+    enough_probes,
+    pair_distances,
+    visits_needed,
+    within_reach,
+)
 from .manifest import Output
 from .sample import load_plan
 from .shuffle import load_cells, part_file
@@ -28,25 +33,40 @@ __all__ = ["choose_probes", "draw_queries", "find_true", "nearest_points", "sear
 
 # Queries that are compared at a time.
 QUERIES = 8_192
+# Cells in which neighbours of the sample are looked for first, to know how far others may be.
+FEW_PROBES = 2
 
 
-def draw_queries(output: Output, *, starts: list[int], seed: int) -> dict[str, Any]:
-    """Points, of all parts, on which the search is tuned."""
-    n = starts[-1]
+def draw_queries(
+    output: Output, *, starts: list[int], n_neighbors: int, seed: int
+) -> dict[str, Any]:
+    """Points, of all parts, on which the search is tuned, and within which distance to look."""
+    n, folder = starts[-1], output.folder
+    plan = load_plan(folder.url)
     rng = np.random.default_rng(seed)
     node = np.sort(rng.choice(n, min(n, RECALL_SAMPLE), replace=False))
     part = np.searchsorted(starts, node, side="right") - 1
     X = [
-        output.folder.read_array(part_file(p, "X"), i - starts[p], i - starts[p] + 1)
+        folder.read_array(part_file(p, "X"), i - starts[p], i - starts[p] + 1)
         for p, i in zip(part.tolist(), node.tolist(), strict=True)
     ]
-    output.array("search/queries.npy", np.concatenate(X))
+    Q = np.concatenate(X)
+    home = plan.space.home(Q)
+    order = np.argsort(home, kind="stable")
+    reach, k = np.empty(node.size), min(n_neighbors, n - 1)
+    _, distance = nearest_points(
+        folder, plan.space, plan.bounds, np.asarray(starts), Q[order], home[order], k,
+        FEW_PROBES, node[order],
+    )  # fmt: skip
+    reach[order] = distance.max(axis=1, initial=0.0)
+    output.array("search/queries.npy", Q)
     output.array("search/query-nodes.npy", node)
+    output.array("search/query-reach.npy", reach)
     return {"queries": int(node.size)}
 
 
 def find_true(output: Output, *, part: int, starts: list[int], n_neighbors: int) -> dict[str, Any]:
-    """Nearest points of the queries in one part, by exhaustive search."""
+    """Points of one part that may be neighbours of the queries, by exhaustive search."""
     folder = output.folder
     plan = load_plan(folder.url)
     Q = folder.read_array("search/queries.npy")
@@ -54,15 +74,12 @@ def find_true(output: Output, *, part: int, starts: list[int], n_neighbors: int)
     # As many duplicates as a list can hold; more would only push others out of it.
     kept = thin_duplicates(X, n_neighbors + 2).kept
     points = X if kept is None else X[kept]
-    k = min(points.shape[0], n_neighbors + 1)
-    if k:
-        found = BruteForce(points, plan.space.scale).candidates(Q, k, 1)
-        local = found if kept is None else kept[found]
-        distance = pair_distances(Q, X, local, plan.space.scale)
-    else:
-        local, distance = np.empty((Q.shape[0], 0), np.intp), np.empty((Q.shape[0], 0))
+    reach = folder.read_array("search/query-reach.npy")
+    query, found, distance = within_reach(Q, points, reach, plan.space.scale)
+    local = found if kept is None else kept[found]
     ends = folder.read_array(part_file(part, "ends"))
     cell = np.searchsorted(ends, local, side="right") - 1 + plan.bounds[part]
+    output.array(f"search/{part:05d}.true-query.npy", query.astype(np.int32))
     output.array(f"search/{part:05d}.true-node.npy", local + starts[part])
     output.array(f"search/{part:05d}.true-cell.npy", cell.astype(np.int32))
     output.array(f"search/{part:05d}.true-distance.npy", distance)
@@ -77,15 +94,16 @@ def choose_probes(
     plan = load_plan(folder.url)
     space, parts = plan.space, range(plan.n_parts)
     Q, own = folder.read_array("search/queries.npy"), folder.read_array("search/query-nodes.npy")
-    node, cell, distance = (
-        np.hstack([folder.read_array(f"search/{p:05d}.true-{what}.npy") for p in parts])
-        for what in ("node", "cell", "distance")
+    query, node, cell, distance = (
+        np.concatenate([folder.read_array(f"search/{p:05d}.true-{what}.npy") for p in parts])
+        for what in ("query", "node", "cell", "distance")
     )
-    distance[node == own[:, None]] = np.inf
-    k = min(n_neighbors, distance.shape[1] - 1)
-    order = np.lexsort((node, distance), axis=1)[:, :k]
-    truth = np.take_along_axis(distance, order, 1)
-    true_cells = np.take_along_axis(cell, order, 1)
+    others = np.flatnonzero(node != own[query])
+    others = others[np.lexsort((node[others], distance[others], query[others]))]
+    k = min(n_neighbors, starts[-1] - 1)
+    first = np.searchsorted(query[others], np.arange(own.size))
+    best = others[first[:, None] + np.arange(k)]
+    truth, true_cells = distance[best], cell[best]
     sizes = np.concatenate([np.diff(folder.read_array(part_file(p, "ends"))) for p in parts])
     target = TARGET_RECALL if recall is None else recall
     limit = SCAN_LIMIT if recall is None and Q.shape[1] > KD_TREE_FEATURES else np.inf
@@ -95,12 +113,12 @@ def choose_probes(
     probes, most = enough_probes(needed, scanned, target, limit)
     home = space.home(Q)
     by_cell = np.argsort(home, kind="stable")
+    residual = space.residual(Q[by_cell], home[by_cell]).astype(np.float32)
     while True:
-        _, near = nearest_points(
-            folder, space, plan.bounds, np.asarray(starts), Q[by_cell], home[by_cell], k, probes,
-            own[by_cell],
-        )  # fmt: skip
-        reached = float((near <= truth[by_cell, -1:]).mean()) if k else 1.0
+        # Whoever visits the cell of a neighbour finds it there.
+        visited = space.visited(residual, home[by_cell], probes)
+        met = (true_cells[by_cell][:, :, None] == visited[:, None, :]).any(axis=2)
+        reached = float(met.mean()) if k else 1.0
         if reached >= target or probes >= most:
             break
         probes = min(most, probes + 1 + probes // 12)

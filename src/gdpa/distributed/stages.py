@@ -19,10 +19,10 @@ from ..classifier.probabilities import fit_sharpness, labeled_prior
 from ..classifier.tuning import Tuning
 from ..tables import TableError
 from .inputs import Inputs
-from .manifest import Manifest, Output, Record
+from .manifest import Manifest, Record
 from .options import LEAST_PARTS, PART_POINTS, default_parts
-from .predictions import answer, write_file
-from .rows import build_rows
+from .predictions import answer, count_faint, write_file
+from .rows import build_rows, write_counts
 from .runner import Runner, Task
 from .sample import BUCKET_IDS, check_ids, make_plan, sample_share, take_sample
 from .search import choose_probes, draw_queries, find_true, search_part
@@ -122,8 +122,8 @@ def run_stages(
     parts = range(len(starts) - 1)
     if starts[-1] < 3:
         raise TableError(f"{inputs.paths[0]} has {starts[-1]} rows; at least 3 are needed")
-    runner.stage("queries", [Task("0", draw_queries, {"starts": starts, "seed": seed})])
     common = {"starts": starts, "n_neighbors": k}
+    runner.stage("queries", [Task("0", draw_queries, {"seed": seed, **common})])
     runner.stage("truth", _each(parts, find_true, **common))
     probes = runner.stage(
         "probes", [Task("0", choose_probes, common | {"recall": asked["recall"]})]
@@ -188,12 +188,6 @@ def run_stages(
         for spec in (s for s in manifest.data["solves"] if not s.startswith("final")):
             manifest.discard(f"{spec}-{manifest.data['solves'][spec]['step']:05d}")
     return result
-
-
-def write_counts(output: Output, *, counts: list[list[int]]) -> dict[str, Any]:
-    """How many nodes each part (row) has to share with each other one (column)."""
-    output.array("rows/counts.npy", np.asarray(counts, dtype=np.int64))
-    return {}
 
 
 def _points(
@@ -301,17 +295,6 @@ def _answers(
         for p in parts
     ]  # fmt: skip
     return solved, runner.stage("answers", tasks), sharpness
-
-
-def count_faint(
-    output: Output, *, part: int, solves: Sequence[tuple[str, int]], threshold: float
-) -> dict[str, Any]:
-    """Nodes of a part whose scores drown in the error of the solve."""
-    total = sum(
-        output.folder.read_array(checkpoint_file(name, step, part, "x")).sum(axis=1)
-        for name, step in solves
-    )
-    return {"faint": int(np.count_nonzero(np.asarray(total) < threshold))}
 
 
 def _files(

@@ -28,6 +28,7 @@ __all__ = [
     "pair_distances",
     "true_neighbors",
     "visits_needed",
+    "within_reach",
 ]
 
 IndexArray = NDArray[np.intp]
@@ -253,13 +254,59 @@ def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
     return mean, total / n
 
 
+def within_reach(
+    Q: NDArray[Any], X: NDArray[Any], reach: FloatArray, scale: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Points within a distance of each query: one matrix product passes over all others.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n_queries, n_features)
+        Queries.
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    reach : ndarray of shape (n_queries,)
+        The distances.
+    scale : float
+        Divides the features before squaring.
+
+    Returns
+    -------
+    query, point : ndarray of int of shape (n_pairs,)
+        Pairs, and a few that are farther by a rounding.
+    distance : ndarray of shape (n_pairs,)
+        Their distances.
+    """
+    q = np.asarray(Q, dtype=np.float64) / scale
+    center = q.mean(axis=0)
+    q = q - center
+    norms = np.einsum("ij,ij->i", q, q)
+    limit = (reach / scale) ** 2 * (1 + 1e-9)
+    owners, others, near = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0)]
+    for rows in row_blocks(X.shape[0], 8 * (q.shape[0] + q.shape[1])):
+        x = np.asarray(X[rows], dtype=np.float64) / scale - center
+        x_norms = np.einsum("ij,ij->i", x, x)
+        squares = q @ x.T
+        squares *= -2
+        squares += norms[:, None]
+        squares += x_norms
+        # What cancellation may have cost; a pair too many is sorted out later.
+        slack = 1e-12 * (norms + x_norms.max())
+        i, j = np.nonzero(squares <= (limit + slack)[:, None])
+        owners.append(i)
+        others.append(j + rows.start)
+        for part in row_blocks(i.size, 16 * Q.shape[1]):
+            at = others[-1][part][:, None]
+            near.append(pair_distances(Q[i[part]], X, at, scale).ravel())
+    return np.concatenate(owners), np.concatenate(others), np.concatenate(near)
+
+
 def true_neighbors(
     X: NDArray[Any], sample: NDArray[np.intp], reach: FloatArray, k: int, scale: float
 ) -> tuple[NDArray[np.intp], FloatArray]:
     """True neighbours of some points.
 
-    Some k points lie within `reach`, so the true neighbours do too: only these few have to be
-    compared exactly, all others are passed over by one matrix product.
+    Some k points lie within `reach`, so the true neighbours do too.
 
     Parameters
     ----------
@@ -279,37 +326,13 @@ def true_neighbors(
     indices, distances : ndarray of shape (n_sample, k)
         Neighbours, nearest first, at distances of at most `reach`.
     """
-    Q = X[sample]
-    q = np.asarray(Q, dtype=np.float64) / scale
-    center = q.mean(axis=0)
-    q = q - center
-    norms = np.einsum("ij,ij->i", q, q)
-    limit = (reach / scale) ** 2 * (1 + 1e-9)
-    owners: list[NDArray[np.intp]] = []
-    others: list[NDArray[np.intp]] = []
-    near: list[FloatArray] = []
-    for rows in row_blocks(X.shape[0], 8 * (q.shape[0] + q.shape[1])):
-        x = np.asarray(X[rows], dtype=np.float64) / scale - center
-        x_norms = np.einsum("ij,ij->i", x, x)
-        squares = q @ x.T
-        squares *= -2
-        squares += norms[:, None]
-        squares += x_norms
-        # What cancellation may have cost; a pair too many is sorted out below.
-        slack = 1e-12 * (norms + x_norms.max())
-        i, j = np.nonzero(squares <= (limit + slack)[:, None])
-        other = j + rows.start != sample[i]
-        i, j = i[other], j[other] + rows.start
-        owners.append(i)
-        others.append(j)
-        for part in row_blocks(i.size, 16 * Q.shape[1]):
-            near.append(pair_distances(Q[i[part]], X, j[part][:, None], scale).ravel())
-    i = np.concatenate(owners)
-    d = np.concatenate(near)
-    order = np.lexsort((d, i))
-    first = np.searchsorted(i[order], np.arange(q.shape[0]))
+    query, point, distance = within_reach(X[sample], X, reach, scale)
+    other = point != sample[query]
+    query, point, distance = query[other], point[other], distance[other]
+    order = np.lexsort((point, distance, query))
+    first = np.searchsorted(query[order], np.arange(sample.size))
     best = order[first[:, None] + np.arange(k)]
-    return np.concatenate(others)[best], np.asarray(d[best], dtype=np.float64)
+    return point[best], distance[best]
 
 
 def enough_probes(

@@ -17,7 +17,7 @@ from ..errors import nearest_name
 from .codes import CategoryCode, Code, DateCode, NumberCode, TextCode
 from .decide import KINDS, Reading, decide, interpret
 from .frames import table_of
-from .plan import ColumnList, ColumnPlan, content_of
+from .plan import ColumnList, ColumnPlan, content_of, ranks_of
 from .table import Column, Table, TableError
 from .words import shown
 
@@ -186,7 +186,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if reading.kind == "date":
             return DateCode.fit(interpret(reading, column, where), self.scale)
         if reading.kind == "ordered":
-            return NumberCode.fit(_ranks(column, reading.ranks)[0], self.scale)
+            return NumberCode.fit(ranks_of(column, reading.ranks)[0], self.scale)
         column = column.as_text()
         assert column.texts is not None
         counts = np.bincount(column.values + 1, minlength=len(column.texts) + 1)
@@ -239,47 +239,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             What the user should know: categories not seen before.
         """
         check_is_fitted(self)
-        table = table_of(X)
-        dtype = np.float32 if self.half_ else np.float64
-        out = np.empty((table.n_rows, self.columns_.n_features), dtype=dtype)
-        notes: list[str] = []
-        j = 0
-        for plan in self.columns_:
-            if plan.code is None:
-                continue
-            column = table.column(plan.name)
-            where = f"{table.source}, column {shown(plan.name)}"
-            part = out[:, j : j + plan.n_features]
-            self._write(plan, column, part, where, notes)
-            j += plan.n_features
-        return out, tuple(notes)
-
-    def _write(
-        self, plan: ColumnPlan, column: Column, out: NDArray[Any], where: str, notes: list[str]
-    ) -> None:
-        code = plan.code
-        if isinstance(code, TextCode):
-            column = column.as_text()
-            code.write(column.texts or [], column.values, out)
-        elif isinstance(code, CategoryCode):
-            codes, unknown = _places(column.as_text(), code.categories)
-            code.write(codes, out)
-            if unknown:
-                notes.append(
-                    f"column {shown(plan.name)}: {unknown} cells have a category not seen before"
-                )
-        elif plan.reading.kind == "ordered":
-            assert isinstance(code, NumberCode)
-            ranks, unknown = _ranks(column.as_text(), plan.reading.ranks)
-            code.write(ranks, out)
-            if unknown:
-                notes.append(
-                    f"column {shown(plan.name)}: {unknown} cells are not on the scale of the table "
-                    "fitted on"
-                )
-        else:
-            assert isinstance(code, NumberCode | DateCode)
-            code.write(interpret(plan.reading, column, where), out)
+        return self.columns_.encode(table_of(X), np.float32 if self.half_ else np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features.
@@ -295,8 +255,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The column's name, with the category or the part.
         """
         check_is_fitted(self)
-        names = [p.name + s for p in self.columns_ if p.code is not None for s in p.code.suffixes]
-        return np.array(names, dtype=object)
+        return np.array(self.columns_.feature_names, dtype=object)
 
     @property
     def notes_(self) -> tuple[str, ...]:
@@ -360,18 +319,3 @@ def _fingerprint(column: Column) -> bytes:
     if column.texts is not None:
         digest.update("\0".join(column.texts).encode("utf-8", "surrogatepass"))
     return digest.digest()
-
-
-def _places(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], int]:
-    """Place of each cell's text among known ones (-1: none), and how many cells have another."""
-    assert column.texts is not None
-    place = {text: i for i, text in enumerate(known)}
-    table = np.array([*(place.get(t, -1) for t in column.texts), place.get("", -1)], dtype=np.intp)
-    codes = table[column.values]
-    return codes, int(((codes < 0) & (column.values >= 0)).sum())
-
-
-def _ranks(column: Column, words: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
-    """Rank of each cell on a scale, NaN where missing or unknown, and how many are unknown."""
-    codes, unknown = _places(column, words)
-    return np.where(codes < 0, np.nan, codes.astype(np.float64)), unknown

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
 __all__ = ["TextDirections"]
 
@@ -134,6 +133,8 @@ class TextDirections:
         if k < 1:
             directions = np.ones((buckets.size, 1), dtype=np.float32)
         else:
+            from sklearn.utils.extmath import randomized_svd  # takes a second to load
+
             _, _, V = randomized_svd(A, k, n_iter=2, n_oversamples=10, random_state=random_state)
             directions = np.ascontiguousarray(V.T, dtype=np.float32)
         return cls(buckets, rarity, directions)

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .codes import CategoryCode, Code, DateCode, NumberCode, TextCode
-from .decide import Reading
+from .decide import Reading, interpret
 from .ngrams import BUCKETS, TextDirections
 from .numbers import NumberFormat
-from .table import Column, moment_text
+from .table import Column, Table, moment_text
 from .words import shown
 
-__all__ = ["ColumnList", "ColumnPlan", "content_of"]
+__all__ = ["ColumnList", "ColumnPlan", "content_of", "ranks_of"]
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,28 @@ class ColumnPlan:
             )
         elif isinstance(self.code, CategoryCode):
             yield f"{name}: {self.missing} missing cells are a category of their own"
+
+    def write(self, column: Column, out: NDArray[Any], where: str) -> str | None:
+        """Write the features of a column's cells; what the user should know about them."""
+        code, name = self.code, shown(self.name)
+        if isinstance(code, TextCode):
+            column = column.as_text()
+            code.write(column.texts or [], column.values, out)
+        elif isinstance(code, CategoryCode):
+            codes, unknown = _places(column.as_text(), code.categories)
+            code.write(codes, out)
+            if unknown:
+                return f"column {name}: {unknown} cells have a category not seen before"
+        elif self.reading.kind == "ordered":
+            assert isinstance(code, NumberCode)
+            ranks, unknown = ranks_of(column.as_text(), self.reading.ranks)
+            code.write(ranks, out)
+            if unknown:
+                return f"column {name}: {unknown} cells are not on the scale of the table fitted on"
+        else:
+            assert isinstance(code, NumberCode | DateCode)
+            code.write(interpret(self.reading, column, where), out)
+        return None
 
     # -- plain data ---------------------------------------------------------------------------
 
@@ -258,6 +280,38 @@ class ColumnList(tuple[ColumnPlan, ...]):
         """Features of all columns together."""
         return sum(plan.n_features for plan in self)
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features: the column's name, with the category or the part."""
+        return [plan.name + s for plan in self if plan.code is not None for s in plan.code.suffixes]
+
+    def encode(self, table: Table, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+        """Encode the rows of a table.
+
+        Parameters
+        ----------
+        table : Table
+            Rows of all columns in use.
+        dtype : dtype
+            Of the features.
+
+        Returns
+        -------
+        features : ndarray of shape (n_rows, n_features)
+            The features.
+        notes : tuple of str
+            What the user should know: categories not seen before.
+        """
+        out = np.empty((table.n_rows, self.n_features), dtype=dtype)
+        notes, j = [], 0
+        for plan in self:
+            if plan.code is not None:
+                where = f"{table.source}, column {shown(plan.name)}"
+                part = out[:, j : j + plan.n_features]
+                notes.append(plan.write(table.column(plan.name), part, where))
+                j += plan.n_features
+        return out, tuple(note for note in notes if note)
+
     def words(self, most: int = 6) -> str:
         """All of it in one line: the columns by what they are taken for."""
         parts = []
@@ -306,3 +360,18 @@ def content_of(column: Column) -> str:
     order = np.argsort(-counts, kind="stable")[:4]
     listed = ", ".join(f"{column.texts[o][:30]} ({counts[o]:,})" for o in order)
     return listed + (f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else "")
+
+
+def _places(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], int]:
+    """Place of each cell's text among known ones (-1: none), and how many cells have another."""
+    assert column.texts is not None
+    place = {text: i for i, text in enumerate(known)}
+    table = np.array([*(place.get(t, -1) for t in column.texts), place.get("", -1)], dtype=np.intp)
+    codes = table[column.values]
+    return codes, int(((codes < 0) & (column.values >= 0)).sum())
+
+
+def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
+    """Rank of each cell on a scale, NaN where missing or unknown, and how many are unknown."""
+    codes, unknown = _places(column, words)
+    return np.where(codes < 0, np.nan, codes.astype(np.float64)), unknown

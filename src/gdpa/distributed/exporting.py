@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..classifier import GDPAClassifier
 from ..classifier.frames import adopt_encoder
 from ..classifier.probabilities import to_shares
 from ..graph import Rescaler
+from ..tables import TableEncoder
 from .new_rows import finished_model, values_of
 from .sample import load_plan
 from .shuffle import part_file
@@ -85,7 +87,8 @@ def export(
             prior=prior, sharpness=model["sharpness"], unreached=np.empty(0, dtype=np.intp),
         )
     )  # fmt: skip
-    adopt_encoder(classifier, plan.encoder)
+    encoder = TableEncoder.from_plain(json.loads(folder.read("plan/encoder.json")))
+    adopt_encoder(classifier, encoder)
     about = {
         "target": manifest.parameters["target"],
         "source": model["source"],
