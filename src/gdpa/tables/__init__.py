@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from .frames import is_frame, table_of
@@ -40,7 +41,5 @@ def __getattr__(name: str) -> Any:
     # On first use: scikit-learn takes a second to load, which readers of files need not wait for.
     if name != "TableEncoder":
         raise AttributeError(f"module 'gdpa.tables' has no attribute {name!r}")
-    from .encoder import TableEncoder
-
-    globals()[name] = TableEncoder
-    return TableEncoder
+    value = globals()[name] = importlib.import_module(f"{__name__}.encoder").TableEncoder
+    return value
