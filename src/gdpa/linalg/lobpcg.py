@@ -244,7 +244,8 @@ def lobpcg(
             return measured(A, X[0], "lobpcg"), iteration, "max_iter reached"
         M.refresh(iteration, X[0], residual, threshold)
         W[:] = M(R[0] if b == 1 else np.ascontiguousarray(R.T)).T
-        W -= (W @ X.T) @ X
+        for x in X:
+            W -= (W @ x)[:, None] * x
         AS[b : 2 * b] = products(W)
         used = 2 * b if used == b else 3 * b
         iteration += 1

@@ -231,9 +231,9 @@ def with_coarse(
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
         rough = Zt @ R
-        # One column not by BLAS, whose threads take longer to wake than this takes.
-        few = rough.size == rough.shape[0]
-        out = Z @ (np.einsum("ij,j...->i...", inverse, rough) if few else inverse @ rough)
+        # A block of one column not by BLAS, whose threads take longer to wake than this takes.
+        one = rough.shape[1:] == (1,)
+        out = Z @ (np.einsum("ij,jk->ik", inverse, rough) if one else inverse @ rough)
         out += R if smooth is None else smooth(R)
         return np.asarray(out)
 
