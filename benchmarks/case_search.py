@@ -77,8 +77,10 @@ def features(kind: str, n: int, seed: int) -> tuple[Any, Any]:
 
 def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) -> Any:
     """Recall and error for each limit."""
-    from gdpa import GDPAClassifier
-    from gdpa.graph import neighbors
+    from gdpa.classifier.fitting import fit_state
+    from gdpa.classifier.labels import encode_labels
+    from gdpa.classifier.options import FitOptions
+    from gdpa.policy import Policy
 
     rows = []
     for kind in kinds:
@@ -88,11 +90,13 @@ def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) 
             hidden = codes < 0
             row: dict[str, Any] = {"features": kind, "draw": seed}
             for limit in LIMITS:
-                neighbors.SCAN_LIMIT = limit
-                model = GDPAClassifier(n_neighbors=10, algorithm="approximate").fit(X, codes)
-                wrong = model.transduction_[hidden] != truth[hidden]
+                policy = Policy(scanned_points=limit)
+                options = FitOptions(n_neighbors=10, algorithm="approximate", policy=policy)
+                coding = encode_labels(codes)
+                state = fit_state(X, coding, options)
+                wrong = coding.classes[state.labels][hidden] != truth[hidden]
                 name = f"{limit:,}" if limit < 10**9 else "no limit"
-                row[f"recall, {name}"] = model.state_.graph.neighbors.recall
+                row[f"recall, {name}"] = state.graph.neighbors.recall
                 row[f"error %, {name}"] = 100.0 * float(wrong.mean())
             rows.append(row)
     return rows

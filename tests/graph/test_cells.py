@@ -12,6 +12,7 @@ from gdpa.graph import NeighborIndex, cell_space, nearest_neighbors, neighbor_gr
 from gdpa.graph.cell_space import CellSpace
 from gdpa.graph.cells import CellJoin
 from gdpa.graph.search import enough_probes
+from gdpa.policy import Policy
 
 
 def joined(X: np.ndarray, seed: int) -> CellJoin:
@@ -156,11 +157,11 @@ def test_an_error_in_a_thread_is_not_lost(monkeypatch):
         nearest_neighbors(points(), 5, algorithm="approximate", n_jobs=2)
 
 
-def test_limit_of_work_in_many_dimensions_and_recall_on_request(monkeypatch):
+def test_limit_of_work_in_many_dimensions_and_recall_on_request():
     """Without structure in 25 dimensions the default stops early and says so; asked, it goes on."""
-    monkeypatch.setattr(neighbors, "SCAN_LIMIT", 300)
     X = np.random.default_rng(0).normal(size=(3000, 25))
-    limited = nearest_neighbors(X, 10, algorithm="approximate")
+    few = Policy(scanned_points=300)
+    limited = NeighborIndex(X, algorithm="approximate", policy=few).neighbors(10)
     assert limited.recall < 0.7
     asked = nearest_neighbors(X, 10, algorithm="approximate", recall=0.9)
     assert 0.9 <= asked.recall < 1

@@ -255,7 +255,13 @@ def _decided(
     threshold = 1e-250 if exact else 100.0 * options.tol
     if unreached.size or scores.sum(axis=1).min() < threshold:
         scores = with_far_nodes(
-            problem.adjacency, problem.diagonal, labeled, scores, unreached, threshold
+            problem.adjacency,
+            problem.diagonal,
+            labeled,
+            scores,
+            unreached,
+            threshold,
+            options.n_jobs,
         )
     shares = to_shares(scores, prior)
     if sharpness is None:
@@ -326,7 +332,8 @@ def more_labels(
     if not shared or drift > MOST_DRIFT * tol:
         return again(x0=state.scores if shared else None)
     after = replace(state, coding=coding)
-    update = update_scores(state.system(), after.system(), state.scores, tol=tol)
+    system = replace(after.system(), policy=options.policy, n_jobs=options.n_jobs)
+    update = update_scores(state.system(), system, state.scores, tol=tol)
     run = FitRun(
         tol=options.tol,
         iterations=update.iterations,

@@ -198,6 +198,7 @@ def candidate_graphs(X: Any, options: FitOptions) -> tuple[list[ClassifierGraph]
         algorithm=options.algorithm,
         n_jobs=options.n_jobs,
         random_state=options.random_state,
+        policy=options.policy,
     )
     graphs = []
     for near in built:

@@ -16,14 +16,9 @@ from ..graph.cell_space import CellSpace
 from ..graph.cells import CellJoin
 from ..graph.features import row_blocks, thin_duplicates
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, local_scales
-from ..graph.neighbors import RECALL_SAMPLE, SCAN_LIMIT, TARGET_RECALL
-from ..graph.search import (
-    KD_TREE_FEATURES,
-    enough_probes,
-    pair_distances,
-    visits_needed,
-    within_reach,
-)
+from ..graph.neighbors import RECALL_SAMPLE, TARGET_RECALL
+from ..graph.search import enough_probes, pair_distances, visits_needed, within_reach
+from ..policy import DEFAULT_POLICY
 from .manifest import Output
 from .sample import load_plan
 from .shuffle import load_cells, part_file
@@ -106,7 +101,8 @@ def choose_probes(
     truth, true_cells = distance[best], cell[best]
     sizes = np.concatenate([np.diff(folder.read_array(part_file(p, "ends"))) for p in parts])
     target = TARGET_RECALL if recall is None else recall
-    limit = SCAN_LIMIT if recall is None and Q.shape[1] > KD_TREE_FEATURES else np.inf
+    many = Q.shape[1] > DEFAULT_POLICY.tree_features
+    limit = DEFAULT_POLICY.scanned_points if recall is None and many else np.inf
     needed, scanned = visits_needed(
         space.placed(Q), space.centers.centers, sizes, np.arange(sizes.size), true_cells
     )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
 from ..errors import nearest_name
+from ..policy import DEFAULT_POLICY, Policy
 from . import memory
 from .adjacency import csr_from_parts
 from .features import check_n_neighbors, row_blocks
@@ -123,6 +124,7 @@ def neighbor_graphs(
     random_state: int = 0,
     recall: float | None = None,
     dtype: Any = np.float64,
+    policy: Policy = DEFAULT_POLICY,
 ) -> list[NeighborGraph]:
     """Neighbour graphs for several numbers of neighbours, from one search for the largest.
 
@@ -132,6 +134,8 @@ def neighbor_graphs(
         Numbers of neighbours.
     X, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
         As in :func:`gdpa.graph.neighbor_graph`.
+    policy : Policy, optional
+        As in :class:`~gdpa.graph.NeighborIndex`.
 
     Returns
     -------
@@ -140,7 +144,12 @@ def neighbor_graphs(
     """
     bandwidth = check_options(bandwidth, symmetrize, dtype)
     index = NeighborIndex(
-        X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
+        X,
+        algorithm=algorithm,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        recall=recall,
+        policy=policy,
     )
     n = index.X.shape[0]
     if n == 1:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
 from ..linalg.threads import effective_jobs, in_threads
+from ..policy import DEFAULT_POLICY, Policy
 from . import memory
 from .brute_force import BruteForce
 from .cell_space import CellSpace
@@ -32,7 +33,6 @@ from .features import (
 )
 from .inverted_file import InvertedFile
 from .search import (
-    KD_TREE_FEATURES,
     Backend,
     KDTree,
     NeighborResult,
@@ -52,9 +52,6 @@ __all__ = [
 
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
-# With more features than a tree can take, the search for the last neighbours may visit half of the
-# points, and what it finds is hardly nearer than others: by default so many are compared.
-SCAN_LIMIT = 3_000
 RECALL_SAMPLE = 256
 QUERY_BLOCK = 65_536
 # Points joined with the cells at a time, a part of all between these: their comparisons take some
@@ -79,6 +76,8 @@ class NeighborIndex:
         Share of the true neighbours that an approximate search must find on the sample, in (0, 1].
         By default 0.98, but with more than 10 features no more than 3,000 points are compared with
         each (the nearest cells of them), whatever share that finds.
+    policy : Policy, optional
+        Up to which sizes the search is exact, and how much an approximate one compares.
 
     Attributes
     ----------
@@ -109,12 +108,14 @@ class NeighborIndex:
         n_jobs: int | None = None,
         random_state: int = 0,
         recall: float | None = None,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
+        self.policy = policy
         self.wanted_recall = None if recall is None else check_recall(recall)
         self.X = check_features(X)
         n, d = self.X.shape
         self.algorithm = choose_algorithm(
-            n, d, sparse=not isinstance(self.X, np.ndarray), algorithm=algorithm
+            n, d, sparse=not isinstance(self.X, np.ndarray), algorithm=algorithm, policy=policy
         )
         self.n_jobs = effective_jobs(n_jobs)
         self.random_state = check_seed(random_state)
@@ -309,7 +310,8 @@ class NeighborIndex:
         Q = points[sample]
         numbers = sample if kept is None else kept[sample]
         target = TARGET_RECALL if self.wanted_recall is None else self.wanted_recall
-        limited = self.wanted_recall is None and self.X.shape[1] > KD_TREE_FEATURES
+        many = self.X.shape[1] > self.policy.tree_features
+        limit = self.policy.scanned_points if self.wanted_recall is None and many else np.inf
         truth, most = None, backend.n_probe
         while True:
             candidates = backend.candidates(Q, k + 1, self.n_jobs)
@@ -317,7 +319,7 @@ class NeighborIndex:
             if truth is None:
                 near, truth = true_neighbors(points, sample, distances[:, -1], k, self.scale)
                 backend.n_probe, most = enough_probes(
-                    *backend.probes_needed(Q, near), target, SCAN_LIMIT if limited else np.inf
+                    *backend.probes_needed(Q, near), target, limit
                 )
                 continue
             self.recall = float((distances <= truth[:, -1:]).mean())

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
+from ..policy import DEFAULT_POLICY, Policy
 from .features import Features, row_blocks
 
 __all__ = [
@@ -36,20 +37,17 @@ FloatArray = NDArray[np.float64]
 
 ALGORITHMS = ("auto", "exact", "approximate", "faiss")
 
-# Measured with 5,000 to 50,000 points, clustered and not: up to here the KD-tree beats products of
-# whole blocks (at 12 features it is 0.7 to 4 times their time, at 16 2 to 12 times).
-KD_TREE_FEATURES = 10
-# Up to this many points exact search takes a few seconds at most, and is preferred: by products of
-# whole blocks, and by KD-tree. In few dimensions the tree is the fastest at any size.
-EXACT_POINTS_BRUTE = 20_000
-EXACT_POINTS_TREE = 50_000
-ALWAYS_TREE_FEATURES = 5
 # In single precision, in units of the points' spread: squares and sums of them are numbers.
 FARTHEST = 1e15
 
 
 def choose_algorithm(
-    n_samples: int, n_features: int, *, sparse: bool = False, algorithm: str = "auto"
+    n_samples: int,
+    n_features: int,
+    *,
+    sparse: bool = False,
+    algorithm: str = "auto",
+    policy: Policy = DEFAULT_POLICY,
 ) -> str:
     """Name the search structure for a size and dimension.
 
@@ -64,6 +62,8 @@ def choose_algorithm(
         "approximate" compares whole cells of points (:class:`~gdpa.graph.cells.CellJoin`). "auto"
         is exact up to 50,000 points (20,000 with more than 10 features; any number with up to 5
         features), else approximate. "faiss" is the inverted file of that library.
+    policy : Policy, optional
+        These limits.
 
     Returns
     -------
@@ -74,15 +74,15 @@ def choose_algorithm(
         raise ValueError(
             f"algorithm={algorithm!r} is not known; {nearest_name(algorithm, list(ALGORITHMS))}"
         )
-    exact = "kd-tree" if n_features <= KD_TREE_FEATURES else "brute-force"
+    exact = "kd-tree" if n_features <= policy.tree_features else "brute-force"
     if sparse:
         return "brute-force"
     if algorithm == "exact":
         return exact
     if algorithm == "faiss":
         return "inverted-file"
-    limit = EXACT_POINTS_TREE if exact == "kd-tree" else EXACT_POINTS_BRUTE
-    if algorithm == "auto" and (n_samples <= limit or n_features <= ALWAYS_TREE_FEATURES):
+    limit = policy.tree_points if exact == "kd-tree" else policy.brute_points
+    if algorithm == "auto" and (n_samples <= limit or n_features <= policy.low_features):
         return exact
     return "cells"
 

@@ -87,6 +87,7 @@ def with_far_nodes(
     scores: FloatArray,
     unreached: NDArray[np.intp],
     threshold: float,
+    n_jobs: int | None = None,
 ) -> FloatArray:
     """Give nodes so far from any label that their scores drown in rounding a harmonic score.
 
@@ -103,6 +104,8 @@ def with_far_nodes(
         Nodes that no label reaches.
     threshold : float
         Sum of scores below which they are not believed.
+    n_jobs : int, optional
+        Threads of the solve.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def with_far_nodes(
     shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
     keep = np.union1d(np.flatnonzero(far), near)
     A = adjacency[keep][:, keep] if keep.size < total.size else adjacency
-    harmonic = LabeledSystem(A, diagonal[keep], np.searchsorted(keep, near), shares)
+    harmonic = LabeledSystem(A, diagonal[keep], np.searchsorted(keep, near), shares, n_jobs=n_jobs)
     values = harmonic.solve(tol=1e-6).x
     out[far] = threshold * values[np.searchsorted(keep, np.flatnonzero(far))]
     return out

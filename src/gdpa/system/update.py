@@ -108,7 +108,9 @@ def update_scores(
         residual[changed] = told - weight[:, None] * values[changed]
     scaled = after.rhs[free] / np.sqrt(np.maximum(after.total[free], 1e-300))[:, None]
     size = np.linalg.norm(scaled, axis=0)
-    relaxed = relax_locally(after.adjacency, after.total, free, residual, size, tol=tol)
+    relaxed = relax_locally(
+        after.adjacency, after.total, free, residual, size, tol=tol, n_jobs=after.n_jobs
+    )
     values += relaxed.values
     return replace(relaxed, values=values, edge_visits=relaxed.edge_visits + visits)
 
@@ -129,6 +131,7 @@ def relax_locally(
     size: FloatArray,
     *,
     tol: float,
+    n_jobs: int | None = None,
 ) -> Update:
     """Solve ``(diag(diagonal) - adjacency)_ff d_f = residual_f`` where the residual is local.
 
@@ -146,6 +149,8 @@ def relax_locally(
         Length of the whole right-hand side of each column, in the norm with unit diagonal.
     tol : float
         Residual to reach, relative to `size`, in that norm.
+    n_jobs : int, optional
+        Threads of the solves.
 
     Returns
     -------
@@ -171,7 +176,7 @@ def relax_locally(
         inner = rows[:, nodes]
         system = (sp.diags_array(diagonal[nodes]) - inner).tocsr()
         # No more exactly than the set deserves: what crosses its border is not known yet.
-        solved = solve_spd(system, residual[nodes], tol=REDUCTION)
+        solved = solve_spd(system, residual[nodes], tol=REDUCTION, n_jobs=n_jobs)
         iterations += solved.iterations
         # A factorisation of a small block reads it once per column for the purpose of the count.
         products = solved.matvecs if solved.method == "cg" else k
