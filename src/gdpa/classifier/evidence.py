@@ -145,16 +145,16 @@ def gather_evidence(
     fold = stratified_folds(codes, n_folds)
     fitted, everywhere, left_out = [], [], []
     for number, model in enumerate(models):
-        own = seeded(model, random_state)
+        unfitted = seeded(model, random_state)
         out = np.empty((labeled.size, n_classes))
         for held in range(n_folds):
             inside = fold != held
             if not inside.any():  # one label: no model has seen another one
                 out[:] = 1.0 / n_classes
                 break
-            part = fitted_model(own, X[labeled[inside]], codes[inside])
+            part = fitted_model(unfitted, X[labeled[inside]], codes[inside])
             out[~inside] = model_probabilities(part, X[labeled[~inside]], n_classes)
-        final = fitted_model(own, X[labeled], codes)
+        final = fitted_model(unfitted, X[labeled], codes)
         p = np.empty((X.shape[0], n_classes))
         rest = np.setdiff1d(np.arange(X.shape[0]), labeled, assume_unique=True)
         if rest.size:

@@ -165,8 +165,8 @@ class Conditioned:
             The variances.
         """
         half = self.half[:, nodes]
-        own = self.covariance[nodes, nodes] - (half * half).sum(axis=0)
-        return np.asarray(np.maximum(own, 0.0))
+        variance = self.covariance[nodes, nodes] - (half * half).sum(axis=0)
+        return np.asarray(np.maximum(variance, 0.0))
 
     def correlations(self, node: int) -> FloatArray:
         """Correlation of one node with all, between 0 and 1.

@@ -229,11 +229,11 @@ def tune_beside(
     given = {"label_weight": label_weight, "self_loop": self_loop}
     if evidence is None:
         return tune(systems, codes, None, **given)
-    told = tune(systems[:1], codes, evidence, **given, evidence_weight=evidence_weight)
-    if evidence_weight is not None or told.left_out is None:
-        return told
+    beside = tune(systems[:1], codes, evidence, **given, evidence_weight=evidence_weight)
+    if evidence_weight is not None or beside.left_out is None:
+        return beside
     alone = tune(systems, codes, None, **given)
-    return told if told.loss < alone.loss else replace(alone, tried=alone.tried + told.tried)
+    return beside if beside.loss < alone.loss else replace(alone, tried=alone.tried + beside.tried)
 
 
 @dataclass(frozen=True)

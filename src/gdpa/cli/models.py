@@ -181,6 +181,6 @@ def kept_columns(
     if not keep:
         names: list[Any] = list(range(1, table.n_rows + 1)) if ids is None else list(ids)
         return [id_column or "row"], [names]
-    own = {"prediction", "probability", "margin", "unsure", "known", "links"}
-    header = [f"{name} (input)" if name in own else name for name in table.names]
+    reserved = {"prediction", "probability", "margin", "unsure", "known", "links"}
+    header = [f"{name} (input)" if name in reserved else name for name in table.names]
     return header, [column.cells() for column in table.columns]

@@ -200,8 +200,8 @@ def ratio_on(rows: Sequence[Row], slow: str, fast: str, name: str) -> float | No
 
 def _authors_ratio(column: str) -> float:
     """Mean over the sets of a column's stored time over GDPA's."""
-    slow, own = author_times(RESCALING, column), author_times(RESCALING, "GDPA")
-    return float(np.mean([slow[name] / own[name] for name in own]))
+    slow, papers = author_times(RESCALING, column), author_times(RESCALING, "GDPA")
+    return float(np.mean([slow[name] / papers[name] for name in papers]))
 
 
 def _speedups(times: _Times, names: list[str]) -> list[Table]:

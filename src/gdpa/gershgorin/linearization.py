@@ -259,9 +259,9 @@ def _find_start(
             f"({found}, and more than {-bound:g} is not possible)"
         )
     point = Point.at(family, run.theta[:-1])
-    own = Blocks.from_scaling(family, point.v)
+    of_start = Blocks.from_scaling(family, point.v)
     return point, Blocks(
-        np.concatenate([blocks.edge, own.edge]), np.concatenate([blocks.ratio, own.ratio])
+        np.concatenate([blocks.edge, of_start.edge]), np.concatenate([blocks.ratio, of_start.ratio])
     )
 
 

@@ -152,9 +152,9 @@ def _growth(A: sp.csr_array, degree: FloatArray, a: float, T: float) -> sp.csc_a
         here = np.arange(start, min(start + BLOCK, size))
         room = np.maximum(degree[here] + a - T, 1e-300)
         # A node without neighbours needs no scalar; the entry says that it covers itself.
-        own = np.where(degree[here] > 0, 1.0 - degree[here] / room, 0.0)
+        on_itself = np.where(degree[here] > 0, 1.0 - degree[here] / room, 0.0)
         unit = sp.csc_array(
-            (np.maximum(own, 1e-300), (here, here - start)), shape=(size, here.size)
+            (np.maximum(on_itself, 1e-300), (here, here - start)), shape=(size, here.size)
         )
         R = unit
         for _ in range(MOST_HOPS):

@@ -67,7 +67,7 @@ def _shared(rows: NDArray[Any], nodes: NDArray[Any]) -> Iterator[tuple[slice, ND
         yield part, total
 
 
-def _strongest(counts: NDArray[Any], first: int, k: int, own: bool) -> tuple[Any, Any]:
+def _strongest(counts: NDArray[Any], first: int, k: int, keep_itself: bool) -> tuple[Any, Any]:
     """The k largest counts of each row; among equals the next nodes after the row's own number.
 
     Equal counts are common. Were they given to the smallest numbers, those would become hubs. With
@@ -76,7 +76,7 @@ def _strongest(counts: NDArray[Any], first: int, k: int, own: bool) -> tuple[Any
     b, n = counts.shape
     kind = np.int32 if (int(counts.max()) + 2) * n < 2**31 else np.int64
     keys: NDArray[np.signedinteger[Any]] = counts.astype(kind)
-    if not own:
+    if not keep_itself:
         keys[np.arange(b), np.arange(first, first + b)] = -1
     keys *= n
     # Row i of this view is n - 1 - ((j - i) mod n): distinct numbers below n.
@@ -143,7 +143,7 @@ def forest_graph(leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
     indices = np.empty((n, k), dtype=np.intp)
     counts = np.empty((n, k), dtype=np.int32)
     for part, total in _shared(codes, codes):
-        indices[part], counts[part] = _strongest(total, part.start, k, own=False)
+        indices[part], counts[part] = _strongest(total, part.start, k, keep_itself=False)
     W = _csr(indices, counts, n_trees, n)
     return sp.csr_array(W.maximum(W.T))
 
@@ -177,7 +177,7 @@ def leaf_weights(rows: Any, leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
     indices = np.empty((m, k), dtype=np.intp)
     counts = np.empty((m, k), dtype=np.int32)
     for part, total in _shared(_by_tree(new, largest), _by_tree(old, largest)):
-        indices[part], counts[part] = _strongest(total, part.start, k, own=True)
+        indices[part], counts[part] = _strongest(total, part.start, k, keep_itself=True)
     return _csr(indices, counts, n_trees, n)
 
 

@@ -122,10 +122,10 @@ class SelectionDisplay:
         targets = np.eye(state.n_classes)[codes]
         judged = counts[codes] >= 2
         weight, loop = state.setting.label_weight, state.setting.self_loop
-        e, told = 0.0, None
+        e, evidence = 0.0, None
         if state.evidence is not None and state.setting.evidence_weight > 0:
-            e, told = state.setting.evidence_weight, state.evidence.probabilities
-        blocks = labeled_blocks(state.system(), [g + e for g in (*loops, loop)], told)
+            e, evidence = state.setting.evidence_weight, state.evidence.probabilities
+        blocks = labeled_blocks(state.system(), [g + e for g in (*loops, loop)], evidence)
 
         def losses_at(number: int, values: Any) -> list[float]:
             K, from_evidence = blocks[number]

@@ -128,12 +128,12 @@ def histogram(
         x = place(marked_below)
         parts.append(f'<path class="mark" d="M{x:.1f} {top - 6}V{base}"/>')
         parts.append(_text(x - 5, top - 10, mark_name, "end" if x > 240 else "start"))
-    told = ", ".join(
+    description = ", ".join(
         f"{low:.2g} to {high:.2g}: {int(c)}"
         for c, low, high in zip(counts, edges[:-1], edges[1:], strict=True)
         if c
     )
-    return _frame(name, width, height, title, f"Histogram of {axis}. {told}", "".join(parts))
+    return _frame(name, width, height, title, f"Histogram of {axis}. {description}", "".join(parts))
 
 
 def bars(
@@ -167,9 +167,11 @@ def bars(
         parts.append(_text(left - 8, y + 15, short, "end"))
         parts.append(f'<rect class="k0" x="{left}" y="{y + 2}" width="{long:.1f}" height="17"/>')
         parts.append(_text(left + long + 6, y + 15, f"{100 * value:.0f} %", "start"))
-    told = ", ".join(f"{label}: {100 * v:.0f} %" for label, v in zip(labels, values, strict=True))
+    description = ", ".join(
+        f"{label}: {100 * v:.0f} %" for label, v in zip(labels, values, strict=True)
+    )
     height = 12 + step * len(labels)
-    return _frame(name, width, height, title, f"Bars of the {axis}. {told}", "".join(parts))
+    return _frame(name, width, height, title, f"Bars of the {axis}. {description}", "".join(parts))
 
 
 def legend(names: Sequence[str], kinds: Sequence[int], *, levels: bool = False) -> str:
@@ -304,8 +306,8 @@ def discs_chart(
     for tick in _ticks(low, high):
         parts.append(_text(place(tick), base + 16, f"{tick:.4g}"))
     ends = centers - radii
-    told = (
+    description = (
         f"{n} discs drawn as intervals; their left ends lie between {ends.min():.4g} and "
         f"{ends.max():.4g}; the smallest eigenvalue is {mark:.4g}."
     )
-    return _frame(name, width, base + 24, title, told, "".join(parts))
+    return _frame(name, width, base + 24, title, description, "".join(parts))

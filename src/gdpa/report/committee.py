@@ -139,13 +139,13 @@ def committee_section(card: CommitteeCard | None) -> str:
         (name, EXPLAINED.get(name, "a model that was given"), percent(w), _loss(loss))
         for name, w, loss in zip(card.names, card.weights, losses, strict=True)
     ]
-    told = paragraph(_words(card))
+    text = paragraph(_words(card))
     if card.graph_share is not None:
-        told += paragraph(
+        text += paragraph(
             f"The links carry {percent(card.graph_share)} of the answer: that part of the vote, on "
             "the mean of the rows without a label, is cast by members that know them."
         )
-    html = told + table(
+    html = text + table(
         ["member", "what it is", "share", "loss"],
         rows,
         caption="Members of the committee; the loss is the log-loss of labels left out",
@@ -161,8 +161,8 @@ def committee_section(card: CommitteeCard | None) -> str:
         title="Which columns matter",
         axis="share of the decisions in the forest",
     )
-    told = "How much each column decides in the forest that some of the members are made of."
-    return f"{html}<figure>{chart}<figcaption>{escape(told)}</figcaption></figure>"
+    text = "How much each column decides in the forest that some of the members are made of."
+    return f"{html}<figure>{chart}<figcaption>{escape(text)}</figcaption></figure>"
 
 
 def _loss(loss: float | None) -> str:

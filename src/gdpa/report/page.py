@@ -276,12 +276,14 @@ def _graph(data: ReportData) -> str:
 def _colors(data: ReportData) -> tuple[NDArray[np.intp], list[str]]:
     """Colour of each class, the most frequent first, and the names of the colours."""
     k = len(data.classes)
-    own = k if k <= MOST_SHOWN else MOST_SHOWN - 1  # beyond, the last colour is for all others
+    n_colours = (
+        k if k <= MOST_SHOWN else MOST_SHOWN - 1
+    )  # beyond, the last colour is for all others
     frequency = np.array(data.labeled_counts) + np.array(data.predicted_counts)
     order = np.argsort(-frequency, kind="stable")
     color = np.full(k, MOST_SHOWN - 1)
-    color[order[:own]] = np.arange(own)
-    return color, [data.classes[c] for c in order[:own]] + ["other classes"] * (own < k)
+    color[order[:n_colours]] = np.arange(n_colours)
+    return color, [data.classes[c] for c in order[:n_colours]] + ["other classes"] * (n_colours < k)
 
 
 def _degrees(data: ReportData) -> str:

@@ -162,17 +162,17 @@ class GDPA(Solver):
                 system.adjacency, system.diagonal, system.labeled, system.targets, system.evidence
             )
         with run.stage("recovery"):
-            found = system.solve(callback=self.callback, **self._linear_options())
+            solved = system.solve(callback=self.callback, **self._linear_options())
         return ClassSolution(
             method=self.name,
-            scores=found.x,
+            scores=solved.x,
             lower_bounds=bounds,
-            iterations=found.iterations,
-            matvecs=found.matvecs,
-            residual=found.residual,
-            converged=found.converged,
-            exact=found.method != "cg",
-            message=found.message,
+            iterations=solved.iterations,
+            matvecs=solved.matvecs,
+            residual=solved.residual,
+            converged=solved.converged,
+            exact=solved.method != "cg",
+            message=solved.message,
             seconds=MappingProxyType(dict(run.seconds)),
         )
 
