@@ -39,6 +39,9 @@ class Stages:
                 TimeElapsedColumn(),
                 TextColumn("{task.fields[detail]}", markup=False),
                 console=output.console,
+                # The bar is on stderr: data for stdout stay there, and an older rich's stand-in for
+                # it does not know whether it is a terminal.
+                redirect_stdout=False,
             )
 
     def start(self, name: str, detail: str = "") -> None:
