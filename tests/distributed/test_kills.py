@@ -61,19 +61,23 @@ def test_a_worker_is_killed_in_shuffle_search_and_solve(whole, tmp_path):
 
 
 SCRIPT = """
-import sys
+import os, signal, sys
 from gdpa.distributed import fit
 if __name__ == "__main__":
-    pattern, work, out = sys.argv[1:]
+    pattern, work, out, last = sys.argv[1:]
     def say(event):
         print(event.stage, event.done, flush=True)
+        if f"{{event.stage}} {{event.done}}" == last:
+            os.kill(os.getpid(), signal.SIGKILL)
     fit(pattern, "y", work=work, out=out, n_workers=2, callback=say, **{options!r})
 """
 
 
-def start(script, pattern, tmp_path):
+def start(script, pattern, tmp_path, last=""):
+    """Start the script; it kills itself at the moment `last`, however busy the machine is."""
+    work, out = tmp_path / "work", tmp_path / "out"
     return subprocess.Popen(
-        [sys.executable, str(script), pattern, str(tmp_path / "work"), str(tmp_path / "out")],
+        [sys.executable, str(script), pattern, str(work), str(out), last],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -85,15 +89,10 @@ def test_client_and_scheduler_are_killed_and_the_same_command_goes_on(whole, tmp
     pattern, expected = whole
     script = tmp_path / "run.py"
     script.write_text(SCRIPT.format(options=OPTIONS))
-    process = start(script, pattern, tmp_path)
+    process = start(script, pattern, tmp_path, last="search 2")
     assert process.stdout is not None
-    before = []
-    for line in process.stdout:
-        before.append(line.split())
-        if line.split() == ["search", "2"]:
-            break
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    assert "search 2\n" in iter(process.stdout.readline, "")
+    assert process.wait() == -signal.SIGKILL
     process = start(script, pattern, tmp_path)
     assert process.stdout is not None
     after = [line.split() for line in process.stdout]
