@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import itertools
 import json
-import platform
+import shlex
 import signal
 import sys
 import time
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gdpa.experiments.environment import commit
+from gdpa.experiments.environment import environment
 
 from . import engine
 from .outcome import CLEAR, RIGHT, WRONG
@@ -126,6 +126,12 @@ def table(counts: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def keep(document: dict[str, Any], path: Path | None) -> None:
+    """Write what has been counted so far: a run that is ended loses nothing."""
+    if path is not None:
+        path.write_text(json.dumps(document, indent=1) + "\n")
+
+
 def main(words: list[str] | None = None) -> int:
     """Run the campaign; the exit code says whether something was wrong."""
     options = arguments(words)
@@ -139,21 +145,26 @@ def main(words: list[str] | None = None) -> int:
     wanted = {k: int(n) for k, _, n in (pair.partition("=") for pair in options.count)}
     if wanted:
         kinds = [kind for kind in kinds if kind in wanted]
-    counts = {kind: attack(kind, options, wanted.get(kind)) for kind in kinds}
-    print(table(counts))
+    counts: dict[str, dict[str, Any]] = {}
+    words = list(sys.argv[1:] if words is None else words)
+    if "--out" in words:  # where it is kept is nobody's business
+        del words[words.index("--out") : words.index("--out") + 2]
     document: dict[str, Any] = {
-        "python": platform.python_version(),
-        "commit": commit(),
+        "command": shlex.join(["python", "-m", "benchmarks.campaign", *words]),
+        "environment": environment(),
         "counts": counts,
     }
+    for kind in kinds:
+        counts[kind] = attack(kind, options, wanted.get(kind))
+        keep(document, options.out)
+    print(table(counts))
     if options.compare:
         from . import compared
 
         document["compared"] = compared.count(options.compare)
+        keep(document, options.out)
         for name, row in document["compared"].items():
             print(name, row)
-    if options.out:
-        options.out.write_text(json.dumps(document, indent=1) + "\n")
     return int(any(row["wrong"] for row in counts.values()))
 
 

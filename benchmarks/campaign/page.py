@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gdpa.experiments.environment import stamp
+
 from .__main__ import table
 
 HEAD = """# Reliability
@@ -19,6 +21,12 @@ purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
   classes, given labels kept, probabilities finite and adding up to 1, the same for a copy of the
   input, for a pickle and for a saved model; classes renamed, rows in another order and features
   times a power of two give the same labels wherever the first class is clearly ahead.
+- **links**: features and a graph together, weights of all sizes, stars, hubs, parts, loops,
+  one-sided or negative ones; new rows with features, with links, with both, with links to nobody.
+- **tables**: data frames with missing, infinite, mixed and nested cells, dates of the year 1, text
+  that looks like numbers; new rows with words and gaps that were never seen.
+- **sessions**: labelling by several annotators with undo, skips and new classes; the log is cut at
+  any byte, and the session goes on with every answer that was whole.
 - **solves**: every method on small problems, weights over up to 300 decades, against all
   labellings one by one: no certified bound above the optimum, nothing called optimal that is not.
 - **files**: models, tables and graphs cut, flipped, tampered with (checksum made to fit) and
@@ -29,10 +37,11 @@ purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
   nothing half written is left after the next run.
 - **together**: fits in threads, saves of several processes to one path.
 
-A case is *right*, a *clear error* (refused as documented: `ValueError`, `MemoryError`) or
-*wrong*: a NaN, an undocumented exception, a crash, a hang (more than 10 s of processor time), a
-false certificate, a changed file. Every case has a seed; `python -m benchmarks.campaign --only
-fits --seed 7` runs one again. The tests run a share with fixed seeds.
+A case is *right*, a *clear error* (a `ValueError` or `MemoryError` in the package's words, or in
+those of scikit-learn's checks of X and y; not one that a library raises because of what the package
+handed it) or *wrong*: a NaN, an undocumented exception, a crash, a hang (more than 10 s of
+processor time), a false certificate, a changed file. Every case has a seed; `python -m
+benchmarks.campaign --only fits --seed 7` runs one again. The tests run a share with fixed seeds.
 
 ## A long run
 """
@@ -48,7 +57,7 @@ with a NaN. Defaults, except for the neighbours of graphlearning (10, or all oth
 """
 
 
-def page(runs: list[dict[str, Any]], command: str) -> str:
+def page(runs: list[dict[str, Any]]) -> str:
     """The page in Markdown."""
     counts: dict[str, dict[str, Any]] = {}
     compared: dict[str, dict[str, int]] = {}
@@ -58,7 +67,14 @@ def page(runs: list[dict[str, Any]], command: str) -> str:
             for name, value in row.items():
                 whole[name] = whole[name] + value if name in whole else value
         compared |= run.get("compared", {})
-    lines = [HEAD, f"{command}, commit {runs[0].get('commit', 'unknown')}:\n", table(counts)]
+    lines = [HEAD]
+    for run in runs:
+        facts = run["environment"]
+        machine = (
+            f"{facts['Python']}, {facts['system']}, {facts['processor']}, {facts['cores']} cores"
+        )
+        lines.append(f"`{run['command']}`\n\n{stamp(facts)}; {machine} (shared with other work)\n")
+    lines.append(table(counts) + "\n")
     failures = [(kind, f) for kind, row in counts.items() for f in row["failures"]]
     lines += [f"- `--only {kind} --seed {f['seed']}`: {f['detail']}" for kind, f in failures]
     if compared:
@@ -67,10 +83,9 @@ def page(runs: list[dict[str, Any]], command: str) -> str:
             f"| {name} | {row['tried']} | {row['exception']} | {row['nan']} | {row['too long']} |"
             for name, row in compared.items()
         ]
-        lines.append("\nMade by `python -m benchmarks.campaign --compare N`.")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
     loaded = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
-    print(page(loaded, "`python -m benchmarks.campaign`, kinds with `--count`"), end="")
+    print(page(loaded), end="")

@@ -23,7 +23,17 @@ if os.name != "posix":
 from benchmarks.campaign import __main__ as campaign  # noqa: E402
 from benchmarks.campaign import engine, outcome  # noqa: E402
 
-COUNTS = {"fits": 150, "solves": 300, "files": 250, "resume": 2, "commands": 1, "together": 2}
+COUNTS = {
+    "fits": 120,
+    "links": 6,
+    "tables": 60,
+    "sessions": 10,
+    "solves": 300,
+    "files": 250,
+    "resume": 2,
+    "commands": 1,
+    "together": 2,
+}
 
 
 @pytest.mark.parametrize("kind", COUNTS)
