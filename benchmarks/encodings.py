@@ -3,7 +3,7 @@
     python -m benchmarks.encodings accuracy     # 16 tables, 5 and 20 labels a class
     python -m benchmarks.encodings texts        # free text, beside skrub's encoders
     python -m benchmarks.encodings speed        # 100,000 x 20 mixed, 20,000 columns
-    python -m benchmarks.encodings memory       # 1,000,000 x 20 mixed, beside as many numbers
+    python -m benchmarks.encodings memory       # 1,000,000 x 20 mixed: frame, CSV, Parquet
 
 Every part prints a table; ``benchmarks/ENCODINGS.md`` holds a run. "by hand" is the encoding of
 ``benchmarks.table_data``; "gdpa fit" writes the rows as a CSV file with the hidden labels left
@@ -301,40 +301,60 @@ def speed(options: argparse.Namespace) -> None:
 
 
 MEASURE = """
-import resource, sys
+import sys
 import numpy as np
+import pandas
 from benchmarks.encodings import mixed
-from gdpa import GDPAClassifier
-if sys.argv[1] == "mixed":
-    X, y = mixed(1_000_000)
+from gdpa.tables import TableEncoder, read_table
+def memory(what):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if what in line) // 1024
+warm = pandas.DataFrame({"a": range(0, 60, 2), "c": list("abc") * 10, "t": ["x y"] * 29 + ["z"]})
+TableEncoder().fit_transform(warm)  # what is imported on the way is no table
+form, path = sys.argv[1:]
+if form == "frame":
+    given = pandas.read_parquet(path)
+    start = memory("VmRSS")
 else:
-    rng = np.random.default_rng(0)
-    group = rng.integers(0, 2, 1_000_000)
-    X = rng.normal(size=(1_000_000, 20)) + group[:, None]
-    y = np.where(rng.random(1_000_000) < 0.01, group, -1)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-if sys.argv[2] == "fit":
-    GDPAClassifier(n_jobs=2).fit(X, y)
+    start = memory("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")  # forget the peak so far
+if form == "file":
+    given = read_table(path)
+    held = memory("VmRSS") - start
 else:
-    from gdpa.tables import TableEncoder, table_of
-    table = table_of(X if sys.argv[1] == "mixed" else dict(zip(map(str, range(20)), X.T)))
-    TableEncoder().fit(table).encode(table)
-print(before // 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    held = 0
+encoder = TableEncoder().fit(given)
+X = encoder.encode(given)[0]
+print(held, X.nbytes // 2**20, memory("VmHWM") - start)
 """
 
 
 def memory(options: argparse.Namespace) -> None:
-    print("| 1,000,000 rows x 20 columns | with the data, MB | peak, MB |\n|---|---|---|")
-    for step in ("encode", "fit"):
-        for kind in ("numbers", "mixed"):
+    """Peaks of child processes, as Linux counts them."""
+    rows = options.rows
+    numeric = rows * 20 * 8 // 2**20
+    print(f"{rows:,} rows of 20 mixed columns; as many numbers are {numeric} MB\n")
+    print("| | table read, MB | features, MB | peak above the start, MB | in numeric tables |")
+    print("|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as home:
+        parquet, text = Path(home, "t.parquet"), Path(home, "t.csv")
+        frame, _ = mixed(rows)
+        frame.to_parquet(parquet)
+        frame.to_csv(text, index=False)
+        del frame
+        for name, form, path in (
+            ("a pandas frame", "frame", parquet),
+            ("its CSV file", "file", text),
+            ("its Parquet file", "file", parquet),
+        ):
             ended = subprocess.run(
-                [sys.executable, "-c", MEASURE, kind, step],
+                [sys.executable, "-c", MEASURE, form, str(path)],
                 capture_output=True,
                 text=True,
                 check=True,
             )
-            before, peak = ended.stdout.split()
-            print(f"| {step}, {kind} | {before} | {peak} |", flush=True)
+            held, features, peak = map(int, ended.stdout.split())
+            shown = f"{held} | {features} | {peak} | {peak / numeric:.1f}"
+            print(f"| {name} | {shown} |", flush=True)
 
 
 def main() -> None:
@@ -344,6 +364,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+")
     parser.add_argument("--encodings", nargs="+", choices=list(ENCODINGS), default=list(ENCODINGS))
     parser.add_argument("--classifiers", nargs="+", default=list(_classifiers()))
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the memory's table")
     parser.add_argument("--no-command", action="store_true", help="leave out gdpa fit")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

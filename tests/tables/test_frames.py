@@ -128,3 +128,26 @@ def test_a_list_of_numpy_scalars_is_a_column_of_numbers():
     np.testing.assert_array_equal(n.values, [1.0, 2.0, 3.0])
     assert b.texts == ["False", "True"]
     assert s.texts == ["a", "b"]
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "arrow"])
+def test_rows_in_blocks_are_encoded_as_all_at_once(form, make_mixed, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(make_mixed())
+    encoder = TableEncoder().fit(frame)
+    later = pandas.DataFrame(make_mixed(seed=1))
+    later.loc[[10, 200, 290], "colour"] = ["pink", "grey", "pink"]
+    convert = {
+        "pandas": lambda frame: frame,
+        "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame),
+        "arrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(frame),
+    }[form]
+    whole, notes = encoder.encode(convert(later))
+    monkeypatch.setattr("gdpa.tables.frames.BLOCK_ROWS", 70)
+    parts, again = encoder.encode(convert(later))
+    assert np.array_equal(whole, parts)
+    assert notes == again == ("column 'colour': 3 cells have a category not seen before",)
+    later["number"] = later["number"].astype(str)
+    later.loc[250, "number"] = "wet"
+    with pytest.raises(TableError, match="column 'number', row 251: 'wet' is not a finite number"):
+        encoder.encode(convert(later))

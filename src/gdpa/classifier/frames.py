@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from ..tables.encoder import TableEncoder
-from ..tables.frames import is_frame, table_of
+from ..tables.frames import BLOCK_ROWS, is_frame, table_of
 from ..tables.table import Column, Table
 
 __all__ = ["adopt_encoder", "encoded_rows"]
@@ -51,7 +51,7 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     else:
         # scikit-learn's own words about names that are missing, new or in another order.
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        table = table_of(X)
+        table = X if len(X) > BLOCK_ROWS else table_of(X)  # many rows are taken in blocks
     if reset:
         encoder = _new_encoder(estimator).fit(table)
         adopt_encoder(estimator, encoder)

@@ -239,7 +239,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             What the user should know: categories not seen before.
         """
         check_is_fitted(self)
-        return self.columns_.encode(table_of(X), np.float32 if self.half_ else np.float64)
+        return self.columns_.encode(X, np.float32 if self.half_ else np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features.

@@ -7,16 +7,18 @@ text of a CSV file would: what is decided about columns does not depend on the w
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import Column, Table, TableError, code_texts, text_of
+from .table import Column, Table, TableError, code_texts, settle_texts, text_of
 from .words import shown
 
-__all__ = ["is_frame", "table_of"]
+__all__ = ["BLOCK_ROWS", "is_frame", "row_blocks", "table_of"]
+
+BLOCK_ROWS = 50_000  # rows of a frame that are taken at a time where all at once are not needed
 
 
 def is_frame(X: Any) -> bool:
@@ -86,6 +88,34 @@ def table_of(X: Any, source: str = "X") -> Table:
     if table.n_rows == 0:
         raise TableError(f"{source} has no rows")
     return table
+
+
+def row_blocks(X: Any) -> tuple[int, Iterator[Table]]:
+    """Number of rows of a frame, and tables of some of them at a time.
+
+    Parameters
+    ----------
+    X : frame
+        As for :func:`table_of`. The rows of pandas, polars and Arrow frames come in blocks, so that
+        what is made of them for a moment stays small; a :class:`Table` or a mapping comes whole.
+
+    Returns
+    -------
+    n_rows : int
+        Rows of all blocks together.
+    blocks : iterator of Table
+        The rows in order.
+    """
+    cut = getattr(X, "iloc", None) is not None or hasattr(X, "slice")
+    if isinstance(X, Table | Mapping) or not cut or len(X) <= BLOCK_ROWS:
+        table = table_of(X)
+        return table.n_rows, iter((table,))
+
+    def take(start: int) -> Table:
+        stop = start + BLOCK_ROWS
+        return table_of(X.iloc[start:stop] if hasattr(X, "iloc") else X.slice(start, BLOCK_ROWS))
+
+    return len(X), map(take, range(0, len(X), BLOCK_ROWS))
 
 
 def _label(name: Any) -> str:
@@ -196,10 +226,7 @@ def _of_pandas(series: Any) -> Column:
 def _of_strings(series: Any) -> Column:
     """A column of texts, numbered by the library itself: ten times faster than here."""
     codes, different = series.factorize()
-    meaning, texts = code_texts(different.tolist())
-    if len(texts) == meaning.size:
-        return Column(codes.astype(np.int32), texts)
-    return Column(np.append(meaning, np.int32(-1))[codes], texts)
+    return Column(*settle_texts(codes.astype(np.int32), different.tolist()))
 
 
 def _pandas() -> Any:
@@ -236,10 +263,10 @@ def _sibling(series: Any, name: str) -> Any:
 def _of_arrow(column: Any) -> Column:
     kind = str(column.type)
     if kind.startswith("dictionary"):
-        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        whole = whole.chunk(0) if hasattr(whole, "chunk") else whole
-        codes = whole.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-        return _of_categories(codes, whole.dictionary.to_pylist(), bool(column.type.ordered))
+        return _of_categories(*_numbered(column), bool(column.type.ordered))
+    if kind in ("string", "large_string"):  # numbered by the library: no text is held twice
+        codes, words = _numbered(column.dictionary_encode())
+        return Column(*settle_texts(codes.astype(np.int32), words))
     if kind.startswith("decimal"):
         return _of_numbers(np.array([np.nan if v is None else v for v in column.to_pylist()]))
     if kind.startswith(("int", "uint", "float", "double", "halffloat")):
@@ -249,3 +276,11 @@ def _of_arrow(column: Any) -> Column:
     if kind.startswith("duration"):
         return _of_array(column.to_numpy())
     return _of_array(np.array([*column.to_pylist(), None], dtype=object)[:-1])
+
+
+def _numbered(column: Any) -> tuple[NDArray[Any], list[Any]]:
+    """Codes, -1 where missing, and values of a column that Arrow keeps as a dictionary."""
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    whole = whole.chunk(0) if hasattr(whole, "chunk") else whole
+    codes = whole.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, whole.dictionary.to_pylist()

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from .codes import CategoryCode, Code, DateCode, NumberCode, TextCode
 from .decide import Reading, interpret
+from .frames import BLOCK_ROWS, row_blocks, table_of
 from .ngrams import BUCKETS, TextDirections
 from .numbers import NumberFormat
-from .table import Column, Table, moment_text
+from .table import Column, TableError, moment_text
 from .words import shown
 
 __all__ = ["ColumnList", "ColumnPlan", "content_of", "ranks_of"]
@@ -116,27 +117,32 @@ class ColumnPlan:
         elif isinstance(self.code, CategoryCode):
             yield f"{name}: {self.missing} missing cells are a category of their own"
 
-    def write(self, column: Column, out: NDArray[Any], where: str) -> str | None:
-        """Write the features of a column's cells; what the user should know about them."""
-        code, name = self.code, shown(self.name)
+    def write(self, column: Column, out: NDArray[Any], where: str) -> int:
+        """Write the features of a column's cells; how many have a category that is not known."""
+        code = self.code
         if isinstance(code, TextCode):
             column = column.as_text()
             code.write(column.texts or [], column.values, out)
-        elif isinstance(code, CategoryCode):
-            codes, unknown = _places(column.as_text(), code.categories)
-            code.write(codes, out)
-            if unknown:
-                return f"column {name}: {unknown} cells have a category not seen before"
+            return 0
+        unknown = 0
+        if isinstance(code, CategoryCode):
+            cells, unknown = _places(column.as_text(), code.categories)
         elif self.reading.kind == "ordered":
-            assert isinstance(code, NumberCode)
-            ranks, unknown = ranks_of(column.as_text(), self.reading.ranks)
-            code.write(ranks, out)
-            if unknown:
-                return f"column {name}: {unknown} cells are not on the scale of the table fitted on"
+            cells, unknown = ranks_of(column.as_text(), self.reading.ranks)
         else:
-            assert isinstance(code, NumberCode | DateCode)
-            code.write(interpret(self.reading, column, where), out)
-        return None
+            cells = interpret(self.reading, column, where)
+        assert code is not None
+        for start in range(0, cells.size, BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            code.write(cells[block], out[block])
+        return unknown
+
+    def note_unknown(self, unknown: int) -> str:
+        """What the user should know about cells of a category that is not known."""
+        met = "have a category not seen before"
+        if self.kind == "ordered":
+            met = "are not on the scale of the table fitted on"
+        return f"column {shown(self.name)}: {unknown} cells {met}"
 
     # -- plain data ---------------------------------------------------------------------------
 
@@ -285,12 +291,12 @@ class ColumnList(tuple[ColumnPlan, ...]):
         """Names of the features: the column's name, with the category or the part."""
         return [plan.name + s for plan in self if plan.code is not None for s in plan.code.suffixes]
 
-    def encode(self, table: Table, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def encode(self, X: Any, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
         """Encode the rows of a table.
 
         Parameters
         ----------
-        table : Table
+        X : pandas or polars DataFrame, pyarrow Table, Table, or mapping of names to columns
             Rows of all columns in use.
         dtype : dtype
             Of the features.
@@ -302,15 +308,26 @@ class ColumnList(tuple[ColumnPlan, ...]):
         notes : tuple of str
             What the user should know: categories not seen before.
         """
-        out = np.empty((table.n_rows, self.n_features), dtype=dtype)
-        notes, j = [], 0
-        for plan in self:
-            if plan.code is not None:
-                where = f"{table.source}, column {shown(plan.name)}"
-                part = out[:, j : j + plan.n_features]
-                notes.append(plan.write(table.column(plan.name), part, where))
-                j += plan.n_features
-        return out, tuple(note for note in notes if note)
+        n_rows, blocks = row_blocks(X)
+        out = np.empty((n_rows, self.n_features), dtype=dtype)
+        used = [plan for plan in self if plan.code is not None]
+        unknown = [0] * len(used)
+        start = 0
+        for table in blocks:
+            rows, j = out[start : start + table.n_rows], 0
+            try:
+                for k, plan in enumerate(used):
+                    where = f"{table.source}, column {shown(plan.name)}"
+                    part = rows[:, j : j + plan.n_features]
+                    unknown[k] += plan.write(table.column(plan.name), part, where)
+                    j += plan.n_features
+            except TableError:
+                if start:  # a row of a later block: the whole table knows its number
+                    self.encode(table_of(X), dtype)
+                raise
+            start += table.n_rows
+        counted = zip(used, unknown, strict=True)
+        return out, tuple(plan.note_unknown(count) for plan, count in counted if count)
 
     def words(self, most: int = 6) -> str:
         """All of it in one line: the columns by what they are taken for."""
@@ -362,7 +379,7 @@ def content_of(column: Column) -> str:
     return listed + (f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else "")
 
 
-def _places(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], int]:
+def _places(column: Column, known: tuple[str, ...]) -> tuple[NDArray[Any], int]:
     """Place of each cell's text among known ones (-1: none), and how many cells have another."""
     assert column.texts is not None
     place = {text: i for i, text in enumerate(known)}
@@ -371,7 +388,7 @@ def _places(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], i
     return codes, int(((codes < 0) & (column.values >= 0)).sum())
 
 
-def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
+def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[NDArray[Any], int]:
     """Rank of each cell on a scale, NaN where missing or unknown, and how many are unknown."""
     codes, unknown = _places(column, words)
     return np.where(codes < 0, np.nan, codes.astype(np.float64)), unknown

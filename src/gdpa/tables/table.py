@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import nearest_name
 from .words import is_missing_text, shown
 
-__all__ = ["Column", "Table", "TableError", "code_texts", "text_of"]
+__all__ = ["Column", "Table", "TableError", "code_texts", "settle_texts", "text_of"]
 
 
 class TableError(ValueError):
@@ -172,15 +172,32 @@ def code_texts(cells: Iterable[Any]) -> tuple[NDArray[np.int32], list[str]]:
     raw = np.fromiter(
         (place.setdefault(cell, len(place)) for cell in cells), dtype=np.int32, count=-1
     )
-    if all(isinstance(c, str) and c.strip() == c and not is_missing_text(c) for c in place):
-        return raw, list(place)
-    # Different spellings of one text (spaces around it, None and "") meet here.
+    return settle_texts(raw, list(place))
+
+
+def settle_texts(codes: NDArray[np.int32], cells: list[Any]) -> tuple[NDArray[np.int32], list[str]]:
+    """Let different spellings of one text meet: spaces around it, None and "".
+
+    Parameters
+    ----------
+    codes : ndarray of int32
+        Which of the cells each row has, -1 where it has none.
+    cells : list
+        Different cells, in order of appearance.
+
+    Returns
+    -------
+    codes, texts
+        As :func:`code_texts` gives them.
+    """
+    if all(isinstance(c, str) and c.strip() == c and not is_missing_text(c) for c in cells):
+        return codes, cells
     final: dict[str, int] = {}
-    meaning = np.empty(len(place), dtype=np.int32)
-    for cell, i in place.items():
+    meaning = np.full(len(cells) + 1, -1, dtype=np.int32)
+    for i, cell in enumerate(cells):
         text = cell.strip() if isinstance(cell, str) else text_of(cell)
         meaning[i] = -1 if is_missing_text(text) else final.setdefault(text, len(final))
-    return (meaning[raw] if raw.size else raw), list(final)
+    return meaning[codes], list(final)
 
 
 def text_of(cell: Any) -> str:

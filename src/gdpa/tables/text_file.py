@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from array import array
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TextIO
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 
 from .numbers import FormatError, find_format
 from .source import Source
-from .table import Column, Table, TableError, code_texts
+from .table import Column, Table, TableError, settle_texts
 from .words import MISSING_FORMS, is_missing_text, shown
 
 __all__ = ["column_names", "decode_text", "read_text_file"]
 
-BLOCK_CELLS = 500_000
+BLOCK_CELLS = 100_000
 LOOK = 2**16  # characters that delimiter and quotes are found from
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MARKS = (
@@ -195,12 +196,11 @@ def _blank(row: list[str], width: int) -> bool:
 
 
 class _Builder:
-    """One column while it is being read."""
+    """One column while it is being read: one array that grows, not a list of blocks."""
 
     def __init__(self, text: bool) -> None:
         self.text, self.changed, self.size = text, False, 0
-        self._numbers: list[NDArray[np.float64]] = []
-        self._codes: list[NDArray[np.int32]] = []
+        self._numbers, self._codes = array("d"), array("i")
         self._place: dict[str, int] = {}
 
     def add(self, cells: tuple[str, ...]) -> None:
@@ -208,23 +208,21 @@ class _Builder:
         if not self.text:
             numbers = _numbers(cells)
             if numbers is not None:
-                self._numbers.append(numbers)
+                self._numbers.frombytes(numbers.tobytes())
                 return
             self.text = True
             if self._numbers:
                 self.changed = True  # what was read as numbers must be seen as it was written
-                self._numbers = []
+                self._numbers = array("d")
         if not self.changed:
             place = self._place
-            codes = (place.setdefault(cell, len(place)) for cell in cells)
-            self._codes.append(np.fromiter(codes, dtype=np.int32, count=len(cells)))
+            self._codes.extend(place.setdefault(cell, len(place)) for cell in cells)
 
     def column(self) -> Column:
         if not self.text:
-            return Column(np.concatenate(self._numbers))
-        meaning, texts = code_texts(self._place)
-        codes = np.concatenate(self._codes)
-        return Column(meaning[codes], texts)
+            return Column(np.frombuffer(self._numbers))
+        cells, self._place = list(self._place), {}
+        return Column(*settle_texts(np.frombuffer(self._codes, dtype=np.int32), cells))
 
 
 def _numbers(cells: tuple[str, ...]) -> NDArray[np.float64] | None:
