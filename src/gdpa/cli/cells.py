@@ -1,65 +1,20 @@
-"""Tables that the commands write: CSV that is safe to open, and the first rows on a terminal."""
+"""Rows that the commands put out: as CSV, in the JSON document, the first ones on a terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..csv_text import csv_text
 from .files import OutputFiles
 from .output import Output
 
-__all__ = ["csv_text", "put_rows", "yes_no"]
-
-RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
-def csv_text(header: Sequence[Any], columns: Sequence[Any], *, raw: bool = False) -> str:
-    """Columns as CSV.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    columns : sequence of sequences
-        Their cells.
-    raw : bool, default=False
-        Whether cells that a spreadsheet would run as a formula stay as they are. Otherwise an
-        apostrophe is put before them; numbers are left alone.
-
-    Returns
-    -------
-    str
-        The text.
-    """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    safe = str if raw else _harmless
-    writer.writerow([safe(name) for name in header])
-    if raw:
-        writer.writerows(zip(*columns, strict=True))
-    else:
-        known: dict[Any, Any] = {}
-        writer.writerows(
-            [known[c] if c in known else known.setdefault(c, _harmless(c)) for c in row]
-            for row in zip(*columns, strict=True)
-        )
-    return buffer.getvalue()
-
-
-def _harmless(cell: Any) -> Any:
-    if not isinstance(cell, str) or not cell.startswith(RUN):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return "'" + cell
-    return cell
+__all__ = ["put_rows", "yes_no"]
 
 
 def yes_no(flags: NDArray[np.bool_]) -> list[str]:
@@ -90,7 +45,7 @@ def put_rows(
     only : bool
         Whether the command writes nothing else: then the rows go to stdout by default.
     raw : bool
-        As for :func:`csv_text`.
+        As for :func:`~gdpa.csv_text.csv_text`.
     """
     if output.json and (out is None or out == "-"):
         if only or out == "-":

@@ -15,20 +15,25 @@ from .cells import put_rows
 from .files import OutputFiles
 from .models import FittedTable, kept_columns, row_names
 from .options import (
+    ColumnKinds,
     Delimiter,
+    Drop,
     Duplicates,
     EdgesDelimiter,
     EdgesFile,
     Encoding,
+    IdColumn,
     Json,
     Keep,
     Method,
     Out,
     Quiet,
     RawCells,
+    Seed,
     SkipUnknown,
     TableFile,
     TableFormat,
+    Unlabeled,
     check_duplicates,
     parse_columns,
 )
@@ -58,27 +63,14 @@ def fit(
     report: Annotated[
         str | None, typer.Option("--report", help="Write a report (one HTML page).")
     ] = None,
-    unlabeled: Annotated[
-        str | None,
-        typer.Option("--unlabeled", help="What marks an unknown label, besides empty, NA, ?..."),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; not a feature.")
-    ] = None,
+    unlabeled: Unlabeled = None,
+    id_column: IdColumn = None,
     edges: EdgesFile = None,
     skip_unknown: SkipUnknown = False,
     duplicates: Duplicates = "same",
     edges_delimiter: EdgesDelimiter = None,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            help="NAME=number, category, text, date or drop: what a column is; may be repeated.",
-        ),
-    ] = None,
+    drop: Drop = None,
+    column: ColumnKinds = None,
     rescale: Annotated[
         str,
         typer.Option("--rescale", help="robust, standard, minmax or none: scale of the numbers."),
@@ -100,7 +92,7 @@ def fit(
     format: TableFormat = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random.")] = 0,
+    seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

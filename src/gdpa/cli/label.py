@@ -10,8 +10,21 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from ..files import write_text
 from .models import FittedTable, load_model
-from .options import Delimiter, Encoding, Quiet, TableFile, TableFormat, parse_columns
+from .options import (
+    ColumnKinds,
+    Delimiter,
+    Drop,
+    Encoding,
+    IdColumn,
+    Quiet,
+    Seed,
+    TableFile,
+    TableFormat,
+    Unlabeled,
+    parse_columns,
+)
 from .output import Output
 
 __all__ = ["register"]
@@ -39,16 +52,9 @@ def label(
         str | None,
         typer.Option("--shape", help="HEIGHTxWIDTH: show rows of numbers as pictures."),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; not a feature.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", help="NAME=number, category, text, date or drop."),
-    ] = None,
+    id_column: IdColumn = None,
+    drop: Drop = None,
+    column: ColumnKinds = None,
     class_name: Annotated[
         list[str] | None,
         typer.Option("--class", help="A class with a button from the start; may be repeated."),
@@ -65,9 +71,7 @@ def label(
         str | None,
         typer.Option("--log", help="Where every answer is kept at once; OUT.log if unset."),
     ] = None,
-    unlabeled: Annotated[
-        str | None, typer.Option("--unlabeled", help="What marks an unknown label, besides empty.")
-    ] = None,
+    unlabeled: Unlabeled = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
@@ -75,7 +79,7 @@ def label(
     format: TableFormat = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random.")] = 0,
+    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of DATA in the browser; the classifier fills in the rest.
@@ -134,9 +138,7 @@ def label(
         server.run()
         if desk.session.labels:
             content, _, _ = exporter.make("table")
-            staged = result.with_name(f".{result.name}.new")
-            staged.write_bytes(content)
-            staged.replace(result)
+            write_text(result, content.decode())
             counts = f"{len(desk.session.labels)} labels, {desk.session.n_rows} predictions"
             output.note(f"{counts}: {result}")
 

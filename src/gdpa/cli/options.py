@@ -7,11 +7,14 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "ColumnKinds",
     "Delimiter",
+    "Drop",
     "Duplicates",
     "EdgesDelimiter",
     "EdgesFile",
     "Encoding",
+    "IdColumn",
     "Json",
     "Keep",
     "Method",
@@ -19,9 +22,11 @@ __all__ = [
     "Out",
     "Quiet",
     "RawCells",
+    "Seed",
     "SkipUnknown",
     "TableFile",
     "TableFormat",
+    "Unlabeled",
     "check_duplicates",
     "parse_columns",
     "parse_options",
@@ -86,6 +91,24 @@ Duplicates = Annotated[
         "--duplicates", help="Edges listed again: same (must have one weight), sum or max."
     ),
 ]
+Unlabeled = Annotated[
+    str | None,
+    typer.Option("--unlabeled", help="What marks an unknown label, besides empty, NA, ?..."),
+]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="Column that names the rows; not a feature.")
+]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
+]
+ColumnKinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help="NAME=number, category, text, date or drop: what a column is; may be repeated.",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random.")]
 ModelFile = Annotated[str, typer.Argument(help="File that fit --model wrote.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep all columns of the input in the output.")]
 RawCells = Annotated[

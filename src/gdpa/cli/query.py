@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .cells import csv_text
+from ..csv_text import csv_text
 from .files import OutputFiles
 from .models import load_model
 from .options import Json, Out, Quiet, RawCells

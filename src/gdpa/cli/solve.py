@@ -10,10 +10,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..csv_text import csv_text
 from ..graph.convert import NamedGraph
 from ..solution import Solution
 from ..tables.graph_files import NodeLabels
-from .cells import csv_text
 from .files import OutputFiles
 from .options import Delimiter, Json, Method, Out, Quiet, RawCells, parse_options
 from .output import Output

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..csv_text import csv_text
 from .ledger import Value
 from .model import Answers
 
 __all__ = ["table_text"]
-
-# First characters for which a spreadsheet takes a cell for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def _safe(value: Any) -> Any:
-    """Return a cell that no spreadsheet runs."""
-    if isinstance(value, str) and value.startswith(FORMULA):
-        try:
-            float(value)
-        except ValueError:
-            return "'" + value
-    return value
 
 
 def table_text(
@@ -67,11 +53,5 @@ def table_text(
         sure = [f"{p:.4f}" for p in top]
     given = [labels.get(row, "") for row in range(n)]
     marks = ["yes" if row in skipped else "" for row in range(n)]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        [_safe(str(name)) for name in (*header, "label", "prediction", "probability", "skipped")]
-    )
-    for cells in zip(*columns, given, predicted, sure, marks, strict=True):
-        writer.writerow([_safe(cell) for cell in cells])
-    return buffer.getvalue()
+    names = [*header, "label", "prediction", "probability", "skipped"]
+    return csv_text(names, [*columns, given, predicted, sure, marks])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..classifier import GDPAClassifier
 from ..classifier.frames import adopt_encoder
+from ..files import write_text
 from ..tables import TableEncoder
 from .estimate import Estimate, wilson
 from .export import table_text
@@ -210,7 +211,7 @@ class Outcome:
         """
         target = Path(path)
         if target.suffix.lower() == ".csv":
-            target.write_text(self.table(), encoding="utf-8")
+            write_text(target, self.table())
             return target
         return self.classifier().save(target)
 
