@@ -30,13 +30,13 @@ WITHIN = {"fit-2000": 7, "solve-100000": 3, "eigenvector-100000": 3, "fit-100000
 
 
 def points(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """20 Gaussian clusters in 8 dimensions, two classes, 1 % of the labels."""
+    """20 Gaussian clusters in 8 dimensions, two classes, 1 % of the labels, at least 100."""
     rng = np.random.default_rng(0)
     centres = 1.5 * rng.standard_normal((20, 8))
     group = rng.integers(0, 20, n)
     X = (centres[group] + rng.standard_normal((n, 8))).astype(np.float32)
     y = np.full(n, -1)
-    some = rng.choice(n, max(20, n // 100), replace=False)
+    some = rng.choice(n, max(100, n // 100), replace=False)
     y[some] = group[some] % 2
     return X, y
 

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -216,7 +217,7 @@ def solve_state(
             edge_visits=solution.matvecs * int(problem.adjacency.nnz),
             bounds=solution.lower_bounds,
             seconds=dict(solution.seconds),
-            **{name: getattr(solution, name) for name in SOLVED},
+            **dict(zip(SOLVED, attrgetter(*SOLVED)(solution), strict=True)),
         )
         updated = solution.scores, run
     scores, run = updated

@@ -310,7 +310,10 @@ def _totals(
     g, e = given.self_loop, given.evidence_weight
     loops = (unit * np.array(LARGE_SELF_LOOPS if large else SELF_LOOPS)).tolist()
     if not evidence:
-        return {loop: [(loop, 0.0)] for loop in (loops if g is None else [g])}
+        plain = {}
+        for loop in loops if g is None else [g]:
+            plain[loop] = [(loop, 0.0)]
+        return plain
     totals = (unit * np.array(LARGE_EVIDENCE_TOTALS if large else EVIDENCE_TOTALS)).tolist()
     if g is None and e is None:
         return {s: [((1.0 - q) * s, q * s) for q in EVIDENCE_SHARES] for s in totals}

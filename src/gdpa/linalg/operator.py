@@ -125,13 +125,10 @@ class Matrix:
             raise ValueError("A must be finite; it contains NaN or infinity")
         if not checked:
             self._check_symmetric()
+        # Whether products in single precision are safe; dense ones would gain nothing.
+        self.single = self.sparse and self.largest < SINGLE_HIGH
         self.threads_pay = self.sparse and data.size >= policy.thread_nnz
         self._copies: dict[Any, Any] = {np.dtype(np.float64): self.matrix}
-
-    @property
-    def single(self) -> bool:
-        """Whether products in single precision are safe; dense ones would gain nothing."""
-        return self.sparse and self.largest < SINGLE_HIGH
 
     def _check_symmetric(self) -> None:
         # Multiples of the golden ratio modulo 1, around zero: as good as random, and cheap.
@@ -237,6 +234,8 @@ class UnitDiagonal:
         Sum of the diagonal of A.
     dead : ndarray of bool of shape (n,)
         Zeros on the diagonal: in a semi-definite matrix the whole row is zero, no unknown there.
+    single : bool
+        Whether products in single precision are safe.
     s, inverse : ndarray of shape (n, 1) or None
         Diagonal of S and its inverse, zero where `dead`; None where S is the identity.
     """
@@ -256,22 +255,17 @@ class UnitDiagonal:
             self.trace = float(d.sum())
         self.dead = d == 0
         self.s = self.inverse = None
+        self.single = operator.single
         if self.minus is not None or (d != 1.0).any():
             root = np.sqrt(d)[:, None]
             self.s = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
             self.inverse = root
+            high = float(self.s.max())
+            low = float(self.s.min(initial=high, where=self.s > 0))
+            self.single &= 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
             with np.errstate(over="ignore"):  # then `single` says no
                 short = self.s.astype(np.float32)
             self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
-
-    @property
-    def single(self) -> bool:
-        """Whether products in single precision are safe."""
-        if self.s is None or not self.operator.single:
-            return self.operator.single
-        high = float(self.s.max())
-        low = float(self.s.min(initial=high, where=self.s > 0))
-        return 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
         """``S A S Y`` for a block of columns that are zero where `dead`."""

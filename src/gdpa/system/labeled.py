@@ -252,7 +252,7 @@ class LabeledSystem:
         values[self.kept] = self.targets[: self.kept.size]
         if self.kept.size == n:
             return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
-        rows: Any = self.unknown
+        rows: Any
         A: Any = None
         if self._is_implicit(preconditioner):
             graph = self.arranged or arrange(self.adjacency, self.policy)
@@ -261,7 +261,7 @@ class LabeledSystem:
             rows = slice(None) if graph.order is None else graph.order
             A = Difference(graph.matrix, total[rows])
         else:
-            rhs = self.rhs
+            rows, rhs = self.unknown, self.rhs
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             result = solve_spd(
@@ -286,6 +286,8 @@ class LabeledSystem:
         if not named or preconditioner not in (None, "jacobi", "auto"):
             return False
         n = self.diagonal.size
-        many = n >= self.policy.implicit_nodes
-        full = preconditioner == "auto" and is_full(n, self.adjacency.nnz, self.policy)
-        return (many or full) and 4 * self.kept.size <= n
+        if 4 * self.kept.size > n:
+            return False
+        if n >= self.policy.implicit_nodes:
+            return True
+        return preconditioner == "auto" and is_full(n, self.adjacency.nnz, self.policy)
