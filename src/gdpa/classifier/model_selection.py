@@ -41,6 +41,14 @@ class SemiSupervisedKFold:
     ...     print(train, test)
     [1 3 4 5] [0 2]
     [0 2 4 5] [1 3]
+
+    A graph beside features goes along as :class:`gdpa.graph.Links`, which picks rows and columns:
+
+    >>> from gdpa.graph import Links
+    >>> links = Links([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> train, test = next(SemiSupervisedKFold(2).split([[0.0]] * 4, [0, 1, -1, 1]))
+    >>> links[train].among().shape, links[test].to(links[train]).shape
+    ((2, 2), (2, 2))
     """
 
     def __init__(
