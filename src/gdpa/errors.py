@@ -44,7 +44,7 @@ class UnreachedWarning(UserWarning):
 
 
 class DegenerateProblemWarning(UserWarning):
-    """The problem has an answer that does not depend on the graph (one class only)."""
+    """The answer does not depend on the graph: one class only, or a graph without a link."""
 
 
 def require(module: str, extra: str) -> ModuleType:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdpa
 from gdpa import GDPAClassifier
+from gdpa.errors import DegenerateProblemWarning
 from gdpa.graph import Links
 from gdpa.graph.smoothing import Smoother
 
@@ -176,8 +177,50 @@ def test_bad_input_is_named(fitted):
     loops = W + 3.0 * sp.eye_array(W.shape[0])
     same = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(loops))
     np.testing.assert_array_equal(same.transduction_, model.transduction_)
-    nothing = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(W.shape))
+    with pytest.warns(DegenerateProblemWarning, match="no links"):
+        nothing = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(W.shape))
     assert np.isfinite(nothing.label_scores_).all()
+    assert not nothing.graph_share_.any()
+    with pytest.raises(ValueError, match="Links"):
+        GDPAClassifier().fit(X[:200], y[:200], adjacency=W[:200])
+
+
+def test_graphs_of_any_form_and_nodes_without_an_edge():
+    X, y, W, _ = planted(n=80)
+    cut = W.tolil()
+    cut[-1] = 0
+    cut[:, -1] = 0  # the last node has no edge
+    W = sp.csr_array(cut)
+    wanted = GDPAClassifier().fit(X, y, adjacency=W).label_scores_
+    edges = np.stack(sp.triu(W, 1).tocoo().coords, axis=1)
+    forms = [edges, edges.astype(float), [tuple(e) for e in edges.tolist()], W.toarray()]
+    forms += [np.column_stack([edges, np.ones(len(edges))])]
+    for form in forms:
+        found = GDPAClassifier().fit(X, y, adjacency=form).label_scores_
+        np.testing.assert_allclose(found, wanted, atol=1e-10)
+    with pytest.raises(ValueError, match="adjacency has 81 nodes"):
+        GDPAClassifier().fit(X, y, adjacency=[*forms[2], (0, 80)])
+    with pytest.raises(ValueError, match="more than once"):
+        GDPAClassifier().fit(X, y, adjacency=np.vstack([edges, edges[:1]]))
+
+
+def test_share_of_the_graph_in_the_answer(fitted, tmp_path):
+    model, X, _, W, _ = fitted
+    share = model.graph_share_
+    assert share.shape == (300,)
+    assert ((share >= 0) & (share <= 1)).all()
+    assert (share[np.diff(W.indptr) == 0] == 0).all()
+    names = np.array(model.committee_.names)
+    knows = np.isin(names, ["links", "smoothed", "links and features", "smoothed forest", "union"])
+    mean = float(model.committee_.weights[knows].sum())
+    assert abs(share[np.diff(W.indptr) > 0].mean() - mean) < 0.1
+    new = model.graph_share(X[:5], adjacency=sp.vstack([W[:4], sp.csr_array((1, 300))]).tocsr())
+    assert (new[:4] > 0).all()
+    assert new[4] == 0.0
+    model.save(tmp_path / "m.npz")
+    np.testing.assert_allclose(GDPAClassifier.load(tmp_path / "m.npz").graph_share_, share)
+    with pytest.raises(ValueError, match="fitted with adjacency"):
+        GDPAClassifier(graph="precomputed").fit(W, np.arange(300) % 2).graph_share(X, adjacency=W)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from ..errors import DegenerateProblemWarning
 from ..graph import Links
-from .graphs import check_rows, precomputed_graph
+from .graphs import check_rows, given_weights, precomputed_graph
 
 __all__ = ["Checking"]
 
@@ -39,10 +41,22 @@ class Checking:
         if isinstance(adjacency, Links):
             W = adjacency.among()
         else:
-            W = precomputed_graph(adjacency, self.laplacian, name="adjacency").W
+            shape: Any = getattr(adjacency, "shape", ())
+            if len(shape) == 2 and shape[0] == n != shape[1] > 3:
+                raise ValueError(
+                    f"adjacency has shape {shape}: its rows were picked, its columns not; for "
+                    "cross-validation give gdpa.graph.Links(W), which picks both"
+                )
+            W = given_weights(adjacency, "adjacency", n)
         if W.shape[0] != n:
             raise ValueError(
                 f"adjacency has {W.shape[0]} nodes, X has {n} rows; one each is needed"
+            )
+        if not W.nnz:
+            warnings.warn(
+                "adjacency has no links; the features decide alone",
+                DegenerateProblemWarning,
+                stacklevel=4,
             )
         return W
 

@@ -36,6 +36,7 @@ __all__ = [
     "assemble_graph",
     "candidate_graphs",
     "check_rows",
+    "given_weights",
     "precomputed_graph",
 ]
 
@@ -229,19 +230,50 @@ def precomputed_graph(X: Any, laplacian: str, name: str = "X") -> ClassifierGrap
     ValueError
         If the matrix is not square, not symmetric, or signed (with advice).
     """
+    return assemble_graph("precomputed", given_weights(X, name), laplacian, None)
+
+
+def given_weights(X: Any, name: str = "X", n_nodes: int | None = None) -> sp.csr_array:
+    """Weights of a graph in any form that is accepted.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix, networkx.Graph, or edge list
+        As in :func:`precomputed_graph`.
+    name : str, default="X"
+        How the argument is called in messages.
+    n_nodes : int, optional
+        How many nodes there are, where that is known: edge lists may then be arrays, and nodes
+        without an edge exist, too.
+
+    Returns
+    -------
+    csr_array
+        Checked weights.
+
+    Raises
+    ------
+    ValueError
+        As :func:`precomputed_graph`.
+    """
     if hasattr(X, "is_directed") and hasattr(X, "nodes"):
-        W = from_networkx(X).W
-    elif isinstance(X, list | tuple) and len(X) and _is_edge_list(X):
-        ends = np.asarray([edge[:2] for edge in X])
-        if ends.dtype.kind not in "iu":
-            raise ValueError(
-                "an edge list must name nodes by their row numbers (0 to n - 1); use "
-                "gdpa.graph.from_edges for nodes of other names"
-            )
-        W = from_edges(X, n_nodes=int(ends.max()) + 1).W
-    else:
-        W = check_adjacency(X, name=name)
-    return assemble_graph("precomputed", W, laplacian, None)
+        return from_networkx(X).W
+    listed = isinstance(X, list | tuple) and len(X) and _is_edge_list(X)
+    if n_nodes is not None and n_nodes > 3 and isinstance(X, np.ndarray) and X.ndim == 2:
+        listed = X.shape[1] in (2, 3)  # too narrow for a matrix
+    if not listed:
+        return check_adjacency(X, name=name)
+    ends = X[:, :2] if isinstance(X, np.ndarray) else np.asarray([edge[:2] for edge in X])
+    if isinstance(X, np.ndarray) and ends.dtype.kind == "f" and (ends == np.rint(ends)).all():
+        ends = ends.astype(np.int64)  # whole numbers as all numbers of a floating-point array are
+        X = np.column_stack([ends, X[:, 2:]]) if X.shape[1] == 3 else ends
+    if ends.dtype.kind not in "iu":
+        raise ValueError(
+            "an edge list must name nodes by their row numbers (0 to n - 1); use "
+            "gdpa.graph.from_edges for nodes of other names"
+        )
+    most = int(ends.max(initial=-1)) + 1
+    return from_edges(X, n_nodes=max(most, n_nodes or 1)).W
 
 
 def _is_edge_list(X: Sequence[Any]) -> bool:
