@@ -59,7 +59,7 @@ def test_two_level_improves_the_condition_number():
     eye = sp.eye_array(side)
     A = sp.csr_array((sp.kron(path, eye) + sp.kron(eye, path)) / 4)  # unit diagonal
     n = side * side
-    M = as_matrix(two_level(A, None), n)
+    M = as_matrix(two_level(A, np.ones(n)), n)
     np.testing.assert_allclose(M, M.T, atol=1e-10)
     values = np.sort(np.linalg.eigvals(M @ A.toarray()).real)
     assert values[0] > 0

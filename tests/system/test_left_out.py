@@ -57,7 +57,7 @@ def labelled(n_classes: int, policy: Policy = LARGE, **options) -> tuple[Labeled
 
 def without(system: LabeledSystem, loop: float, out: np.ndarray) -> np.ndarray:
     """Scores of labels that the system does not know, densely."""
-    n = system.n_nodes
+    n = system.diagonal.size
     K = np.diag(system.diagonal + loop) - system.adjacency.toarray()
     known = system.labeled[~out]
     K[known] = np.eye(n)[known]

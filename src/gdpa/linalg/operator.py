@@ -236,8 +236,8 @@ class UnitDiagonal:
         Zeros on the diagonal: in a semi-definite matrix the whole row is zero, no unknown there.
     single : bool
         Whether products in single precision are safe.
-    s, inverse : ndarray of shape (n, 1) or None
-        Diagonal of S and its inverse, zero where `dead`; None where S is the identity.
+    s, inverse : ndarray of shape (n, 1)
+        Diagonal of S and its inverse, zero where `dead`.
     """
 
     def __init__(self, operator: Operator) -> None:
@@ -254,23 +254,17 @@ class UnitDiagonal:
         with np.errstate(over="ignore"):
             self.trace = float(d.sum())
         self.dead = d == 0
-        self.s = self.inverse = None
-        self.single = operator.single
-        if self.minus is not None or (d != 1.0).any():
-            root = np.sqrt(d)[:, None]
-            self.s = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-            self.inverse = root
-            high = float(self.s.max())
-            low = float(self.s.min(initial=high, where=self.s > 0))
-            self.single &= 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
-            with np.errstate(over="ignore"):  # then `single` says no
-                short = self.s.astype(np.float32)
-            self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
+        self.inverse = np.sqrt(d)[:, None]
+        self.s = np.divide(1.0, self.inverse, out=np.zeros((d.size, 1)), where=self.inverse > 0)
+        high = float(self.s.max())
+        low = float(self.s.min(initial=high, where=self.s > 0))
+        self.single = operator.single and 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
+        with np.errstate(over="ignore"):  # then `single` says no
+            short = self.s.astype(np.float32)
+        self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
         """``S A S Y`` for a block of columns that are zero where `dead`."""
-        if self.s is None:
-            return self.operator.dot(Y, dtype, n_jobs)
         s = self._scales[np.dtype(dtype)]
         out = (self.minus or self.operator).dot(s * Y, dtype, n_jobs)
         out *= s
@@ -279,9 +273,8 @@ class UnitDiagonal:
     def toarray(self) -> FloatArray:
         """The scaled matrix, with ones on the diagonal where there is no unknown."""
         C = to_dense(self.minus or self.operator)
-        if self.s is not None:
-            C *= self.s
-            C *= self.s[:, 0]
+        C *= self.s
+        C *= self.s[:, 0]
         if self.minus is not None:
             np.negative(C, out=C)
         C[np.diag_indices_from(C)] += 1.0 if self.minus is not None else self.dead
@@ -307,10 +300,8 @@ class UnitDiagonal:
         Mantissas and exponents apart: s times the right-hand side may leave the range of floats on
         the way to values that do not.
         """
-        mantissa, power = np.frexp(rhs)
-        if self.s is not None:
-            s_mantissa, s_power = np.frexp(self.s)
-            mantissa, power = mantissa * s_mantissa, power + s_power
+        (mantissa, power), (s_mantissa, s_power) = np.frexp(rhs), np.frexp(self.s)
+        mantissa, power = mantissa * s_mantissa, power + s_power
         lowest = np.iinfo(np.int32).min // 2
         power = np.where(mantissa == 0, lowest, power)
         top = power.max(axis=0, initial=lowest)

@@ -242,7 +242,7 @@ def with_coarse(
 
 def two_level(
     A: sp.csr_array,
-    scale: NDArray[np.float64] | None,
+    scale: NDArray[np.float64],
     *,
     diagonal: NDArray[np.float64] | None = None,
 ) -> Preconditioner | None:
@@ -252,8 +252,8 @@ def two_level(
     ----------
     A : csr_array of shape (n, n)
         Positive semi-definite matrix.
-    scale : ndarray of shape (n,) or None
-        ``diag(A)^-1/2``; None where that is one everywhere. A zero leaves the unknown out.
+    scale : ndarray of shape (n,)
+        ``diag(A)^-1/2``. A zero leaves the unknown out.
     diagonal : ndarray of shape (n,), optional
         If given, the matrix is ``diag(diagonal) - A``.
 
@@ -263,14 +263,13 @@ def two_level(
         Approximate inverse of the matrix with unit diagonal; None if there is none of this kind.
     """
     count = coarse_count(A)
-    live = None if scale is None or scale.all() else (scale > 0).astype(np.float64)
+    live = None if scale.all() else (scale > 0).astype(np.float64)
     coarse = CoarseSpace(A, patches(A, count), count, live, diagonal=diagonal)
     inverse = coarse.definite_inverse()
     if inverse is None:
         return None
     Z = coarse.Z
-    if scale is not None:
-        Z.data = np.divide(Z.data, scale, out=np.zeros_like(scale), where=scale > 0)
+    Z.data = np.divide(Z.data, scale, out=np.zeros_like(scale), where=scale > 0)
     return with_coarse(Z, inverse)
 
 

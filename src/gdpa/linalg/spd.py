@@ -134,7 +134,7 @@ def solve_spd(
         Y, R, begun = np.zeros_like(b), b, 0
         if start is not None:
             with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
-                Y = np.ldexp(start, -exponent) * (1.0 if unit.inverse is None else unit.inverse)
+                Y = np.ldexp(start, -exponent) * unit.inverse
                 Y = laid_out(np.where(np.isfinite(Y), Y, 0.0))
                 R = b - unit.dot(Y, np.float64, threads)
                 worse = ~(np.linalg.norm(R, axis=0) <= size)  # than zero
@@ -174,7 +174,7 @@ def solve_spd(
     if residual > tol:
         warnings.warn(f"solve_spd did not converge: {message}", ConvergenceWarning, stacklevel=2)
     with np.errstate(over="ignore"):
-        X = np.ldexp(Y if unit.s is None else unit.s * Y, exponent)
+        X = np.ldexp(unit.s * Y, exponent)
     x = np.nan_to_num(X).reshape(np.shape(B))  # overflow to the largest number
     return SPDResult(x, residual, iterations, products, residual <= tol, method, message)
 
@@ -363,13 +363,10 @@ def _unit_preconditioner(
             matrix = unit.minus or operator
             if not isinstance(matrix, Matrix):
                 raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
-            scale = None if unit.s is None else unit.s[:, 0]
             total = None if unit.minus is None else operator.diagonal()
-            return two_level(sp.csr_array(matrix.matrix), scale, diagonal=total), "cg"
+            return two_level(sp.csr_array(matrix.matrix), unit.s[:, 0], diagonal=total), "cg"
         M = make_preconditioner(spec, operator)
-    if M is None or inverse is None:
-        return M, "cg"
-    return lambda R: inverse * M(inverse * R), "cg"
+    return None if M is None else lambda R: inverse * M(inverse * R), "cg"
 
 
 def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:

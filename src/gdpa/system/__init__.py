@@ -1,7 +1,7 @@
 """The labelled system ``(L + diag(a + gamma + e)) F = a Y + e T``: solve, leave out, update."""
 
 from .arranged import Arranged, arrange
-from .labeled import LabeledSystem, right_hand_side, system_diagonal
+from .labeled import LabeledSystem, system_diagonal
 from .rows import new_row_scores
 
 __all__ = [
@@ -9,6 +9,5 @@ __all__ = [
     "LabeledSystem",
     "arrange",
     "new_row_scores",
-    "right_hand_side",
     "system_diagonal",
 ]

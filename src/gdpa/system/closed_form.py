@@ -55,13 +55,13 @@ def labeled_blocks(
         One pair per shift.
     """
     unit, m = system.unit, system.labeled.size
-    T = np.zeros((system.n_nodes, 0)) if evidence is None else evidence
+    T = np.zeros((system.diagonal.size, 0)) if evidence is None else evidence
     values = [max(float(s), 1e-9 * unit) for s in shifts]
     recursions = [_Recursion(s / unit, m, T.shape[1]) for s in values]
     largest = float(system.diagonal.max(initial=0.0))
     # Rows a million times the mean, or hardly a shift, take Lanczos more steps than there are.
     if largest < 1e6 * unit and min(values) > 1e-6 * unit:
-        many = system.n_nodes * m >= system.policy.single_block
+        many = system.diagonal.size * m >= system.policy.single_block
         single = many and largest < 1e3 * unit and min(values) > 1e-3 * unit
         with one_thread():
             _lanczos(system, recursions, T, np.float32 if single else np.float64)
@@ -113,7 +113,7 @@ def _lanczos(
     system: LabeledSystem, recursions: list[_Recursion], T: FloatArray, dtype: DTypeLike
 ) -> None:
     """Run block Lanczos on ``L / unit`` until every recursion is done, or the space exhausted."""
-    n, m = system.n_nodes, system.labeled.size
+    n, m = system.diagonal.size, system.labeled.size
     diagonal = (system.diagonal / system.unit).astype(dtype)[:, None]
     A = sp.csr_array(system.adjacency / system.unit, dtype=dtype)
     T = T.astype(dtype)
@@ -159,7 +159,7 @@ def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
 
 def _by_columns(system: LabeledSystem, shift: float, T: FloatArray) -> FloatArray:
     """``(L + s)^-1 [E_l, T]`` at labelled nodes, solved for; slow, and safe for any weights."""
-    n, nodes = system.n_nodes, system.labeled
+    n, nodes = system.diagonal.size, system.labeled
     units = sp.csc_array((np.ones(nodes.size), (nodes, np.arange(nodes.size))), (n, nodes.size))
     right = sp.hstack([units, T], format="csc")
     plain = replace(system, labeled=nodes[:0], label_weight=np.inf, self_loop=shift)

@@ -31,7 +31,7 @@ from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem
 from .arranged import Arranged, arrange
 
-__all__ = ["LabeledSystem", "right_hand_side", "system_diagonal"]
+__all__ = ["LabeledSystem", "system_diagonal"]
 
 FloatArray = NDArray[np.float64]
 
@@ -63,43 +63,6 @@ def system_diagonal(
     if np.isfinite(label_weight).all():
         total[labeled] += label_weight
     return np.asarray(total)
-
-
-def right_hand_side(
-    adjacency: sp.csr_array,
-    labeled: NDArray[np.intp],
-    targets: FloatArray,
-    label_weight: float | FloatArray,
-    evidence: FloatArray | None = None,
-) -> FloatArray:
-    """Right-hand side ``a Y + e T``; for kept labels ``A_ul Y + e T``.
-
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n_nodes, n_nodes)
-        A. Only its labelled rows are read, and only for kept labels.
-    labeled : ndarray of int of shape (n_labeled,)
-        Labelled nodes.
-    targets : ndarray of shape (n_labeled,) or (n_labeled, n_columns)
-        Y.
-    label_weight : float or ndarray of shape (n_labeled,)
-        a; infinite for kept labels.
-    evidence : ndarray of shape (n_nodes, n_columns), optional
-        ``e T``.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_columns)
-        The right-hand side; what it says at kept labels plays no part.
-    """
-    n = adjacency.shape[1]
-    Y = targets[:, None] if targets.ndim == 1 else targets
-    b = np.zeros((n, Y.shape[1])) if evidence is None else evidence.reshape(n, -1).copy()
-    if np.isfinite(label_weight).all():
-        b[labeled] += np.reshape(label_weight, (-1, 1)) * Y
-    elif labeled.size:
-        b += adjacency[labeled].T @ Y
-    return np.asarray(b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +129,6 @@ class LabeledSystem:
         )
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return int(self.diagonal.size)
-
-    @property
     def unit(self) -> float:
         """Mean diagonal of the Laplacian: what self-loops and weights are measured against."""
         top = float(self.diagonal.max(initial=0.0))
@@ -198,15 +156,21 @@ class LabeledSystem:
 
     @cached_property
     def rhs(self) -> FloatArray:
-        """Right-hand side, on all nodes."""
-        return right_hand_side(
-            self.adjacency, self.labeled, self.targets, self.label_weight, self.evidence
-        )
+        """Right-hand side; what it says at kept labels plays no part."""
+        n, nodes = self.diagonal.size, self.labeled
+        Y = self.targets[:, None] if self.targets.ndim == 1 else self.targets
+        h = self.evidence
+        b = np.zeros((n, Y.shape[1])) if h is None else h.reshape(n, -1).copy()
+        if not self.kept.size:
+            b[nodes] += np.reshape(self.label_weight, (-1, 1)) * Y
+        else:
+            b += self.adjacency[nodes].T @ Y
+        return np.asarray(b)
 
     @cached_property
     def unknown(self) -> NDArray[np.intp]:
         """The nodes that the equations are for: all, or those without a kept label."""
-        free = np.ones(self.n_nodes, dtype=bool)
+        free = np.ones(self.diagonal.size, dtype=bool)
         free[self.kept] = False
         return np.flatnonzero(free)
 
