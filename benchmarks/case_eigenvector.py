@@ -3,7 +3,7 @@
 Both stop at the same residual and use one thread. Time is the median of interleaved repeats, CPU
 time (which other work on the machine disturbs less) and wall time. Warm start: the diagonal changes
 a little, and the last eigenvector is the start. Run with ``python -m benchmarks.case_eigenvector
-[--nodes 20000]``. Below 2,000 nodes "auto" is a Chebyshev polynomial, from there on a coarse system.
+[--nodes 20000]``. Below 2,000 nodes "auto" is a Chebyshev polynomial, then a coarse system.
 """
 
 from __future__ import annotations
