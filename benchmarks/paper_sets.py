@@ -98,7 +98,10 @@ def means(results: Results, rescaling: str) -> dict[str, tuple[float, int]]:
     out = {}
     for name in PAPER_DATASETS:
         cells = [
-            e for k, v in results.items() if k.startswith(f"{rescaling}/{name}/") for e in v.values()
+            e
+            for k, v in results.items()
+            if k.startswith(f"{rescaling}/{name}/")
+            for e in v.values()
         ]
         if cells:
             out[name] = float(np.mean(cells)), len(cells)

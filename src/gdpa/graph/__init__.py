@@ -9,7 +9,13 @@ from .adjacency import (
 )
 from .builders import build_neighbor_graph, graph_from_neighbors, neighbor_graph
 from .convert import NamedGraph, from_edges, from_networkx
-from .forest import LeafEmbedding, forest_graph, importance_scales, leaf_weights
+from .forest import (
+    LeafEmbedding,
+    forest_graph,
+    importance_scales,
+    leaf_weights,
+    shared_leaves,
+)
 from .kernels import FullGraphOperator, full_graph
 from .links import Links
 from .memory import available_memory, check_memory
@@ -57,5 +63,6 @@ __all__ = [
     "rescale_minmax",
     "rescale_standard",
     "save_graph",
+    "shared_leaves",
     "varying_columns",
 ]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .memory import check_memory
 
-__all__ = ["LeafEmbedding", "forest_graph", "importance_scales", "leaf_weights"]
+__all__ = ["LeafEmbedding", "forest_graph", "importance_scales", "leaf_weights", "shared_leaves"]
 
 FloatArray = NDArray[np.float64]
 
@@ -179,6 +179,46 @@ def leaf_weights(rows: Any, leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
     for part, total in _shared(_by_tree(new, largest), _by_tree(old, largest)):
         indices[part], counts[part] = _strongest(total, part.start, k, keep_itself=True)
     return _csr(indices, counts, n_trees, n)
+
+
+def shared_leaves(rows: Any, nodes: Any) -> FloatArray:
+    """Share of the trees in which samples fall into the same leaf, for every pair.
+
+    Parameters
+    ----------
+    rows, nodes : array-like of int of shape (n_samples, n_trees)
+        Leaf of each sample in each tree.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_nodes)
+        A kernel: of the samples with themselves positive semidefinite, 1 on the diagonal.
+
+    Raises
+    ------
+    MemoryError
+        If there are too many pairs.
+
+    Examples
+    --------
+    >>> from gdpa.graph import shared_leaves
+    >>> shared_leaves([[1, 1], [1, 2]], [[1, 2], [3, 2]])
+    array([[0.5, 0. ],
+           [1. , 0.5]])
+    """
+    a, b = _check_leaves(rows, "rows"), _check_leaves(nodes, "nodes")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"nodes has {b.shape[1]} trees, rows {a.shape[1]}; they must be the same")
+    check_memory(
+        8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK,
+        f"{a.shape[0]} x {b.shape[0]} shares of leaves",
+        "use leaf_weights, which keeps the strongest only",
+    )
+    out = np.empty((a.shape[0], b.shape[0]))
+    largest = int(max(a.max(initial=0), b.max(initial=0)))
+    for part, total in _shared(_by_tree(a, largest), _by_tree(b, largest)):
+        out[part] = total / a.shape[1]
+    return out
 
 
 def importance_scales(importances: Any, floor: float = 0.2) -> FloatArray:

@@ -41,6 +41,9 @@ def test_default_is_a_committee(iris, fitted):
         "forest",
         "linear",
         "kernel",
+        "gaussian",
+        "whitened",
+        "forest kernel",
     }
     assert found.weights.sum() == pytest.approx(1.0)
     assert (fitted.transduction_ == y)[labels < 0].mean() > 0.93

@@ -5,17 +5,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
+from gdpa.classifier.committee import forest, gaussian, kernel, linear
 from gdpa.classifier.committee.evidence import evidence_trials
 from gdpa.classifier.committee.fitting import KINDS, sample_of
 from gdpa.classifier.committee.kernel import to_probabilities
-from gdpa.classifier.committee.member import Task, column_scales, scaled, thinned, unlike_units
+from gdpa.classifier.committee.member import (
+    Task,
+    column_scales,
+    least_loss,
+    log_loss,
+    scaled,
+    thinned,
+    unlike_units,
+)
+from gdpa.classifier.committee.whitened import whitening
 from gdpa.classifier.labels import LabelCoding
 from gdpa.classifier.options import FitOptions
+from gdpa.graph import shared_leaves
 from gdpa.policy import Policy
 from gdpa.system.left_out import stratified_folds
 
+GRAPHS = ("importance", "forest graph", "whitened")
+JUDGED_ONLY = ("gaussian", "whitened", "forest kernel")
 ALL = {**KINDS, "LogisticRegression": evidence_trials([LogisticRegression()], [])[0]}
 
 
@@ -30,37 +44,27 @@ def task(seed=0, n=120, m=30, **limits):
     return Task(X, LabelCoding(codes, np.array([0, 1])), stratified_folds(y[:m], 5), options)
 
 
+@pytest.fixture
+def one_setting(monkeypatch):
+    """Each member with one setting: among several, labels of all folds choose."""
+    monkeypatch.setattr(forest, "RIDGES", (0.3,))
+    monkeypatch.setattr(gaussian, "SETTINGS", ((1.0, 2.0),))
+    monkeypatch.setattr(kernel, "WIDTHS", (1.0,))
+    monkeypatch.setattr(kernel, "RIDGES", (0.3,))
+    monkeypatch.setattr(linear, "STRENGTHS", (1.0,))
+
+
 @pytest.mark.parametrize("name", ALL)
-def test_left_out_labels_have_no_part_in_their_prediction(name):
+def test_left_out_labels_have_no_part_in_their_prediction(name, one_setting):
     first = task()
     flipped = first.coding.codes.copy()
     out = first.labeled[first.folds == 2]
     flipped[out] = 1 - flipped[out]
     second = replace(first, coding=LabelCoding(flipped, first.coding.classes))
-    a, b = ALL[name](first), ALL[name](second)
+    a, b = ALL[name](first).left_out, ALL[name](second).left_out
     mine = first.folds == 2
-    if name == "kernel":  # chosen among settings by all labels: judge one setting
-        from gdpa.classifier.committee import kernel
-
-        every = np.arange(first.codes.size)
-        a, b = (dict(kernel._left_out(t, every))[(False, 1.0, 0.3)] for t in (first, second))
-    elif name == "linear":
-        a, b = (_linear(t) for t in (first, second))
-    else:
-        a, b = a.left_out, b.left_out
     np.testing.assert_allclose(a[mine], b[mine], atol=1e-9)
     assert np.abs(a[~mine] - b[~mine]).max() > 1e-3
-
-
-def _linear(t):
-    from gdpa.classifier.committee import linear
-
-    out = np.empty((t.codes.size, 2))
-    for f in range(t.n_folds):
-        inside = t.folds != f
-        fit = linear.fitted_slopes(t.Z[t.labeled[inside]], t.codes[inside], 2, 1.0)
-        out[~inside] = linear.softmax(t.Z[t.labeled[~inside]] @ fit[0] + fit[1])
-    return out
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -73,7 +77,7 @@ def test_shares_of_nodes_and_of_the_same_rows(name):
     X = np.random.default_rng(3).normal(size=(7, 4))
     p = member.predict(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    if name not in ("importance", "forest graph"):
+    if name not in GRAPHS:
         np.testing.assert_allclose(member.predict(full.X), member.shares, atol=1e-9)
     right = (member.shares.argmax(axis=1) == (full.X[:, 0] + full.X[:, 1] > 2)).mean()
     assert right > 0.8
@@ -83,13 +87,14 @@ def test_shares_of_nodes_and_of_the_same_rows(name):
 def test_without_folds_nothing_is_judged(name):
     few = replace(task(m=2), folds=None)
     trial = ALL[name](few)
+    if name in JUDGED_ONLY:
+        assert trial is None
+        return
     assert trial.left_out is None
     assert np.isfinite(trial.build(few).shares).all()
 
 
 def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it():
-    from gdpa.classifier.committee import kernel
-
     t = task()
     found = dict(kernel._left_out(t, np.arange(t.codes.size)))[(False, 1.0, 0.3)]
     points, gamma = kernel._points(t, (False, 1.0, 0.3))
@@ -100,8 +105,6 @@ def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it():
 
 
 def test_kernel_with_more_labels_than_it_compares(monkeypatch):
-    from gdpa.classifier.committee import kernel
-
     monkeypatch.setattr(kernel, "MOST_LABELS", 12)
     monkeypatch.setattr(kernel, "CHOICE_LABELS", 10)
     t = task(m=40)
@@ -111,8 +114,6 @@ def test_kernel_with_more_labels_than_it_compares(monkeypatch):
 
 
 def test_kernel_in_single_precision_far_from_the_origin(monkeypatch):
-    from gdpa.classifier.committee import kernel
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5)) + 1e6
     X[-1] = 1e30
@@ -124,6 +125,77 @@ def test_kernel_in_single_precision_far_from_the_origin(monkeypatch):
     found = kernel.machine_shares(X, points, c, 0.2)
     np.testing.assert_allclose(found, expected, atol=1e-4)
     assert np.isfinite(found).all()
+
+
+def test_leaves_hold_the_scores_of_the_kernel_machine(one_setting):
+    t = task()
+    machine = forest.try_forest_kernel(t).build(t).model
+    own = t.leaves[t.labeled]
+    K = shared_leaves(own, own) + 0.3 * np.eye(t.codes.size)
+    scores = shared_leaves(t.leaves, own) @ np.linalg.solve(K, t.targets - 0.5)
+    np.testing.assert_allclose(machine.shares(t.leaves), to_probabilities(scores), atol=1e-5)
+    np.testing.assert_allclose(machine.predict(t.X), machine.shares(t.leaves), atol=1e-12)
+
+
+@pytest.mark.parametrize("setting", [(1.0, np.inf), (0.3, 2.0)])
+def test_gaussian_classes_are_bayes_rule(setting):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(40, 3)) * [1.0, 2.0, 0.5]
+    codes = np.arange(40) % 3 % 2  # two of three classes have labels
+    prior = np.diag([1.0, 2.0, 3.0])
+    found = gaussian.fitted_classes(column_scales(Z), Z, codes, 3, prior, setting)
+    a, b = 3 * setting[0] + 1, 3 * setting[1] + 1
+    means = [Z[codes == c].mean(axis=0) for c in (0, 1)]
+    scatter = [(Z[codes == c] - means[c]).T @ (Z[codes == c] - means[c]) for c in (0, 1)]
+    W = (scatter[0] + scatter[1] + a * prior) / (40 - 2 + a)
+    density = []
+    for c in (0, 1):
+        m = (codes == c).sum()
+        S = W if np.isinf(b) else (scatter[c] + b * W) / (m + b)
+        density.append(m / 40 * multivariate_normal(means[c], S).pdf(Z))
+    expected = np.stack(density, axis=1)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.shares(Z)[:, :2], expected, atol=1e-12)
+    assert found.shares(Z)[:, 2].max() < 1e-12
+    assert np.isfinite(found.shares(np.full((1, 3), 1e200))).all()
+
+
+def test_whitened_columns_are_uncorrelated():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(500, 4)) @ rng.normal(size=(4, 4))
+    C = np.cov((Z @ whitening(Z)).T)
+    np.testing.assert_allclose(C, np.diag(np.diag(C)), atol=1e-10)
+    assert np.diag(C).max() <= 1.0
+    twice = np.column_stack([Z, Z[:, 0]])  # the same column again adds no direction
+    assert np.isfinite(whitening(twice)).all()
+    assert np.sort(np.cov((twice @ whitening(twice)).T).diagonal())[0] < 1e-10
+
+
+def test_members_that_do_not_suit_a_task_are_not_tried():
+    t = task()
+    sparse = replace(t, X=sp.csr_array(t.X))
+    wide = replace(t, X=np.random.default_rng(0).normal(size=(120, 300)))
+    for name in ("gaussian", "whitened"):
+        assert ALL[name](sparse) is None
+        assert ALL[name](wide) is None
+    assert ALL["whitened"](replace(t, X=t.X[:, :1])) is None
+
+
+def test_a_choice_among_noise_does_not_look_better_than_it_is():
+    rng = np.random.default_rng(0)
+    gaps = []
+    for _ in range(20):
+        codes, folds = rng.integers(0, 2, 30), np.arange(30) % 5
+        noise = {i: rng.dirichlet([2.0, 2.0], 30) for i in range(10)}
+        best, flattered = least_loss(noise, codes)
+        same, honest = least_loss(noise, codes, folds)
+        assert same == best
+        assert flattered is noise[best]
+        usual = np.mean([log_loss(shares, codes)[0] for shares in noise.values()])
+        gaps.append([usual - log_loss(s, codes)[0] for s in (flattered, honest)])
+    flattered, honest = np.mean(gaps, axis=0)
+    assert flattered > 0
+    assert abs(honest) < 0.5 * flattered
 
 
 def test_thinned_keeps_the_shares_of_the_classes():

@@ -19,7 +19,8 @@ from ..state import FittedState
 from ..tuning import Tuning, left_out_loss
 from .committee import OWN, Committee, Judgement, judge, unnoticed, without
 from .evidence import evidence_trials
-from .forest import try_forest
+from .forest import try_forest, try_forest_kernel
+from .gaussian import try_gaussian
 from .graph import (
     cross_shares,
     member_tuning,
@@ -34,11 +35,12 @@ from .kernel import try_kernel
 from .linear import try_linear
 from .links import Linked, linked_graph
 from .member import MANY, Member, Task, Trial, judged_labels, thinned
+from .whitened import try_whitened
 
 __all__ = ["KINDS", "change_labels", "fit_committee", "votes"]
 
 FloatArray = NDArray[np.float64]
-Attempt = Callable[[Task], Trial]
+Attempt = Callable[[Task], Trial | None]  # None: not for such a task
 
 N_FOLDS = 5
 # Members beside the neighbours of the state's own graph. Unlike ones are what makes it good: on
@@ -47,13 +49,22 @@ KINDS: Mapping[str, Attempt] = {
     "forest": try_forest,
     "linear": try_linear,
     "kernel": try_kernel,
+    "gaussian": try_gaussian,
+    "whitened": try_whitened,
     "importance": try_importance,
     "forest graph": try_forest_graph,
+    "forest kernel": try_forest_kernel,
 }
 # Judged on a sample: members below this weight are not built in full, and graphs made of the forest
 # are not tried where the forest's own weight is less than this part of the largest.
 SAMPLE_WEIGHT = 0.05
-BEHIND = {"importance": 0.05, "forest graph": 0.3, "union": 0.01}
+BEHIND = {
+    "whitened": (OWN, 0.0),
+    "importance": ("forest", 0.05),
+    "forest graph": ("forest", 0.3),
+    "forest kernel": ("forest", 0.3),
+    "union": (OWN, 0.01),
+}
 
 
 def fit_committee(
@@ -116,8 +127,10 @@ def fit_committee(
             report(options, stage="member", member=trial.name, action="judged")
     for name, attempt in attempts.items():
         if (kept is None and linked is None) or not _behind(name, trials, part):
-            trials.append(attempt(part))
-            report(options, stage="member", member=name, action="judged")
+            tried = attempt(part)
+            if tried is not None:
+                trials.append(tried)
+                report(options, stage="member", member=name, action="judged")
     for attempt in evidence_trials(models, [trial.name for trial in trials]):
         trials.append(attempt(part))
         report(options, stage="member", member=trials[-1].name, action="judged")
@@ -222,11 +235,11 @@ def _behind(name: str, trials: list[Trial], part: Task) -> bool:
     if name not in BEHIND or part.folds is None:
         return False
     found = judge(trials, part.codes, least_weight=0.0)
-    basis = OWN if name == "union" else "forest"
+    basis, least = BEHIND[name]
     if basis not in found.names:
         return False
     weight = found.weights[found.names.index(basis)]
-    return bool(weight < BEHIND[name] * found.weights.max())
+    return bool(weight < least * found.weights.max())
 
 
 def _judged(trials: list[Trial], part: Task, n_evidence: int, *, sampled: bool) -> Judgement:

@@ -82,18 +82,22 @@ class View:
         Trees whose leaves take the features' place.
     embedding : LeafEmbedding or None
         Points that take the leaves' place.
+    mix : ndarray of shape (n_kept, n_mixed) or None
+        Linear map of the columns so scaled.
     """
 
     columns: Rescaler | None = None
     forest: Forest | None = None
     embedding: LeafEmbedding | None = None
+    mix: FloatArray | None = None
 
     def transform(self, X: Any) -> Any:
         """Features as the graph sees them."""
         if self.forest is not None:
             leaves = self.forest.leaves(X)
             return leaves if self.embedding is None else self.embedding.transform(leaves)
-        return X if self.columns is None else scaled(self.columns, X)
+        points = X if self.columns is None else scaled(self.columns, X)
+        return points if self.mix is None else points @ self.mix
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class GraphMember:
     Parameters
     ----------
     name : str
-        "importance" or "forest graph".
+        "importance", "forest graph" or "whitened".
     view : View
         What becomes of features before they are attached.
     state : FittedState
@@ -276,7 +280,8 @@ def try_importance(task: Task) -> Trial:
             return cross_shares(task, without)
 
         ways = (False, True) if standardised else (False,)
-        standardised, left_out = least_loss({way: judged(way) for way in ways}, task.codes)
+        found = {way: judged(way) for way in ways}
+        standardised, left_out = least_loss(found, task.codes, task.folds)
 
     def build(full: Task) -> GraphMember:
         columns = weighted_columns(full, full.forest.forest.importances, standardised)

@@ -135,7 +135,8 @@ def try_kernel(task: Task) -> Trial:
     left_out = None
     if task.folds is not None:
         kept = thinned(task.codes, CHOICE_LABELS)
-        chosen, left_out = least_loss(dict(_left_out(task, kept)), task.codes[kept])
+        found = dict(_left_out(task, kept))
+        chosen, left_out = least_loss(found, task.codes[kept], task.folds[kept])
         if kept.size < task.codes.size:
             left_out = _by_fold(task, thinned(task.codes, MOST_LABELS), chosen)
 

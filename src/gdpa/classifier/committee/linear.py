@@ -121,7 +121,7 @@ def try_linear(task: Task) -> Trial:
                 out = task.folds == f
                 slopes, constants = fitted_slopes(Z[~out], task.codes[~out], task.n_classes, C)
                 found[C][out] = softmax(Z[out] @ slopes + constants)
-        strength, left_out = least_loss(found, task.codes)
+        strength, left_out = least_loss(found, task.codes, task.folds)
 
     def build(full: Task) -> Supervised:
         Z = full.Z

@@ -254,20 +254,62 @@ def sharpened(shares: FloatArray, sharpness: float) -> FloatArray:
     return sharpen(cut / cut.sum(axis=1, keepdims=True), sharpness)
 
 
-def log_loss(left_out: FloatArray, codes: NDArray[Any], fewest: int = 8) -> tuple[float, float]:
-    """Mean log-loss of left-out labels after sharpening, and the sharpness."""
+def label_losses(
+    left_out: FloatArray, codes: NDArray[Any], fewest: int = 8
+) -> tuple[FloatArray, float]:
+    """Log-loss of each left-out label that can be judged, after sharpening; the sharpness."""
     judged = judged_labels(codes, left_out.shape[1])
     shares = np.maximum(left_out[judged], LEAST_SHARE)
     beta = fit_sharpness(shares, codes[judged], fewest=fewest)
     p = sharpened(left_out[judged], beta)
-    return float(-np.log(p[np.arange(p.shape[0]), codes[judged]]).mean()), beta
+    return np.asarray(-np.log(p[np.arange(p.shape[0]), codes[judged]])), beta
 
 
-def least_loss(candidates: Mapping[Any, FloatArray], codes: NDArray[Any]) -> tuple[Any, FloatArray]:
-    """The candidate whose left-out shares have the least loss; the first among equals."""
-    losses = {key: log_loss(left_out, codes)[0] for key, left_out in candidates.items()}
-    best = min(losses, key=losses.__getitem__)
-    return best, candidates[best]
+def log_loss(left_out: FloatArray, codes: NDArray[Any], fewest: int = 8) -> tuple[float, float]:
+    """Mean log-loss of left-out labels after sharpening, and the sharpness."""
+    losses, beta = label_losses(left_out, codes, fewest)
+    return float(losses.mean()), beta
+
+
+def least_loss(
+    candidates: Mapping[Any, FloatArray],
+    codes: NDArray[Any],
+    folds: NDArray[Any] | None = None,
+) -> tuple[Any, FloatArray]:
+    """The candidate whose left-out shares have the least loss; the first among equals.
+
+    A choice among many flatters the chosen: by the labels that it was made on it looks better than
+    it is. With folds the shares returned are those that choosing honestly would have given: of each
+    fold by the candidate that is best for the labels of all others.
+
+    Parameters
+    ----------
+    candidates : mapping of any to ndarray of shape (n_labels, n_classes)
+        Left-out shares of each.
+    codes : ndarray of int of shape (n_labels,)
+        Classes of the labels.
+    folds : ndarray of int of shape (n_labels,), optional
+        Fold of each label.
+
+    Returns
+    -------
+    best : object
+        The candidate that is best for all labels.
+    left_out : ndarray of shape (n_labels, n_classes)
+        Its shares; with folds, of each fold those of the best for the others.
+    """
+    keys = list(candidates)
+    losses = np.array([label_losses(candidates[key], codes)[0] for key in keys])
+    best = keys[int(losses.mean(axis=1).argmin())]
+    if folds is None or len(keys) == 1:
+        return best, candidates[best]
+    inside = folds[judged_labels(codes, candidates[best].shape[1])]
+    left_out = candidates[best].copy()
+    for f in range(int(folds.max()) + 1):
+        if (inside != f).any():
+            own = keys[int(losses[:, inside != f].mean(axis=1).argmin())]
+            left_out[folds == f] = candidates[own][folds == f]
+    return best, left_out
 
 
 def wider(columns: FloatArray, place: NDArray[np.intp], n_classes: int) -> FloatArray:

@@ -19,7 +19,8 @@ from ..state import FittedState
 from ..storage import get_matrix, put_matrix, read_state, state_arrays
 from .arrays import Arrays, get_forest, numbers, put_forest
 from .committee import Committee, Judgement
-from .forest import ForestModel
+from .forest import ForestModel, LeafMachine
+from .gaussian import GaussianClasses
 from .graph import GraphMember, View, leaf_graph
 from .kernel import KernelMachine
 from .linear import LinearModel
@@ -149,6 +150,13 @@ def _get_columns(prefix: str, arrays: Arrays) -> Rescaler | None:
     return Rescaler("standard", columns, shift, scale, False)
 
 
+def _needed_columns(prefix: str, arrays: Arrays) -> Rescaler:
+    columns = _get_columns(prefix, arrays)
+    if columns is None:
+        raise ValueError(f"{prefix}columns is missing")
+    return columns
+
+
 def _put_member(member: Member, prefix: str, arrays: Arrays) -> dict[str, Any]:
     if isinstance(member, GraphMember):
         return _put_graph(member, prefix, arrays)
@@ -163,6 +171,15 @@ def _put_member(member: Member, prefix: str, arrays: Arrays) -> dict[str, Any]:
     if isinstance(model, ForestModel):
         about["kind"] = "forest"
         put_forest(model.forest, arrays)
+    elif isinstance(model, LeafMachine):
+        about["kind"] = "leaves"
+        put_forest(model.forest, arrays)
+        arrays[f"{prefix}scores"] = model.scores
+    elif isinstance(model, GaussianClasses):
+        about["kind"] = "gaussian"
+        _put_columns(model.scaling, prefix, arrays)
+        arrays |= {f"{prefix}means": model.means, f"{prefix}roots": model.roots}
+        arrays[f"{prefix}constants"] = model.constants
     elif isinstance(model, LinearModel):
         about["kind"] = "linear"
         _put_columns(model.scaling, prefix, arrays)
@@ -184,6 +201,8 @@ def _put_graph(member: GraphMember, prefix: str, arrays: Arrays) -> dict[str, An
     own, about = state_arrays(member.state)
     arrays |= {prefix + name: a for name, a in own.items()}
     _put_columns(member.view.columns, f"{prefix}view_", arrays)
+    if member.view.mix is not None:
+        arrays[f"{prefix}mix"] = member.view.mix
     if member.view.forest is not None:
         put_forest(member.view.forest, arrays)
     if member.view.embedding is not None:
@@ -219,10 +238,22 @@ def _get_member(
     model: Any
     if kind == "forest":
         model = ForestModel(get_forest(arrays, k))
+    elif kind == "leaves":
+        forest = get_forest(arrays, k)
+        scores = numbers(arrays, f"{prefix}scores", (forest.feature.size, k))
+        model = LeafMachine(forest, scores.astype(np.float32))
+    elif kind == "gaussian":
+        columns = _needed_columns(prefix, arrays)
+        d = columns.scale.size
+        each = 1 if np.shape(arrays[f"{prefix}roots"])[:1] == (1,) else k
+        model = GaussianClasses(
+            columns,
+            numbers(arrays, f"{prefix}means", (k, d)),
+            numbers(arrays, f"{prefix}roots", (each, d, d)),
+            numbers(arrays, f"{prefix}constants", (k,)),
+        )
     elif kind == "linear":
-        columns = _get_columns(prefix, arrays)
-        if columns is None:
-            raise ValueError(f"{prefix}columns is missing")
+        columns = _needed_columns(prefix, arrays)
         slopes = numbers(arrays, f"{prefix}slopes", (columns.scale.size, k))
         model = LinearModel(columns, slopes, numbers(arrays, f"{prefix}constants", (k,)))
     elif kind == "kernel":
@@ -266,5 +297,8 @@ def _get_graph(
                 raise ValueError("the nodes' leaves do not fit the forest")
             graph = leaf_graph(found.graph.W, leaves, int(about["kept"]), found.graph.laplacian)
             found = replace(found, graph=graph)
-    view = View(_get_columns(f"{prefix}view_", arrays), forest, embedding)
+    columns, mix = _get_columns(f"{prefix}view_", arrays), None
+    if columns is not None and "mix" in own:
+        mix = numbers(own, "mix", (int(columns.scale.size), np.shape(own["mix"])[-1]))
+    view = View(columns, forest, embedding, mix)
     return GraphMember(str(about["name"]), view, found)
