@@ -61,4 +61,5 @@ def whitening(Z: FloatArray) -> FloatArray:
     with one_thread():
         found = np.linalg.eigh(np.atleast_2d(np.cov(Z.T)))
     variances = np.maximum(found.eigenvalues, 0.0)
-    return np.asarray(found.eigenvectors / np.sqrt(variances + FLOOR * variances.mean()))
+    floor = FLOOR * float(variances.mean()) or 1.0  # all constant: anything will do
+    return np.asarray(found.eigenvectors / np.sqrt(variances + floor))
