@@ -116,7 +116,9 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
         Called with a mapping after each stage and each iteration; returning True during the solve
         stops it.
     verbose : int, default=0
-        1 logs stages, 2 iterations, to the logger "gdpa.classifier".
+        1 logs stages, 2 iterations too, with the seconds since the fit began; 0 stages only of a
+        fit that has lasted 2 s. The logger is "gdpa.classifier", level INFO. Where logging is not
+        set up it writes to stderr: always if asked, unasked only to a terminal.
 
     Attributes
     ----------

@@ -8,13 +8,10 @@ several calls it once per member.
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,6 +38,7 @@ from .probabilities import (
     warn_about,
     winners,
 )
+from .reporting import report
 from .state import FitRun, FittedState
 from .tuning import Tuning, tune, tune_beside
 
@@ -48,13 +46,11 @@ __all__ = [
     "fit_state",
     "is_shared",
     "more_labels",
-    "report",
     "solve_state",
 ]
 
 FloatArray = NDArray[np.float64]
 
-logger = logging.getLogger("gdpa.classifier")
 
 # What a run says as the solution does.
 SOLVED = ("method", "iterations", "matvecs", "residual", "converged", "exact", "message")
@@ -134,30 +130,6 @@ def fit_state(
     state = solve_state(graph, coding, tuning, evidence, options, arranged=arranged)
     warn_about(state)
     return state
-
-
-def report(options: FitOptions, entry: Mapping[str, Any] | None = None, **values: Any) -> Any:
-    """Tell the callback and the log how far a fit has come.
-
-    Parameters
-    ----------
-    options : FitOptions
-        Who listens.
-    entry : mapping, optional
-        An iteration of the linear solve.
-    **values
-        A stage and what it says.
-
-    Returns
-    -------
-    object
-        What the callback answers; True stops the linear solve.
-    """
-    if entry is not None:
-        values = {"stage": "solve", **entry}
-    if options.verbose >= (1 if entry is None else 2):
-        logger.info("%s", ", ".join(f"{key}: {value}" for key, value in values.items()))
-    return None if options.callback is None else options.callback(MappingProxyType(values))
 
 
 def is_shared(options: FitOptions) -> bool:

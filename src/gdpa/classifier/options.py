@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,8 @@ class FitOptions:
         None is "auto".
     class_prior : None, "labeled" or ndarray
         Checked.
+    started : float
+        When the fit began, by the clock that never goes back.
     policy : Policy
         Size limits.
     """
@@ -47,4 +50,5 @@ class FitOptions:
     random_state: int = 0
     callback: Callable[[Mapping[str, Any]], Any] | None = None
     verbose: int = 0
+    started: float = field(default_factory=time.monotonic, compare=False)
     policy: Policy = DEFAULT_POLICY

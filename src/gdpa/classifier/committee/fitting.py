@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...system.left_out import stratified_folds
-from ..fitting import fit_state, is_shared, more_labels, report, solve_state
+from ..fitting import fit_state, is_shared, more_labels, solve_state
 from ..graphs import ClassifierGraph, candidate_graphs
 from ..labels import LabelCoding
 from ..options import FitOptions
 from ..probabilities import fit_sharpness, match_masses, sharpen, warn_about, winners
+from ..reporting import report
 from ..state import FittedState
 from ..tuning import Tuning, left_out_loss
 from .committee import OWN, Committee, Judgement, judge, unnoticed, without
