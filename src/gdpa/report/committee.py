@@ -22,6 +22,7 @@ EXPLAINED = {
     "forest": "extremely randomised trees",
     "forest kernel": "kernel machine on shared leaves of the forest",
     "linear": "logistic regression",
+    "self-trained": "logistic regression, also on rows that it is sure of",
     "kernel": "kernel machine",
     "gaussian": "Gaussian clouds, one per class",
     "whitened": "graph of neighbours in columns made uncorrelated",

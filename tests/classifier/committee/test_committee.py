@@ -41,6 +41,7 @@ def test_default_is_a_committee(iris, fitted):
         "forest",
         "linear",
         "kernel",
+        "self-trained",
         "gaussian",
         "whitened",
         "forest kernel",

@@ -22,7 +22,7 @@ CODES = np.arange(60) % 2
 def test_weights_fall_with_the_root_of_the_labels_times_the_loss():
     losses = np.array([0.5, 0.6, 0.52])
     w = soft_weights(losses, 25)
-    np.testing.assert_allclose(w / w[0], np.exp(-2.0 * 5.0 * (losses - 0.5)))
+    np.testing.assert_allclose(w / w[0], np.exp(-5.0 * (losses - 0.5)))
     assert soft_weights(np.array([0.1, 5.0]), 100).tolist() == [1.0, 0.0]
 
 

@@ -29,7 +29,7 @@ from gdpa.policy import Policy
 from gdpa.system.left_out import stratified_folds
 
 GRAPHS = ("importance", "forest graph", "whitened")
-JUDGED_ONLY = ("gaussian", "whitened", "forest kernel")
+JUDGED_ONLY = ("self-trained", "gaussian", "whitened", "forest kernel")
 ALL = {**KINDS, "LogisticRegression": evidence_trials([LogisticRegression()], [])[0]}
 
 
@@ -248,7 +248,11 @@ def test_rows_as_far_as_a_number_can_be(name, sparse):
             [1e-310, 0.0, 0.0, 0.0],
         ]
     )
-    member = KINDS[name](full).build(full)
+    trial = KINDS[name](full)
+    if trial is None:
+        assert sparse
+        return
+    member = trial.build(full)
     with np.errstate(all="raise", under="ignore"):
         found = member.predict(sp.csr_array(rows) if sparse else rows)
     assert np.isfinite(found).all()

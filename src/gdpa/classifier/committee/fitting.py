@@ -33,7 +33,7 @@ from .graph import (
     usual_neighbors,
 )
 from .kernel import try_kernel
-from .linear import try_linear
+from .linear import try_linear, try_self_trained
 from .links import Linked, linked_graph
 from .member import MANY, Member, Task, Trial, judged_labels, thinned
 from .whitened import try_whitened
@@ -49,6 +49,7 @@ N_FOLDS = 5
 KINDS: Mapping[str, Attempt] = {
     "forest": try_forest,
     "linear": try_linear,
+    "self-trained": try_self_trained,
     "kernel": try_kernel,
     "gaussian": try_gaussian,
     "whitened": try_whitened,

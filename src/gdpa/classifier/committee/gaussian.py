@@ -47,6 +47,7 @@ MOST_LABELS = 20_000
 # Added to variances of 1: columns may be copies of each other.
 FLOOR = 1e-3
 BLOCK = 20_000
+FARTHEST = 1e100  # its square still fits
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ class GaussianClasses:
         out = np.empty((Z.shape[0], self.means.shape[0]))
         for start in range(0, Z.shape[0], BLOCK):
             rows = slice(start, start + BLOCK)
+            near = np.clip(Z[rows], -FARTHEST, FARTHEST)
             for c, mean in enumerate(self.means):
-                # A far row has one class, whichever; its square must not overflow.
-                A = np.clip((Z[rows] - mean) @ self.roots[c % self.roots.shape[0]], -1e100, 1e100)
+                A = (near - mean) @ self.roots[c % self.roots.shape[0]]
                 out[rows, c] = self.constants[c] - 0.5 * np.einsum("ij,ij->i", A, A)
         return softmax(out)
 

@@ -48,6 +48,8 @@ LARGE_NEIGHBORS = 10
 SELF_LOOP = 0.03
 # With too few labels to judge anything: as far as a label can reach.
 FEW_LABELS_LOOP = 0.01
+# Scaled columns beyond this are as far as can be; sums of them still fit.
+FARTHEST = 1e150
 # Left-out scores are compared, not kept.
 TOL = 1e-4
 GRAPHS = ("neighbours", "importance", "forest graph")
@@ -97,7 +99,7 @@ class View:
             leaves = self.forest.leaves(X)
             return leaves if self.embedding is None else self.embedding.transform(leaves)
         points = X if self.columns is None else scaled(self.columns, X)
-        return points if self.mix is None else points @ self.mix
+        return points if self.mix is None else np.clip(points, -FARTHEST, FARTHEST) @ self.mix
 
 
 @dataclass(frozen=True)
