@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from parquet_parts import clusters
 
+from gdpa.distributed import fit
 from gdpa.distributed import solve as solving
 from gdpa.distributed.chebyshev import coefficients, steps_needed
+from gdpa.distributed.groups import Group
 from gdpa.distributed.manifest import Manifest, Output
 from gdpa.distributed.rows import places, write_shard
 from gdpa.distributed.runner import Runner
@@ -116,8 +120,9 @@ def test_scores_are_those_of_one_machine(tmp_path, graph, n_parts, weight):
 def test_default_tolerance_is_enough_for_six_digits(tmp_path, graph):
     W, codes = graph
     columns = (Column(0.01, 0), Column(0.01, 1))
-    x, solved, _ = run(tmp_path, W, codes, 3, Spec("s", columns), 1e-7)
-    assert solved.residual <= 1e-7
+    tol = inspect.signature(fit).parameters["tol"].default
+    x, solved, _ = run(tmp_path, W, codes, 3, Spec("s", columns), tol)
+    assert solved.residual <= tol
     assert np.abs(x - direct(W, codes, columns, np.inf)).max() < 1e-6
 
 
@@ -151,13 +156,66 @@ def test_which_parts_are_together_changes_no_digit(tmp_path, graph):
     assert all(np.array_equal(x, together[0]) for x in together[1:])
 
 
+def test_small_halos_allow_several_steps_per_call(tmp_path, monkeypatch):
+    """The same digits, from fewer calls; what moves is the halo of all levels, once per call."""
+    monkeypatch.setattr(solving, "FRINGE", 0.25)
+    monkeypatch.setattr("gdpa.distributed.groups.FRINGE", 0.25)
+    rng = np.random.default_rng(0)
+    X = rng.random((1500, 2)) * [30.0, 1.0]
+    X = X[np.argsort(X[:, 0])]
+    codes = np.full(1500, -1)
+    codes[::70] = np.arange(22) % 2
+    W = neighbor_graph(X, 6)
+    columns = (Column(0.01, 0), Column(0.01, 1), Column(0.1, -1, 0))
+    taken = []
+    original = solving.take_steps
+    monkeypatch.setattr(
+        solving, "take_steps", lambda **call: taken.append(call) or original(**call)
+    )
+    for weight in (np.inf, 0.7):
+        spec = Spec("s", columns, weight)
+        alone, solved, _ = run(tmp_path / str(weight), W, codes, 4, spec, 1e-6, 1)
+        taken.clear()
+        deep, again, _ = run(tmp_path / str(weight), W, codes, 4, spec, 1e-6, 4)
+        assert np.array_equal(deep, alone)
+        groups = {call["place"].group for call in taken}
+        depth = {group.depth for group in groups}
+        assert depth <= {3, 4, 5, 6, 7, 8}
+        assert len(taken) < 4 * solved.step / 2
+        folder = open_folder(str(tmp_path / str(weight) / "work-4-4"))
+        halos = 0
+        for group in groups:
+            nodes, level = folder.read_array(f"deep/00004.{group.number:05d}.npy")
+            near = neighbors_within(W, np.arange(group.low, group.high), group.depth)
+            assert np.array_equal(nodes[level <= group.depth], near)
+            halos += near.size
+        (length,) = {call["place"].spec.rounds.length for call in taken}
+        (short,) = {call["place"].spec.rounds.steps[2] for call in taken}
+        firsts = {call["first"] for call in taken}
+        numbers = sum(
+            (2 + (first % length < short)) * 8 for first in firsts
+        )  # scores in double, or changes and residuals in single precision
+        assert again.halo_bytes == halos * numbers
+
+
+def neighbors_within(W, nodes, depth):
+    """Nodes at most `depth` edges from some, without these."""
+    reached = np.zeros(W.shape[0], dtype=bool)
+    reached[nodes] = True
+    for _ in range(depth):
+        reached |= W @ reached.astype(float) > 0
+    reached[nodes] = False
+    return np.flatnonzero(reached)
+
+
 def test_parts_without_a_halo_take_all_steps_in_one_call(tmp_path):
     block = neighbor_graph(clusters(60, 2)[0], 5)
     W = sp.csr_array(sp.block_diag([block, block, block], format="csr"))
     codes = np.full(180, -1)
     codes[[3, 20, 63, 80, 123]] = [0, 1, 0, 1, 1]
     spec = Spec("s", (Column(0.1, 0), Column(0.1, 1)))
-    calls = solving._calls("", spec, (0, 60, 120, 180), np.zeros((3, 3), dtype=np.int64), 0, 8, 3)
+    groups = [Group(g, (0, 1, 2, 3), (0, 60, 120, 180)) for g in range(3)]
+    calls = solving._calls("", spec, groups, np.zeros((3, 3), dtype=np.int64), 0, 8)
     assert [call.arguments["last"] - call.arguments["first"] for call in calls] == [8, 8, 8]
     x, solved, counts = run(tmp_path, W, codes, 3, spec, 1e-9)
     assert not counts.any()

@@ -120,45 +120,64 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of the graph of consecutive parts.
+    """Rows of the graph: those of consecutive parts, and of a fringe around them.
 
     Parameters
     ----------
     blocks : tuple of csr_array of float32 or float64
-        Weights, a block for each part; columns are own nodes and the halo, in order of numbers.
+        Weights, a block for each part, the fringe after them; columns are in order of the nodes.
+    n_parts : int
+        How many blocks are parts.
     own : slice
-        Columns of the own nodes.
-    degree : ndarray of shape (n_own,)
-        Row sums.
+        Columns of the nodes of the parts.
+    fringe, outer : ndarray of int
+        Columns of the fringe, and of nodes without a row here.
+    degree, outer_degree : ndarray
+        Degrees of the nodes of the rows, and of those without.
     weights : callable
-        The weights of a part in double precision.
+        The weights of a block in double precision.
     """
 
     blocks: tuple[sp.csr_array, ...]
+    n_parts: int
     own: slice
+    fringe: NDArray[np.intp]
+    outer: NDArray[np.intp]
     degree: FloatArray
+    outer_degree: FloatArray
     weights: Callable[[int], FloatArray]
 
     @cached_property
     def ends(self) -> list[int]:
-        """First row of each part, and the number of rows."""
+        """First row of each block, and the number of rows."""
         return [0, *np.cumsum([block.shape[0] for block in self.blocks]).tolist()]
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """First and last row of each part."""
+        return list(pairwise(self.ends[: self.n_parts + 1]))
+
+    @property
+    def n_own(self) -> int:
+        """Rows of the parts."""
+        return self.ends[self.n_parts]
 
     @cached_property
     def root(self) -> FloatArray:
-        """``degree^-1/2``, 0 for nodes without a neighbour."""
-        root = np.zeros(self.degree.size)
-        linked = self.degree > 0
-        root[linked] = 1.0 / np.sqrt(self.degree[linked])
-        return root
+        """``degree^-1/2``, 0 for nodes without a neighbour; of the rows."""
+        return _inverse_root(self.degree)
 
-    def spread(self, own: NDArray[Any], halo: NDArray[Any], out: NDArray[Any]) -> None:
-        """Values of all columns from those of own nodes, which may be in place, and the halo."""
-        below = self.own.start
-        out[:below] = halo[:below]
-        out[self.own.stop :] = halo[below:]
-        if own is not out:
-            out[self.own] = own
+    @cached_property
+    def outer_root(self) -> FloatArray:
+        """The same of nodes without a row."""
+        return _inverse_root(self.outer_degree)
+
+    def spread(self, values: NDArray[Any], outer: NDArray[Any], out: NDArray[Any]) -> None:
+        """Values of all columns from those of the rows and of the others."""
+        n = self.n_own
+        out[self.own] = values[:n]
+        out[self.fringe] = values[n:]
+        out[self.outer] = outer
 
     def times(self, z: NDArray[Any]) -> NDArray[Any]:
         """Product with values of all columns, in their precision."""
@@ -169,6 +188,13 @@ class Rows:
                 W = csr_from_parts(self.weights(number), block.indices, block.indptr, block.shape)
             out[self.ends[number] : self.ends[number + 1]] = W @ z
         return out
+
+
+def _inverse_root(degree: FloatArray) -> FloatArray:
+    root = np.zeros(degree.size)
+    linked = degree > 0
+    root[linked] = 1.0 / np.sqrt(degree[linked])
+    return root
 
 
 @dataclass(frozen=True)
@@ -211,6 +237,8 @@ class BlockSystem:
         Right-hand side; None where labels are kept.
     free : ndarray of bool of shape (n_own, n_columns) or (n_own, 1), or None
         False where a label is kept.
+    deep : bool, default=False
+        Whether others repeat our rows, and we theirs, between two exchanges.
     """
 
     rows: Rows
@@ -218,40 +246,50 @@ class BlockSystem:
     total: FloatArray
     rhs: FloatArray | None
     free: NDArray[np.bool_] | None
+    deep: bool = False
 
     @cached_property
-    def _single(self) -> tuple[Float32Array, Float32Array, Float32Array]:
-        """In single precision: ``degree^-1/2``, the same but 0 at kept labels, the diagonal."""
-        root = self.rows.root.astype(np.float32)
-        open_root = (
-            root[:, None] if self.free is None else np.asfortranarray(root[:, None] * self.free)
-        )
-        return root, open_root, np.asfortranarray(self.total, dtype=np.float32)
+    def _single(self) -> tuple[Float32Array, Float32Array, Float32Array, Float32Array]:
+        """In single precision: ``degree^-1/2``, the same but 0 at kept labels, of others; total."""
+        root, outer = (r.astype(np.float32) for r in (self.rows.root, self.rows.outer_root))
+        free = root[:, None] if self.free is None else np.asfortranarray(root[:, None] * self.free)
+        return root, free, outer, np.asfortranarray(self.total, dtype=np.float32)
 
     def shared(self, state: State, nodes: NDArray[np.intp], step: int) -> NDArray[Any]:
-        """What others need before a step, of some nodes: ``degree^-1/2`` times scores or changes.
+        """What others need before a step, of some nodes; see :meth:`receive`.
 
-        In double precision where a round begins; else in single.
+        Where a round begins the scores, in double precision. Else the last change, and for those
+        who repeat our rows the residual, too.
         """
         active = self.rounds.active(step)
         if self.rounds.fresh(step):
-            return np.asarray(self.rows.root[nodes, None] * state.x[nodes][:, active])
-        return np.asarray(self._single[0][nodes, None] * state.direction[nodes][:, active])
+            return state.x[nodes][:, active]
+        change = state.direction[nodes][:, active]
+        return np.hstack([change, state.residual[nodes][:, active]]) if self.deep else change
 
     def taken(self, step: int) -> tuple[int, Any]:
         """Columns and type of what :meth:`shared` gives before a step."""
-        kind = np.float64 if self.rounds.fresh(step) else np.float32
-        return len(self.rounds.active(step)), np.dtype(kind)
+        fresh, columns = self.rounds.fresh(step), len(self.rounds.active(step))
+        return columns * (2 if self.deep and not fresh else 1), np.dtype("f8" if fresh else "f4")
 
-    def step(self, state: State, halo: NDArray[Any], number: int) -> None:
+    def receive(self, state: State, fringe: NDArray[Any], step: int) -> None:
+        """Take over what others share of the fringe before a step."""
+        active, n = self.rounds.active(step), self.rows.n_own
+        if self.rounds.fresh(step):
+            state.x[n:, active] = fringe
+        elif self.deep:
+            state.direction[n:, active] = fringe[:, : len(active)]
+            state.residual[n:, active] = fringe[:, len(active) :]
+
+    def step(self, state: State, outer: NDArray[Any], number: int) -> None:
         """One step; `state` moves on.
 
         Parameters
         ----------
         state : State
             Where the rows stand.
-        halo : ndarray
-            What the others share.
+        outer : ndarray
+            What the others share of nodes without a row here.
         number : int
             Number of the step, from 0.
         """
@@ -260,19 +298,21 @@ class BlockSystem:
             c.astype(np.float32)
             for c in coefficients(self.rounds.self_loop, number % self.rounds.length)
         )
-        root, open_root, total = self._single
-        z = np.empty(rows.degree.size + halo.shape[0], dtype=np.float64 if fresh else np.float32)
-        spare = np.empty(rows.degree.size, dtype=np.float32)
+        single, free_root, outer_single, total = self._single
+        root: NDArray[Any] = rows.root if fresh else single
+        outer_root: NDArray[Any] = rows.outer_root if fresh else outer_single
+        z = np.empty(rows.n_own + rows.fringe.size + rows.outer.size, dtype=root.dtype)
+        values, spare = np.empty_like(root), np.empty(root.size, dtype=np.float32)
         for place, j in enumerate(self.rounds.active(number)):
             x, d, r = state.x[:, j], state.direction[:, j], state.residual[:, j]
             t = total[:, j] if total.shape[0] > 1 else total[0, j]
-            np.multiply(rows.root if fresh else root, x if fresh else d, out=z[rows.own])
-            rows.spread(z, halo[:, place], z)
+            np.multiply(root, x if fresh else d, out=values)
+            rows.spread(values, outer_root * outer[:, place], z)
             q = rows.times(z)
             if fresh:
                 r[:] = self._residual(q, x, j)
             else:
-                q *= open_root[:, j if open_root.shape[1] > 1 else 0]
+                q *= free_root[:, j if free_root.shape[1] > 1 else 0]
                 r += q
                 r -= np.multiply(d, t, out=spare)
             d *= momentum[j]
@@ -293,7 +333,7 @@ class BlockSystem:
     def squares(self, state: State) -> list[list[float]]:
         """Squared length of the (scaled) residual before the last step, by part and column."""
         found = []
-        for start, stop in pairwise(self.rows.ends):
+        for start, stop in self.rows.spans:
             r = state.residual[start:stop].astype(np.float64)
             total = self.total if self.total.shape[0] == 1 else self.total[start:stop]
             found.append(np.einsum("ij,ij->j", r, r / total).tolist())
@@ -322,14 +362,17 @@ class BlockFilling:
         """All columns, in double precision."""
         return None, np.dtype(np.float64)
 
-    def step(self, state: State, halo: NDArray[Any], number: int) -> None:
+    def receive(self, state: State, fringe: NDArray[Any], step: int) -> None:
+        """Nothing: there is no fringe."""
+
+    def step(self, state: State, outer: NDArray[Any], number: int) -> None:
         """One step; the residual of a node is 1 if it was filled."""
         x = state.x
-        z = np.empty((x.shape[0] + halo.shape[0], x.shape[1]))
-        self.rows.spread(x, halo, z)
+        z = np.empty((x.shape[0] + outer.shape[0], x.shape[1]))
+        self.rows.spread(x, outer, z)
         empty = x.max(axis=1, initial=0.0) <= 0
         state.residual[:] = 0
-        for block, (start, stop) in zip(self.rows.blocks, pairwise(self.rows.ends), strict=True):
+        for block, (start, stop) in zip(self.rows.blocks, self.rows.spans, strict=True):
             asked = np.flatnonzero(empty[start:stop])
             found = block[asked] @ z
             total = found.sum(axis=1)
@@ -339,7 +382,5 @@ class BlockFilling:
 
     def squares(self, state: State) -> list[list[float]]:
         """How many nodes the last step filled, by part and column."""
-        return [
-            state.residual[a:b].sum(axis=0, dtype=np.float64).tolist()
-            for a, b in pairwise(self.rows.ends)
-        ]
+        filled = state.residual.astype(np.float64)
+        return [filled[start:stop].sum(axis=0).tolist() for start, stop in self.rows.spans]

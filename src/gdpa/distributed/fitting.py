@@ -36,7 +36,7 @@ def fit(
     self_loop: float | None = None,
     class_probabilities: bool = False,
     n_parts: int | None = None,
-    tol: float = 1e-7,
+    tol: float = 1e-6,
     random_state: int = 0,
     scheduler: str | None = None,
     n_workers: int | None = None,
@@ -81,8 +81,9 @@ def fit(
         Whether to write a column per class.
     n_parts : int, optional
         Parts; by default one per 250,000 rows, at least 8 and at most 512.
-    tol : float, default=1e-7
-        Relative residual of the solve; the default gives scores to 1e-6.
+    tol : float, default=1e-6
+        Relative residual of the solve, as in :class:`gdpa.GDPAClassifier`; the number of steps is
+        chosen so that errors shrink by as much.
     random_state : int, default=0
         Seed of the sample and the cells.
     scheduler : str, optional

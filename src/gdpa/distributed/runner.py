@@ -149,6 +149,8 @@ class Runner:
         self.folder, self.manifest = folder, manifest
         self.report: Report = report or (lambda event: None)
         self.seconds: dict[str, float] = {}
+        # Steps between two exchanges of a solve, for each way to group the parts.
+        self.depths: dict[tuple[int, ...], int] = {}
 
     @property
     def n_workers(self) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .chebyshev import Rounds
+from .groups import FRINGE, MOST_DEPTH, Group, group_bounds, look_around
 from .manifest import Record
 from .runner import Call, Event, Runner
 from .steps import Place, Spec, begin, take_steps
@@ -46,41 +48,62 @@ class Solved:
     halo_bytes: int = 0
 
 
-def _groups(n_parts: int, n_workers: int) -> tuple[int, ...]:
-    """First part of each group, and the number of parts: a group for each worker."""
-    n_groups = min(n_parts, n_workers)
-    return tuple(-(-group * n_parts // n_groups) for group in range(n_groups + 1))
+def _depth(
+    runner: Runner, bounds: tuple[int, ...], starts: tuple[int, ...], counts: NDArray[np.int64]
+) -> int:
+    """Steps between two exchanges: more than one where few rows have to be solved twice for it."""
+    if bounds in runner.depths or len(bounds) == 2:
+        return runner.depths.get(bounds, 1)
+    groups = [Group(g, bounds, starts) for g in range(len(bounds) - 1)]
+    allowed = [FRINGE * (group.high - group.low) for group in groups]
+    depth = 1
+    for group, most in zip(groups, allowed, strict=True):
+        near = counts[:, group.parts].sum() - counts[group.parts][:, group.parts].sum()
+        if near > most:  # those that several parts share are counted twice, for want of better
+            break
+    else:
+        url = runner.folder.url
+        calls = [Call(f"{g.number}", look_around, {"url": url, "group": g}, (), g.number)
+                 for g in groups]  # fmt: skip
+        for sizes in zip(*runner.calls("around", calls).values(), strict=False):
+            if all(size <= most for size, most in zip(sizes, allowed, strict=True)):
+                depth += 1
+    runner.depths[bounds] = min(depth, MOST_DEPTH)
+    return runner.depths[bounds]
 
 
 def _calls(
-    url: str, spec: Spec, starts: tuple[int, ...], counts: NDArray[np.int64],
-    since: int, steps: int, n_workers: int,
-) -> list[Call]:  # fmt: skip
+    url: str, spec: Spec, groups: list[Group], counts: NDArray[np.int64], since: int, steps: int
+) -> list[Call]:
     """Calls from one checkpoint to the next."""
-    bounds = _groups(len(starts) - 1, n_workers)
-    groups = range(len(bounds) - 1)
-    places = [Place(url, spec, g, bounds, starts, since) for g in groups]
+    places = [Place(url, spec, group, since) for group in groups]
     near: NDArray[np.bool_] = np.array(
-        [[counts[p.parts][:, q.parts].any() for q in places] for p in places]
+        [[counts[p.parts][:, q.parts].any() for q in groups] for p in groups]
     )
     near[np.diag_indices(len(groups))] = False
     near |= near.T
-    alone = [not row.any() for row in near]
+    if groups[0].depth > 1:  # through others
+        for _ in range(groups[0].depth):
+            near = near | (near.astype(int) @ near > 0)
+        near[np.diag_indices(len(groups))] = False
     end = since + steps
+    times = [t for t in range(since, end) if places[0].exchanges(t)]
     calls = [
-        Call(f"{since}-{g}", begin, {"place": places[g]}, (), g) for g in groups if not alone[g]
+        Call(f"{since}-{p.group.number}", begin, {"place": p}, (), p.group.number)
+        for p in places
+        if near[p.group.number].any()
     ]
-    for step in range(since, end):
-        for g in groups:
+    for first, last in pairwise([*times, end]):
+        for g, place in enumerate(places):
             # Nobody waits for those that are alone: they do all in one call.
-            if alone[g] and step + 1 < end:
+            alone = not near[g].any()
+            if alone and last < end:
                 continue
-            first = since if alone[g] else step
-            arguments = {"place": places[g], "first": first, "last": step + 1}
-            arguments["keep"] = step + 1 == end
-            after = () if alone[g] else (g, *np.flatnonzero(near[g]).tolist())
-            waits = tuple(f"{step}-{q}" for q in after)
-            calls.append(Call(f"{step + 1}-{g}", take_steps, arguments, waits, g))
+            arguments = {"place": place, "first": since if alone else first, "last": last}
+            arguments["keep"] = last == end
+            after = () if alone else (g, *np.flatnonzero(near[g]).tolist())
+            waits = tuple(f"{first}-{q}" for q in after)
+            calls.append(Call(f"{last}-{g}", take_steps, arguments, waits, g))
     return calls
 
 
@@ -119,7 +142,10 @@ def solve(runner: Runner, spec: Spec, starts: Sequence[int], tol: float) -> Solv
             break
         since = int(log["step"])
         steps = min(STEPS, (planned if since < planned else limit) - since)
-        calls = _calls(folder.url, spec, tuple(starts), counts, since, steps, runner.n_workers)
+        bounds = group_bounds(len(starts) - 1, runner.n_workers)
+        depth = 1 if spec.fill else _depth(runner, bounds, tuple(starts), counts)
+        groups = [Group(g, bounds, tuple(starts), depth) for g in range(len(bounds) - 1)]
+        calls = _calls(folder.url, spec, groups, counts, since, steps)
         results = runner.calls(spec.name, calls)
         end = since + steps
         taken += sum(r.get("halo_bytes", 0) for r in results.values())

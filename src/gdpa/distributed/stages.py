@@ -275,6 +275,7 @@ def _answers(
     if any(record.result["faint"] for record in faint.values()):
         spec = Spec("fill", tuple(columns), fill=ended, threshold=threshold)
         filled = (spec.name, solve(runner, spec, starts, 0.5).step)
+    runner.folder.remove_tree("deep")
     checked = codes if tuning.checked is None else codes[tuning.checked]
     sharpness = fit_sharpness(tuning.left_out, checked)
     files = [0, *np.cumsum(inputs.rows).tolist()]

@@ -1,28 +1,26 @@
 """The solve on parts: one call per worker and step, which takes its halo from the others.
 
-A worker puts the rows of its parts together. After each step it writes what the others need, one
-run of numbers per receiver; each reads its own run and nothing else. Scores stay in the worker that
-made them. A worker that has none, because another was lost, starts from the last checkpoint and
-repeats the steps since with the halos that are still there: nobody else is asked to repeat
-anything. Which parts are together changes no digit. Parts that touch no others take all steps
-between two checkpoints in one call.
+A worker puts the rows of its parts together. After each call it writes what the others need, one
+run of numbers per receiver; each reads its own run and nothing else. Where the halo is small a call
+takes several steps (:mod:`gdpa.distributed.groups`). Scores stay in the worker that made them. One
+that has none, because another was lost, starts from the last checkpoint and repeats the steps since
+with the halos that are still there: nobody else is asked to repeat anything. Which parts are
+together changes no digit. Parts that touch no others take all steps between two checkpoints in one
+call.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.adjacency import csr_from_parts
 from ..system import system_diagonal
-from .chebyshev import BlockFilling, BlockSystem, Rounds, Rows, State
+from .chebyshev import BlockFilling, BlockSystem, Rounds, State
+from .groups import Group, Loaded, load_group
 from .manifest import Output
-from .rows import load_shard, places
-from .shuffle import part_file
 from .store import Folder, open_folder, raw_bytes
 
 __all__ = ["Column", "Place", "Spec", "begin", "checkpoint_file", "forget", "take_steps"]
@@ -98,55 +96,37 @@ class Spec:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a call works.
-
-    Parameters
-    ----------
-    url : str
-        The work folder.
-    spec : Spec
-        The solve.
-    group : int
-        Which group of parts.
-    bounds : tuple of int
-        First part of each group, and the number of parts.
-    starts : tuple of int
-        First node of each part, and the number of nodes.
-    since : int
-        Step of the last checkpoint.
-    """
+    """Where a call works: the work folder, the solve, the parts, and the last checkpoint's step."""
 
     url: str
     spec: Spec
-    group: int
-    bounds: tuple[int, ...]
-    starts: tuple[int, ...]
+    group: Group
     since: int
 
-    @property
-    def parts(self) -> range:
-        """The parts of the group."""
-        return range(*self.bounds[self.group : self.group + 2])
+    def exchanges(self, step: int) -> bool:
+        """Whether the others are asked before a step: after every few, and where a round begins."""
+        ago = step - self.since
+        if self.spec.rounds is not None:
+            ago = min(ago, step % self.spec.rounds.length)
+        return ago % self.group.depth == 0
 
 
 @dataclass
 class _Held:
     """What a worker keeps of a group of parts between two calls."""
 
-    rows: Rows
-    take: NDArray[np.intp]  # where the halo begins that each group sends
-    send: NDArray[np.intp]  # own rows that others need, group by group
-    ends: NDArray[np.int64]  # where those of each group begin
+    group: Loaded
     spec: Spec | None = None
     system: BlockSystem | BlockFilling | None = None
     state: State | None = None
     step: int = -1
+    outer: NDArray[Any] | None = None  # what the others shared last
     used: tuple[str, int] = ("", 0)
     offsets: dict[int, int] = field(default_factory=dict)  # of its run in what others send
 
 
-# Groups of parts that this process works on, by work folder, groups, number and precision.
-_held: dict[tuple[str, tuple[int, ...], int, bool], _Held] = {}
+# Groups of parts that this process works on, by work folder, group and precision.
+_held: dict[tuple[str, Group, bool], _Held] = {}
 
 
 def forget() -> None:
@@ -157,102 +137,34 @@ def forget() -> None:
 def _hold(folder: Folder, place: Place) -> _Held:
     """The group in this process; what was not asked for since the last checkpoint is let go."""
     now = (place.spec.name, place.since)
-    key = (folder.url, place.bounds, place.group, place.spec.rounds is None)
+    key = (folder.url, place.group, place.spec.rounds is None)
     for other in [k for k in _held if k != key and _held[k].used != now]:
         del _held[other]
     if key not in _held:
-        _held[key] = _load(folder, place)
+        dtype = np.float64 if place.spec.rounds is None else np.float32
+        _held[key] = _Held(load_group(folder, place.group, dtype))
     _held[key].used = now
     return _held[key]
 
 
-def _load(folder: Folder, place: Place) -> _Held:
-    """Put the rows of a group together."""
-    parts, starts, bounds = place.parts, place.starts, place.bounds
-    low, high = starts[parts.start], starts[parts.stop]
-    kind = np.float64 if place.spec.rounds is None else np.float32
-    outside = []
-    for part in parts:
-        nodes = folder.read_array(f"rows/{part:05d}.halo.npy")
-        outside.append(nodes[(nodes < low) | (nodes >= high)])
-    halo = np.unique(np.concatenate(outside))
-    below = int(np.searchsorted(halo, low))
-    blocks, degree = [], []
-    for part in parts:
-        shard = load_shard(folder, part)
-        own = np.arange(starts[part], starts[part + 1])
-        before = np.searchsorted(shard.halo, own[:1])
-        nodes = np.insert(shard.halo, np.repeat(before, own.size), own)
-        place_of = places(nodes, low, high, halo)
-        W = shard.W
-        with np.errstate(under="ignore"):
-            data = W.data.astype(kind, copy=False)
-        shape = (own.size, high - low + halo.size)
-        blocks.append(csr_from_parts(data, place_of[W.indices], W.indptr, shape))
-        degree.append(shard.degree)
-
-    def weights(number: int) -> FloatArray:
-        return folder.read_array(f"rows/{parts[number]:05d}.data.npy")
-
-    own_columns = slice(below, below + high - low)
-    rows = Rows(tuple(blocks), own_columns, np.concatenate(degree), weights)
-    counts = folder.read_array("rows/counts.npy")
-    send = [
-        _needed(folder, counts, parts, range(*bounds[g : g + 2])) - low
-        for g in range(len(bounds) - 1)
-    ]
-    return _Held(
-        rows,
-        np.searchsorted(halo, np.asarray(starts)[list(bounds)]),
-        np.concatenate(send).astype(np.intp),
-        np.concatenate([[0], np.cumsum([nodes.size for nodes in send])]),
-    )
-
-
-def _needed(
-    folder: Folder, counts: NDArray[np.int64], parts: range, others: range
-) -> NDArray[np.int64]:
-    """Nodes of a group of parts that another group has in its halo."""
-    found = [np.empty(0, dtype=np.int64)]
-    for other in others if parts != others else ():
-        first, last = (int(counts[:part, other].sum()) for part in (parts.start, parts.stop))
-        if first < last:
-            found.append(folder.read_array(f"rows/{other:05d}.halo.npy", first, last))
-    return np.unique(np.concatenate(found))
-
-
-def _part_labels(folder: Folder, parts: range, ends: list[int]) -> tuple[Any, Any]:
-    """Labelled rows of a group, and which of the labels they have."""
-    rows = [
-        folder.read_array(part_file(p, "labeled")) + e for p, e in zip(parts, ends, strict=False)
-    ]
-    return np.concatenate(rows), np.concatenate(
-        [folder.read_array(part_file(p, "label")) for p in parts]
-    )
-
-
 def _system(
-    folder: Folder, held: _Held, spec: Spec, parts: range
+    folder: Folder, held: _Held, spec: Spec, group: Group
 ) -> tuple[BlockSystem | BlockFilling, State]:
     """The system on a group, and where its iteration starts: labels, and 0 elsewhere."""
-    n, k = held.rows.degree.size, len(spec.columns)
+    rows, labeled, label = held.group.rows, held.group.labeled, held.group.label
+    n, k = rows.degree.size, len(spec.columns)
     if spec.rounds is None:
-        x = np.hstack(
-            [
-                np.vstack([folder.read_array(checkpoint_file(*f, part, "x")) for part in parts])
-                for f in spec.fill
-            ]
-        )
+        files = [[checkpoint_file(*f, part, "x") for f in spec.fill] for part in group.parts]
+        x = np.vstack([np.hstack([folder.read_array(f) for f in own]) for own in files])
         np.maximum(x, 0.0, out=x)
         total = x.sum(axis=1, keepdims=True)
         x = np.where(total < spec.threshold, 0.0, x / np.maximum(total, 1e-300))
-        return BlockFilling(held.rows), State.begin(x)
-    labeled, label = _part_labels(folder, parts, held.rows.ends)
+        return BlockFilling(rows), State.begin(x)
     codes = folder.read_array("plan/codes.npy")[label]
     folds = folder.read_array("plan/folds.npy")[label]
     known = np.array([folds != column.fold for column in spec.columns]).reshape(k, -1).T
     targets = np.stack([_targets(codes, c.target) for c in spec.columns], axis=1) * known
-    diagonal = (held.rows.degree > 0).astype(np.float64)  # of the normalised Laplacian
+    diagonal = (rows.degree > 0).astype(np.float64)  # of the normalised Laplacian
     finite = np.isfinite(spec.label_weight)
     if not finite and diagonal.all():
         total = 1.0 + np.array([spec.self_loops])
@@ -262,15 +174,16 @@ def _system(
             mine = labeled[known[:, j]]
             total[:, j] = system_diagonal(diagonal, mine, spec.label_weight, column.self_loop)
     x = np.zeros((n, k), order="F")
+    deep = group.depth > 1
     if finite:
         rhs = np.zeros((n, k), order="F")
         rhs[labeled] = spec.label_weight * targets
-        return BlockSystem(held.rows, spec.rounds, total, rhs, None), State.begin(x)
+        return BlockSystem(rows, spec.rounds, total, rhs, None, deep), State.begin(x)
     same = bool((known == known[:, :1]).all())
     free = np.ones((n, 1 if same else k), dtype=bool, order="F")
     free[labeled] = ~(known[:, :1] if same else known)
     x[labeled] = targets
-    return BlockSystem(held.rows, spec.rounds, total, None, free), State.begin(x)
+    return BlockSystem(rows, spec.rounds, total, None, free, deep), State.begin(x)
 
 
 def _targets(codes: NDArray[np.int32], target: int) -> FloatArray:
@@ -283,17 +196,14 @@ def _at(folder: Folder, held: _Held, place: Place, step: int) -> State:
     """State of a group before a step: as it is held, or repeated from the last checkpoint."""
     spec, since = place.spec, place.since
     if held.spec != spec or held.system is None:
-        held.system, held.state = _system(folder, held, spec, place.parts)
+        held.system, held.state = _system(folder, held, spec, place.group)
         held.spec, held.step = spec, 0
     if held.step > step or held.step < since:
-        if since:
-            kept = (
-                np.vstack([folder.read_array(spec.checkpoint(since, p, what)) for p in place.parts])
-                for what in "xdr"
-            )
-            held.state = State(*map(np.asfortranarray, kept))
-        else:
-            held.state = _system(folder, held, spec, place.parts)[1]
+        held.state = _system(folder, held, spec, place.group)[1]
+        for part, rows in zip(place.group.parts, held.group.rows.spans, strict=True):
+            for what, values in _kept(held.state).items() if since else ():
+                kept = folder.read_array(spec.checkpoint(since, part, what))
+                values[slice(*rows)] = kept
         held.step = since
     while held.step < step:
         _advance(folder, held, place)
@@ -301,14 +211,24 @@ def _at(folder: Folder, held: _Held, place: Place, step: int) -> State:
     return held.state
 
 
+def _kept(state: State) -> dict[str, NDArray[Any]]:
+    """What a checkpoint holds."""
+    return {"x": state.x, "d": state.direction, "r": state.residual}
+
+
 def _advance(folder: Folder, held: _Held, place: Place) -> int:
     """One step of a group; returns the bytes it took from others."""
     assert held.system is not None
     assert held.state is not None
-    halo = _take(folder, held, place)
-    held.system.step(held.state, halo, held.step)
+    taken = 0
+    if place.exchanges(held.step):
+        halo = _take(folder, held, place)
+        held.system.receive(held.state, halo[held.group.fringe], held.step)
+        held.outer, taken = halo[held.group.outer], halo.nbytes
+    assert held.outer is not None
+    held.system.step(held.state, held.outer, held.step)
     held.step += 1
-    return halo.nbytes
+    return taken
 
 
 def _take(folder: Folder, held: _Held, place: Place) -> NDArray[Any]:
@@ -316,22 +236,23 @@ def _take(folder: Folder, held: _Held, place: Place) -> NDArray[Any]:
     assert held.system is not None
     columns, kind = held.system.taken(held.step)
     k = len(place.spec.columns) if columns is None else columns
-    halo = np.empty((int(held.take[-1]), k), dtype=kind)
+    take = held.group.take
+    halo = np.empty((int(take[-1]), k), dtype=kind)
     width = k * kind.itemsize
-    for other, size in enumerate(np.diff(held.take).tolist()):
+    for other, size in enumerate(np.diff(take).tolist()):
         if size:
             first = _offset(folder, held, place, other) * width
             name = place.spec.halo(held.step, other)
             content = folder.read(name, first, first + size * width)
             run = np.frombuffer(content, dtype=kind).reshape(size, k)
-            halo[held.take[other] : held.take[other + 1]] = run
+            halo[take[other] : take[other + 1]] = run
     return halo
 
 
 def _offset(folder: Folder, held: _Held, place: Place, other: int) -> int:
     """Where the run for this group begins in what another one shares."""
     if other not in held.offsets:
-        first = 8 * place.group
+        first = 8 * place.group.number
         content = folder.read(_ends_file(place, other), first, first + 8)
         held.offsets[other] = int(np.frombuffer(content, dtype=np.int64)[0])
     return held.offsets[other]
@@ -344,11 +265,12 @@ def _ends_file(place: Place, group: int) -> str:
 
 def _share(folder: Folder, held: _Held, place: Place) -> None:
     """Write what the others need of this group before the next step."""
-    if held.send.size:
+    send = held.group.send
+    if send.size:
         assert held.system is not None
         assert held.state is not None
-        shared = np.ascontiguousarray(held.system.shared(held.state, held.send, held.step))
-        folder.write(place.spec.halo(held.step, place.group), [raw_bytes(shared)])
+        shared = np.ascontiguousarray(held.system.shared(held.state, send, held.step))
+        folder.write(place.spec.halo(held.step, place.group.number), [raw_bytes(shared)])
 
 
 def begin(place: Place) -> dict[str, Any]:
@@ -356,7 +278,7 @@ def begin(place: Place) -> dict[str, Any]:
     folder = open_folder(place.url)
     held = _hold(folder, place)
     _at(folder, held, place, place.since)
-    folder.write(_ends_file(place, place.group), [raw_bytes(held.ends.astype(np.int64))])
+    folder.write(_ends_file(place, place.group.number), [raw_bytes(held.group.ends)])
     _share(folder, held, place)
     return {}
 
@@ -382,11 +304,10 @@ def take_steps(place: Place, first: int, last: int, keep: bool) -> dict[str, Any
         _share(folder, held, place)
         return {"first": squares, "halo_bytes": taken}
     files = []
-    for part, (start, stop) in zip(place.parts, pairwise(held.rows.ends), strict=True):
+    for part, rows in zip(place.group.parts, held.group.rows.spans, strict=True):
         output = Output(folder)
-        kept: dict[str, NDArray[Any]] = {"x": state.x, "d": state.direction, "r": state.residual}
-        for what, values in kept.items():
-            output.array(place.spec.checkpoint(last, part, what), values[start:stop])
+        for what, values in _kept(state).items():
+            output.array(place.spec.checkpoint(last, part, what), values[slice(*rows)])
         files.append(output.files)
     found = {"first": squares, "last": held.system.squares(state), "halo_bytes": taken}
     return found | {"files": files}
