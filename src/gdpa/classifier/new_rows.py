@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..system import new_row_scores
+from ..system import attached_scores
 from .graphs import ClassifierGraph
 from .labels import LabelCoding
 from .probabilities import to_shares
@@ -66,27 +66,19 @@ class NewRows:
             X = graph.rescaler.transform(X)
         evidence = self.evidence.predict(X) if self.evidence is not None else None
         weights, same = graph.attach(X)
-        options: dict[str, Any] = {
-            "degrees": graph.degrees,
-            "laplacian": graph.laplacian,
-            "self_loop": setting.self_loop,
-        }
-        weight = setting.evidence_weight
-        scores = new_row_scores(
-            weights, self.scores, evidence=evidence, evidence_weight=weight, **options
+        scores = attached_scores(
+            weights,
+            same,
+            self.scores,
+            self._graph_shares,
+            self.coding.codes,
+            100.0 * self.run.tol,
+            evidence=evidence,
+            evidence_weight=setting.evidence_weight,
+            degrees=graph.degrees,
+            laplacian=graph.laplacian,
+            self_loop=setting.self_loop,
         )
-        if same is not None:
-            hit = np.flatnonzero(np.diff(same.indptr))
-            scores[hit] = (same[hit] @ self.scores) / np.diff(same.indptr)[hit, None]
-        faint = np.flatnonzero(scores.max(axis=1) <= 100.0 * self.run.tol)
-        if faint.size and evidence is None:
-            # So far from any label that only the neighbours' shares are left to go by.
-            scores[faint] = new_row_scores(weights[faint], self._graph_shares, **options)
-        if same is not None:
-            known = self.coding.labeled
-            given = same[:, known]
-            hit = np.flatnonzero(np.diff(given.indptr))
-            scores[hit] = given[hit] @ np.eye(self.n_classes)[self.coding.codes[known]]
         shares = to_shares(scores, self.prior)
         return shares if self.committee is None else self._voted(X, shares, same)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..classifier.probabilities import to_shares
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
-from ..system import new_row_scores
+from ..system import attached_scores
 from ..tables import TableError
 from .fitting import make_runner
 from .inputs import Inputs, look
@@ -233,23 +233,13 @@ def row_shares(
     ends = np.arange(0, node.size + 1, k)
     shape = (node.shape[0], nodes.size)
     W = sp.csr_array((weights.ravel(), place.ravel(), ends), shape=shape)
-    options: dict[str, Any] = {"degrees": degrees, "laplacian": "normalized"}
-    options["self_loop"] = model["self_loop"]
-    found = new_row_scores(W, scores, **options)
+    row, column = np.nonzero(distance == 0)
+    same = sp.csr_array((np.ones(row.size), (row, place[row, column])), shape=shape)
     prior = np.asarray(model["prior"])
-    # A row that coincides with fitted ones is no new node: it takes their mean score, and their
-    # label where they have one.
-    same = distance == 0
-    hit = np.flatnonzero(same.any(axis=1))
-    if hit.size:
-        mean = sp.csr_array((same.ravel().astype(float), place.ravel(), ends), shape=shape)[hit]
-        found[hit] = (mean @ scores) / np.asarray(mean.sum(axis=1))[:, None]
-    faint = np.flatnonzero(found.max(axis=1) <= 100.0 * model["tol"])
-    if faint.size:
-        found[faint] = new_row_scores(W[faint], to_shares(scores, prior), **options)
-    labeled = same & (codes[place] >= 0)
-    for i in np.flatnonzero(labeled.any(axis=1)).tolist():
-        found[i] = np.bincount(codes[place[i, labeled[i]]], minlength=prior.size)
+    found = attached_scores(
+        W, same, scores, to_shares(scores, prior), codes, 100.0 * model["tol"],
+        degrees=degrees, laplacian="normalized", self_loop=model["self_loop"],
+    )  # fmt: skip
     return to_shares(found, prior)
 
 

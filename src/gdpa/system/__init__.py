@@ -2,12 +2,13 @@
 
 from .arranged import Arranged, arrange
 from .labeled import LabeledSystem, system_diagonal
-from .rows import new_row_scores
+from .rows import attached_scores, new_row_scores
 
 __all__ = [
     "Arranged",
     "LabeledSystem",
     "arrange",
+    "attached_scores",
     "new_row_scores",
     "system_diagonal",
 ]

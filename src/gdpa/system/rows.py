@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .labeled import LabeledSystem
 
-__all__ = ["new_row_scores", "with_far_nodes"]
+__all__ = ["attached_scores", "new_row_scores", "with_far_nodes"]
 
 FloatArray = NDArray[np.float64]
 
@@ -66,6 +68,57 @@ def new_row_scores(
         top = top + evidence_weight * evidence
         below = below + evidence_weight
     return np.asarray(top / np.where(below > 0, below, 1.0)[:, None])
+
+
+def attached_scores(
+    weights: sp.csr_array,
+    same: sp.csr_array | None,
+    scores: FloatArray,
+    shares: FloatArray,
+    codes: NDArray[np.integer[Any]],
+    threshold: float,
+    *,
+    evidence: FloatArray | None = None,
+    **options: Any,
+) -> FloatArray:
+    """Scores of new rows, also of those that coincide with nodes or are far from any label.
+
+    Parameters
+    ----------
+    weights : csr_array of shape (n_rows, n_nodes)
+        Weights between new rows and nodes.
+    same : csr_array of shape (n_rows, n_nodes) or None
+        1 where a row coincides with a node. Such a row is no new node: it takes the labels of these
+        nodes where they have some, else their mean score.
+    scores, shares : ndarray of shape (n_nodes, n_classes)
+        Scores of the nodes, and shares, which are all that is left to go by where scores vanish.
+    codes : ndarray of int of shape (n_nodes,)
+        Classes of labelled nodes, negative for others.
+    threshold : float
+        Largest score that is not believed.
+    evidence : ndarray of shape (n_rows, n_classes), optional
+        As in :func:`new_row_scores`; no score vanishes beside it.
+    **options
+        Passed to :func:`new_row_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        The scores.
+    """
+    found = new_row_scores(weights, scores, evidence=evidence, **options)
+    if same is not None:
+        hit = np.flatnonzero(np.diff(same.indptr))
+        found[hit] = (same[hit] @ scores) / np.diff(same.indptr)[hit, None]
+    faint = np.flatnonzero(found.max(axis=1, initial=0.0) <= threshold)
+    if faint.size and evidence is None:
+        found[faint] = new_row_scores(weights[faint], shares, **options)
+    if same is not None:
+        known = np.flatnonzero(codes >= 0)
+        given = same[:, known]
+        hit = np.flatnonzero(np.diff(given.indptr))
+        found[hit] = given[hit] @ np.eye(scores.shape[1])[codes[known]]
+    return found
 
 
 def _addable(weights: sp.csr_array) -> sp.csr_array:
