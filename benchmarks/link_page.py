@@ -207,8 +207,8 @@ def write(results: dict[str, Any]) -> Path:
         "# A graph and features together",
         "",
         "Written by `python -m benchmarks.links`, which says what the parts are, from "
-        "`benchmarks/links.json`; change neither by hand. Processor time with one thread; a machine "
-        "with two cores that were busy with other work.",
+        "`benchmarks/links.json`; change neither by hand. Processor time with one thread, on "
+        "two cores that were busy with other work.",
         "",
     ]
     parts = [

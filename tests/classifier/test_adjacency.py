@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -112,6 +113,29 @@ def test_sparse_features_stay_sparse_and_isolated_nodes_get_a_label():
     assert model.unreached_.size == 0
     assert error(model.transduction_, z, y) < 0.4
     assert model.predict(words[:3]).shape == (3,)
+
+
+def test_no_dense_copy_of_sparse_features_is_made():
+    rng = np.random.default_rng(0)
+    n, d, length = 600, 20_000, 12
+    z = np.arange(n) // 2 % 3  # linked in pairs: smoothing fills no more than two rows' words
+    pairs = np.arange(n).reshape(-1, 2)
+    W = sp.coo_array((np.ones(n), (pairs.ravel(), pairs[:, ::-1].ravel())), shape=(n, n)).tocsr()
+    own = rng.integers(0, 300, (n, length)) + 300 * z[:, None]
+    words = np.where(rng.random((n, length)) < 0.5, own, rng.integers(0, d, (n, length)))
+    at = np.repeat(np.arange(n), length), words.ravel()
+    X = sp.csr_array(sp.coo_array((np.ones(n * length), at), shape=(n, d)))
+    y = np.where(np.arange(n) < 60, z, -1)
+    GDPAClassifier().fit(X[:90], y[:90], adjacency=W[:90][:, :90])  # what is loaded late
+    tracemalloc.start()
+    try:
+        model = GDPAClassifier().fit(X, y, adjacency=W)
+        model.predict(X[:9], adjacency=W[:9])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert {"smoothed", "links and features"} <= set(model.committee_.names)
+    assert peak < 0.5 * 8 * n * d
 
 
 def test_features_and_links_with_wide_indices_are_taken(fitted):
