@@ -250,7 +250,15 @@ def test_two_tabs_see_each_other_and_are_asked_different_rows(flowers, label_com
             "() => document.getElementById('progress-text').textContent.includes('1 other')"
         )
         page.wait_for_function("() => document.querySelectorAll('#labels li').length === 12")
-        assert page.wrong == []
+    # Whoever stands on a cross of the list stays there when others add to it.
+    stood = one.locator("#labels button.remove").nth(3)
+    stood.focus()
+    row = stood.get_attribute("data-row")
+    give(two, kinds[truth[row_of(two)]])
+    one.wait_for_function("() => document.querySelectorAll('#labels li').length === 13")
+    held = one.evaluate("[document.activeElement.className, document.activeElement.dataset.row]")
+    assert held == ["remove", row]
+    assert one.wrong == two.wrong == []
 
 
 def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command, new_page):

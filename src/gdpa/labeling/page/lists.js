@@ -4,7 +4,7 @@ const percent = (share) => `${Math.round(100 * share)} %`;
 
 export function drawLabels(host, none, labels, onOpen, onRemove) {
   none.hidden = labels.length > 0;
-  const open = host.contains(document.activeElement) ? document.activeElement.dataset.row : null;
+  const held = host.contains(document.activeElement) ? document.activeElement : null;
   host.replaceChildren(
     ...labels.map((entry) => {
       const line = document.createElement("li");
@@ -22,6 +22,7 @@ export function drawLabels(host, none, labels, onOpen, onRemove) {
       const remove = document.createElement("button");
       remove.type = "button";
       remove.className = "remove";
+      remove.dataset.row = entry.row;
       remove.textContent = "×";
       remove.setAttribute("aria-label", `Remove the label of ${entry.name}`);
       remove.addEventListener("click", () => onRemove(entry.row));
@@ -29,8 +30,9 @@ export function drawLabels(host, none, labels, onOpen, onRemove) {
       return line;
     }),
   );
-  if (open !== null) {
-    const again = host.querySelector(`[data-row="${Number(open)}"]`);
+  if (held !== null) {
+    // Whoever stands on a button stays on it, also on a cross.
+    const again = host.querySelector(`.${held.className}[data-row="${Number(held.dataset.row)}"]`);
     if (again) again.focus({ preventScroll: true });
   }
 }
