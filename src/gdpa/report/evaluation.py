@@ -77,6 +77,8 @@ class Baselines:
         How many labels.
     better, worse : int
         Labels that only ours, and only logistic regression, has right.
+    voice : str, default="the graph"
+        What answers: a graph, or a committee in which graphs vote.
     """
 
     ours: float
@@ -85,19 +87,20 @@ class Baselines:
     n_labels: int
     better: int
     worse: int
+    voice: str = "the graph"
 
     @property
     def verdict(self) -> str:
-        """Whether the graph helps, in plain words."""
+        """Whether the graph, or the committee, helps, in plain words."""
         lead = self.better - self.worse
         doubt = float(np.sqrt(self.better + self.worse))  # what chance alone makes of a tie
         if self.ours <= self.majority and self.logistic <= self.majority:
             return "neither is better than always saying the largest class: the columns say little"
         if lead < -doubt:
-            return "logistic regression is better here: the graph does not help"
+            return f"logistic regression is better here: {self.voice} does not help"
         if lead > doubt:
-            return "the graph helps"
-        return "no clear difference: the graph helps little here"
+            return f"{self.voice} helps"
+        return f"no clear difference: {self.voice} helps little here"
 
     @property
     def words(self) -> str:
@@ -174,4 +177,5 @@ def baselines(model: Any, X: Any) -> Baselines | None:
         int(truth.size),
         int((ours & ~theirs).sum()),
         int((theirs & ~ours).sum()),
+        "the graph" if model.committee_ is None else "the committee",
     )

@@ -126,7 +126,7 @@ def read_dates(texts: list[str], format: str) -> NDArray[np.float64]:
     ndarray of float64
         Seconds; NaN where a text is no date.
     """
-    return np.array([_read(text, format) for text in texts], dtype=np.float64)
+    return np.fromiter((_read(text, format) for text in texts), np.float64, len(texts))
 
 
 def _read(text: str, format: str) -> float:
