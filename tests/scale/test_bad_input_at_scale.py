@@ -177,7 +177,7 @@ def test_the_solve_does_not_depend_on_threads():
             n_jobs=count,
         ).solve(tol=1e-6)
         assert found.converged
-        scores.append(found.values)
+        scores.append(found.x)
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])
 
