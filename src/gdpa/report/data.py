@@ -318,10 +318,11 @@ def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
 
 def _setting(model: Any) -> dict[str, str]:
     tuning = model.tuning_
+    encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
     return {
         "method": str(model.method),
         "neighbours": str(model.n_neighbors_),
-        "re-scaling": str(model.rescale or "none"),
+        "re-scaling": str((encoder.scale if encoder else model.rescale) or "none"),
         "Laplacian": str(model.laplacian),
         "label weight": f"{model.label_weight_:g}",
         "self-loop": f"{model.self_loop_:g}",

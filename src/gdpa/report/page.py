@@ -127,11 +127,11 @@ def _questions(data: ReportData) -> str:
         for q in data.questions
     ]
     return paragraph(
-        "The predictions that hang in the balance: labels for these rows help most."
+        "Labels for these rows help most: they are in doubt, and tell about others like them."
     ) + table(
         [*QUESTION_HEADER, *data.question_columns],
         rows,
-        caption="Rows with the smallest lead of the first class over the second",
+        caption="Rows most worth a label, each given those before it",
         numeric=(2, 4),
         first_is_header=True,
         stacked=True,
@@ -314,6 +314,7 @@ def _data(data: ReportData) -> str:
             caption=f"Columns ({min(most, len(data.columns))} of {len(data.columns)})",
             numeric=(2,),
             first_is_header=True,
+            stacked=True,
         )
     return html
 
