@@ -189,8 +189,11 @@ def check_permuted(rng: np.random.Generator, model: Any, data: inputs.Data) -> N
     if model.method == "spectral" and data.kind == "outlier":
         return  # the outlier's entry of the eigenvector is rounding: so is its sign
     order = rng.permutation(data.known.size)
-    first = untuned(model).fit(data.X, data.y)
-    second = untuned(model).fit(data.X[order], data.y[order])
+    # A committee's trees are drawn at random, its folds dealt row by row: its graph is asked.
+    graph = "knn" if model.graph == "auto" else model.graph
+    first, second = (untuned(model).set_params(graph=graph) for _ in range(2))
+    first.fit(data.X, data.y)
+    second.fit(data.X[order], data.y[order])
     clear = sure(first.label_scores_)[order] & sure(second.label_scores_)
     same = np.array(
         [

@@ -19,8 +19,9 @@ purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
 - **fits**: features that are huge, tiny, constant, repeated, sparse or over many decades; labels
   of all kinds; all options; new rows as far as a number can be. Right means: labels within the
   classes, given labels kept, probabilities finite and adding up to 1, the same for a copy of the
-  input, for a pickle and for a saved model; classes renamed, rows in another order and features
-  times a power of two give the same labels wherever the first class is clearly ahead.
+  input, for a pickle and for a saved model; classes renamed, rows in another order (of single
+  graphs: a committee's trees are drawn at random) and features times a power of two give the same
+  labels wherever the first class is clearly ahead.
 - **links**: features and a graph together, weights of all sizes, stars, hubs, parts, loops,
   one-sided or negative ones; new rows with features, with links, with both, with links to nobody.
 - **tables**: data frames with missing, infinite, mixed and nested cells, dates of the year 1, text
