@@ -35,6 +35,7 @@ FILES = {
     "classifier/estimator.py": "checks parameters and features, hands over, shows what was found",
     "classifier/labels.py": "labels of any kind become class numbers",
     "classifier/fitting.py": "features -> graph -> problem -> solver -> solution -> state",
+    "classifier/reporting.py": "how far a fit has come, to the callback and the log",
     "classifier/graphs.py": "the graph, or the candidates among which labels choose",
     "classifier/tuning.py": "weights and graph, chosen by leaving labels out",
     "classifier/probabilities.py": "scores become shares, shares probabilities; warnings",

@@ -9,7 +9,7 @@ several calls it once per member.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -122,9 +122,7 @@ def fit_state(
         source=tuning.source,
         tried=tuning.tried,
         loss=tuning.loss,
-        label_weight=tuning.setting.label_weight,
-        self_loop=tuning.setting.self_loop,
-        evidence_weight=tuning.setting.evidence_weight,
+        **asdict(tuning.setting),
     )
     graph = candidates[tuning.candidate]
     state = solve_state(graph, coding, tuning, evidence, options, arranged=arranged)

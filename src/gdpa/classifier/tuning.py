@@ -209,15 +209,14 @@ def tune_beside(
     codes: NDArray[np.int32],
     evidence: FloatArray | None = None,
     *,
-    label_weight: float | None = None,
-    self_loop: float | None = None,
     evidence_weight: float | None = None,
+    **given: float | None,
 ) -> Tuning:
     """As :func:`tune`; evidence is never believed against the left-out labels.
 
     Parameters
     ----------
-    systems, codes, evidence, label_weight, self_loop, evidence_weight
+    systems, codes, evidence, evidence_weight, **given
         As in :func:`tune`.
 
     Returns
@@ -226,7 +225,6 @@ def tune_beside(
         The choice, without evidence where that has no larger loss and no weight was given. Beside
         evidence the graph matters less, and choosing it too would only fit noise: it is the first.
     """
-    given = {"label_weight": label_weight, "self_loop": self_loop}
     if evidence is None:
         return tune(systems, codes, None, **given)
     beside = tune(systems[:1], codes, evidence, **given, evidence_weight=evidence_weight)
