@@ -34,7 +34,8 @@ from .graph import (
 )
 from .kernel import try_kernel
 from .linear import try_linear, try_self_trained
-from .links import Linked, linked_graph
+from .link_members import linked_graph
+from .links import Linked
 from .member import MANY, Member, Task, Trial, judged_labels, thinned
 from .whitened import try_whitened
 
@@ -245,11 +246,13 @@ def _behind(name: str, trials: list[Trial], part: Task) -> bool:
 
 
 def _judged(trials: list[Trial], part: Task, n_evidence: int, *, sampled: bool) -> Judgement:
-    """Weights; of many nodes a learned graph is spared where nothing would notice."""
+    """Weights; of many nodes a graph to be searched for is spared where nothing would notice."""
     if not sampled:
         return judge(trials, part.codes, n_evidence)
     found = judge(trials, part.codes, n_evidence, SAMPLE_WEIGHT)
-    for name in BEHIND:
+    # Beside a given graph the neighbours are one that would have to be searched for, too.
+    dear = [*BEHIND] if trials[0].name == OWN else [*BEHIND, OWN]
+    for name in dear:
         votes = name in found.names and found.weights[found.names.index(name)] > 0
         if votes and unnoticed(found, trials, part.codes, name):
             found = replace(found, weights=without(found, name))

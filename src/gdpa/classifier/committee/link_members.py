@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...graph import Rescaler
 from ...graph.smoothing import Smoother, no_links
 from ...system import new_row_scores
 from ...system.rows import HEAVIEST
 from ..fitting import more_labels
-from ..graphs import ClassifierGraph
+from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
 from ..options import FitOptions
 from ..probabilities import sharpen, to_shares
 from ..state import FittedState
@@ -26,9 +27,37 @@ from .linear import softmax
 from .member import LinkedMember, wider
 from .supervised import Supervised
 
-__all__ = ["Recovered", "Smoothed", "SmoothedForest", "StepModels", "Union"]
+__all__ = ["Recovered", "Smoothed", "SmoothedForest", "StepModels", "Union", "linked_graph"]
 
 FloatArray = NDArray[np.float64]
+
+
+def linked_graph(
+    adjacency: sp.csr_array, X: Any, options: FitOptions
+) -> tuple[ClassifierGraph, Any]:
+    """The given graph and the features beside it, re-scaled as asked for.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_nodes, n_nodes)
+        Checked weights.
+    X : ndarray or csr_array of shape (n_nodes, n_features)
+        Checked features.
+    options : FitOptions
+        What is asked for.
+
+    Returns
+    -------
+    graph : ClassifierGraph
+        The graph; it knows the re-scaling.
+    features : ndarray or csr_array
+        The features.
+    """
+    rescaler = None
+    if options.rescale is not None:
+        rescaler = Rescaler.fit(X, RESCALE_KINDS[options.rescale])
+        X = rescaler.transform(X)
+    return assemble_graph("precomputed", adjacency, options.laplacian, rescaler), X
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...graph import Rescaler
 from ...graph.smoothing import Smoother
 from ...system import Arranged, LabeledSystem, arrange
 from ..evidence import Evidence
 from ..fitting import solve_state
-from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
-from ..options import FitOptions
+from ..graphs import ClassifierGraph, assemble_graph
 from ..probabilities import fit_sharpness, sharpen, to_shares
 from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, tune
 from .forest import try_forest
@@ -51,7 +49,7 @@ from .link_members import Recovered, Smoothed, SmoothedForest, StepModels, Union
 from .member import MANY, Task, Trial, least_loss, thinned
 from .supervised import Supervised
 
-__all__ = ["LINKS", "Linked", "linked_graph"]
+__all__ = ["LINKS", "Linked"]
 
 FloatArray = NDArray[np.float64]
 
@@ -73,34 +71,6 @@ EVIDENCE = (0.1, 0.05, 0.25)
 LABEL_PART = 0.3
 # Trees take dense columns, at most so many.
 FOREST_COLUMNS = 200
-
-
-def linked_graph(
-    adjacency: sp.csr_array, X: Any, options: FitOptions
-) -> tuple[ClassifierGraph, Any]:
-    """The given graph and the features beside it, re-scaled as asked for.
-
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n_nodes, n_nodes)
-        Checked weights.
-    X : ndarray or csr_array of shape (n_nodes, n_features)
-        Checked features.
-    options : FitOptions
-        What is asked for.
-
-    Returns
-    -------
-    graph : ClassifierGraph
-        The graph; it knows the re-scaling.
-    features : ndarray or csr_array
-        The features.
-    """
-    rescaler = None
-    if options.rescale is not None:
-        rescaler = Rescaler.fit(X, RESCALE_KINDS[options.rescale])
-        X = rescaler.transform(X)
-    return assemble_graph("precomputed", adjacency, options.laplacian, rescaler), X
 
 
 @dataclass(frozen=True)
@@ -269,7 +239,13 @@ class Linked:
 
     def _smoothed_fold(self, inside: NDArray[np.bool_], f: int, C: float) -> FloatArray:
         out = self.task.labeled[~inside]
-        return self._linear(inside, C).shares_by(partial(self.smoother.product, rows=out))
+        self._fold_models[f, C] = self._linear(inside, C)
+        return self._fold_models[f, C].shares_by(partial(self.smoother.product, rows=out))
+
+    @cached_property
+    def _fold_models(self) -> dict[tuple[int, float], StepModels]:
+        """Models without a fold, by fold and strength."""
+        return {}
 
     def _linear(self, inside: NDArray[np.bool_], C: float, sharpness: float = 1.0) -> StepModels:
         """One model for each number of steps, from the labels inside."""
@@ -308,8 +284,9 @@ class Linked:
         if self.part.folds is None:
             return weights[0], None
         n_folds = int(self.folds.max()) + 1
-        how = self.smoothed[0]
-        said = [self._said(self._linear(self.folds != f, *how)) for f in range(n_folds)]
+        C, sharpness = self.smoothed[0]
+        models = [replace(self._fold_models[f, C], sharpness=sharpness) for f in range(n_folds)]
+        said = [self._said(m) for m in models]
         tried = {
             e: self.left_out(partial(self._spread_fold, a=LABEL_PART * e, e=e, said=said))
             for e in weights
