@@ -227,3 +227,14 @@ def test_a_missing_parquet_reader_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(gdpa.errors.importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"gdpa\[parquet\]"):
         read_table(write(tmp_path, "t.parquet", "x"))
+
+
+def test_a_first_line_of_data_is_doubted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("65,Female,0.7,1\n62,Male,10.9,2\n")
+    assert any("looks like data, not like names" in note for note in read_table(path).notes)
+    path.write_text("30,64,1,1\n30,62,3,1\n")
+    with pytest.raises(TableError, match=r"two columns.*looks like data.*put a line of names"):
+        read_table(path)
+    path.write_text("name,2020,weight\na,1,2\n")
+    assert not any("looks like data" in note for note in read_table(path).notes)

@@ -151,7 +151,7 @@ class _Form:
                 header = next((row for row in reader if any(cell.strip() for cell in row)), None)
                 if header is None:
                     raise TableError(f"{name} is empty")
-                names, renamed = column_names(header, name)
+                names, renamed = _header_names(header, name)
                 self.notes += tuple(note for note in renamed if note not in self.notes)
                 builders = [_Builder(n in as_text) for n in names]
                 for block in self._blocks(reader, len(names)):
@@ -255,33 +255,24 @@ def _find_encoding(source: Source) -> tuple[str, str]:
                 return name, f"text in {name}"
             raise TableError(f"{source.name} has NUL bytes: it is not a text file")
         decoder = codecs.getincrementaldecoder("utf-8")()
-        done, line = 0, 1
+        line, bad = 1, 0
         while head:
             try:
                 decoder.decode(head)
-            except UnicodeDecodeError:
+            except UnicodeDecodeError as error:
+                bad = error.start
                 break
-            done += len(head)
             line += head.count(b"\n")
             head = stream.read(2**20)
             if b"\0" in head:
                 raise TableError(f"{source.name} has NUL bytes: it is not a text file")
         else:
             return "utf-8", ""
-    bad = _first_bad(head)
     line += head.count(b"\n", 0, bad)
     return "cp1252" if _fits(source, "cp1252") else "latin-1", (
         f"line {line} is not UTF-8: the text is read as Windows-1252; if names look wrong, say "
         "--encoding"
     )
-
-
-def _first_bad(block: bytes) -> int:
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start
-    return 0
 
 
 def _fits(source: Source, encoding: str) -> bool:
@@ -322,6 +313,19 @@ def _find_marks(head: str, delimiter: str | None) -> tuple[str, str]:
 def _quoted(head: str, mark: str, quote: str) -> bool:
     """Whether cells are put in these quotes: they open after a mark and close before one."""
     return f"{quote}{mark}{quote}" in head and f'"{mark}"' not in head
+
+
+def _header_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of a file's columns, and a word where its first line looks like data."""
+    cells = tuple(cell for cell in header if cell.strip())
+    if 2 * sum(_numbers((cell,)) is not None for cell in cells) <= len(cells):
+        return column_names(header, source)
+    doubt = f"the first line ({', '.join(cells[:3])[:40]}...) looks like data, not like names"
+    try:
+        names, notes = column_names(header, source)
+    except TableError as error:
+        raise TableError(f"{error}; {doubt}: put a line of names before it") from None
+    return names, (*notes, f"{doubt}: put a line of names before it if it is")
 
 
 def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
