@@ -170,18 +170,18 @@ def cholesky(C: NDArray[np.float64]) -> Preconditioner | None:
     Parameters
     ----------
     C : ndarray of shape (n, n), C-contiguous
-        Symmetric matrix. It is overwritten.
+        Symmetric matrix with a diagonal of about one. It is overwritten.
 
     Returns
     -------
     callable or None
-        The inverse; None where the matrix is not positive definite in floating point.
+        The inverse; None where the matrix is not safely positive definite in floating point.
     """
     # The transpose is the same matrix in the order of LAPACK: nothing is copied.
     few = C.shape[0] <= ONE_THREAD_ROWS
     with one_thread() if few else nullcontext():
         factor, failed = linalg.lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
+    if failed or np.diagonal(factor).min() ** 2 <= 10 * C.shape[0] * np.finfo(float).eps:
         return None
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -208,17 +208,13 @@ def factor_solve(C: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArra
     str
         "dense-cholesky" or "dense-eigh".
     """
-    n = C.shape[0]
-    try:
-        factor = linalg.cholesky(C, lower=True, check_finite=False)
-        if np.diagonal(factor).min() ** 2 > 10 * n * np.finfo(float).eps:
-            y = linalg.cho_solve((factor, True), b, check_finite=False)
-            y += linalg.cho_solve((factor, True), b - C @ y, check_finite=False)
-            return y, "dense-cholesky"
-    except linalg.LinAlgError:
-        pass
+    inverse = cholesky(C.copy())
+    if inverse is not None:
+        y = inverse(b)
+        y += inverse(b - C @ y)
+        return y, "dense-cholesky"
     values, vectors = linalg.eigh(C)
-    keep = values > n * np.finfo(float).eps * max(abs(values[0]), values[-1])
+    keep = values > C.shape[0] * np.finfo(float).eps * max(abs(values[0]), values[-1])
     V = vectors[:, keep]
     return V @ ((V.T @ b) / values[keep][:, None]), "dense-eigh"
 
