@@ -223,7 +223,8 @@ def _points(
         "n_parts": asked["n_parts"] or default_parts(n),
         "seed": seed,
     }
-    planned = runner.stage("plan", [Task("0", make_plan, plan)])["0"].result
+    # Here, where scikit-learn is loaded already: workers do without.
+    planned = runner.stage("plan", [Task("0", make_plan, plan)], here=True)["0"].result
     url = runner.folder.url
     assigned = runner.stage(
         "assign",
