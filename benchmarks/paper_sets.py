@@ -53,8 +53,9 @@ def stored() -> Results:
 
 def store(found: Results) -> None:
     """Add to what is stored, whole or not at all."""
-    with STORE.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    folder = os.open(HERE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # another process may be storing other sets
         results = stored()
         for key, errors in found.items():
             results.setdefault(key, {}).update(errors)
@@ -62,6 +63,8 @@ def store(found: Results) -> None:
         part = STORE.with_suffix(".part")
         part.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         os.replace(part, STORE)
+    finally:
+        os.close(folder)
 
 
 def error(run: PaperRun) -> float:

@@ -57,6 +57,36 @@ def test_evidence_never_makes_the_loss_worse(right, seed):
     np.testing.assert_allclose(found.weights.sum(), 1.0)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_random_evidence_never_makes_the_loss_worse(seed):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, 40)
+    sharp = rng.uniform(0.1, 5.0)
+
+    def noise(name):
+        return Trial(name, rng.dirichlet(np.full(3, sharp), 40), lambda task: None)
+
+    own = [noise("neighbours"), noise("forest")]
+    without = judge(own, codes)
+    found = judge([*own, noise("model"), noise("model 2")], codes, 2)
+    assert found.loss <= without.loss + 1e-12
+    assert found.without_evidence == pytest.approx(without.loss)
+
+
+def test_the_forest_is_not_blamed_for_the_trees_that_judge_it():
+    same = trial("neighbours", 0.8, CODES, 0)
+    other = [Trial(name, same.left_out, same.build) for name in ("forest", "linear")]
+    found = judge([same, *other], CODES)
+    assert found.losses[0] == found.losses[1] == found.losses[2]
+    np.testing.assert_allclose(found.weights[0], found.weights[2])
+    ratio = found.weights[1] / found.weights[0]
+    np.testing.assert_allclose(ratio, np.exp(np.sqrt(60) * 0.05))
+    many = np.arange(4000) % 2
+    same = trial("neighbours", 0.8, many, 0)
+    found = judge([same, Trial("forest", same.left_out, same.build)], many)
+    np.testing.assert_allclose(found.weights[1] / found.weights[0], np.e)
+
+
 def test_too_few_labels_have_prior_weights():
     names = ["neighbours", "forest", "importance"]
     found = judge([Trial(n, None, lambda task: None) for n in names], np.array([0, 1]))
@@ -71,6 +101,9 @@ def test_what_nobody_would_miss():
     same = Trial("importance", own.left_out, own.build)
     found = judge([own, same], CODES)
     assert unnoticed(found, [own, same], CODES, "importance")
+    hair = Trial("importance", np.clip(own.left_out, 0.299, 0.701), own.build)
+    found = judge([own, hair], CODES)
+    assert unnoticed(found, [own, hair], CODES, "importance")
     good = trial("importance", 1.0, CODES, 3, 0.1)
     found = judge([own, good], CODES)
     assert not unnoticed(found, [own, good], CODES, "importance")
