@@ -37,6 +37,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from gdpa import GDPAClassifier
+from gdpa.datasets import linked_classes
+
 from .link_data import KINDS, citation_like, cora, random_split
 from .link_page import write
 
@@ -53,8 +56,6 @@ SIZES = ("size", "memory")
 
 def fit(how: str, X: Any, W: Any, y: Any) -> tuple[Any, Any]:
     """Labels of all nodes, and the classifier where it is ours."""
-    from gdpa import GDPAClassifier
-
     if how == "both":
         model = GDPAClassifier().fit(X, y, adjacency=W)
     elif how == "graph alone":
@@ -125,8 +126,6 @@ NOISE = {
 
 def run_noise(how: str, kind: str, seed: int) -> dict[str, Any]:
     """2,000 nodes, three classes, a tenth of the labels."""
-    from gdpa.datasets import linked_classes
-
     X, truth, W = linked_classes(2_000, random_state=seed, **NOISE[kind])
     rng = np.random.default_rng(seed)
     train = rng.permutation(truth.size)[:200]
@@ -136,8 +135,6 @@ def run_noise(how: str, kind: str, seed: int) -> dict[str, Any]:
 def run_size(how: str, n: int, k: int, d: int, degree: float, turn: int) -> dict[str, Any]:
     """Many nodes, 1 % of the labels; memory of the process, data included."""
     import resource
-
-    from gdpa.datasets import linked_classes
 
     X, truth, W = linked_classes(n, n_classes=k, n_features=d, degree=degree, random_state=0)
     rng = np.random.default_rng(0)
