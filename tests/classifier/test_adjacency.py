@@ -1,8 +1,10 @@
 """A graph and features together."""
 
 import dataclasses
+import os
 import pickle
 import tracemalloc
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -303,3 +305,19 @@ def test_one_class_takes_links_of_new_rows_too():
     np.testing.assert_array_equal(model.predict_proba(X[:4], adjacency=W[:4]), 1.0)
     with pytest.raises(ValueError, match="shape"):
         model.predict(X[:4], adjacency=W[:3])
+
+
+def test_a_citation_network_as_well_as_graph_networks_do():
+    path = Path(os.environ.get("GDPA_DATA_HOME", ""), "cora.npz")
+    if not path.is_file():
+        pytest.skip("needs cora.npz in $GDPA_DATA_HOME")
+    data = np.load(path)
+    shape = tuple(data["shape"])
+    ones = np.ones(data["feature_indices"].size)
+    X = sp.csr_array((ones, data["feature_indices"], data["feature_indptr"]), shape=shape)
+    train, test, z = data["public_train"], data["public_test"], data["labels"]
+    y = np.full(z.size, -1)
+    y[train] = z[train]
+    model = GDPAClassifier().fit(X, y, adjacency=data["edges"])
+    assert (model.transduction_ == z)[test].mean() >= 0.825
+    assert model.graph_share_[test].mean() > 0.9
