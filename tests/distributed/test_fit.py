@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -252,3 +254,12 @@ def test_files_without_a_record_do_not_count(parts, tmp_path):
     (work / "records" / "search" / "00001.json").write_bytes(b'{"files": {"search/00')
     _, again = run(pattern, tmp_path, n_parts=2)
     assert content(again) == content(out)
+
+
+def test_workers_load_no_scikit_learn():
+    """What tasks import: a worker pays for each module in memory and at its start."""
+    tasks = ("inputs", "predictions", "rows", "sample", "search", "shuffle", "steps", "tuning")
+    code = "import sys\n" + "".join(f"import gdpa.distributed.{name}\n" for name in tasks)
+    code += "print([m for m in ('sklearn', 'pandas', 'scipy.stats') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
