@@ -2,9 +2,9 @@
 
 Points as in the case ``million``, in ten Parquet parts. The ordinary fit beside it is that of the
 same graph (``graph="knn"``), not the committee. CPU time is that of the client, the scheduler and
-all workers, start-up included; memory is the peak of one worker. The solve's overhead is the time of
-a step with 16 parts that have next to nothing to compute. Kills come at random moments of a stage,
-and the predictions are compared byte by byte with those of a quiet run.
+all workers, start-up included; memory is the peak of one worker. The overhead is the time of a step
+with 16 parts that have next to nothing to compute. Kills come at random moments of a stage, and the
+predictions are compared byte by byte with those of a quiet run.
 """
 
 from __future__ import annotations
