@@ -77,7 +77,9 @@ def _cora(cells: Cells) -> list[str]:
         "",
         "The row of scikit-learn is a simplified graph convolution whose penalty is the best of "
         "four on the test nodes themselves; ours chooses by the labels alone. Members that know "
-        f"the links carry {100 * (share or 0):.0f} % of the answer.",
+        f"the links carry {100 * (share or 0):.0f} % of the answer. Defaults were chosen on the "
+        "public split and the first two random ones, among others: labels of test nodes never "
+        "reach a fit, but the choice has seen them.",
     ]
     public = _mean(cells, "accuracy", how="both", split="public")
     most = max(v["cpu"] for k, v in cells if k["how"] == "both")
@@ -99,21 +101,19 @@ def _generated(cells: Cells) -> list[str]:
         "## Networks like Cora, Citeseer and PubMed",
         "",
         "`python -m benchmarks.links --parts generated`: generated (benchmarks/link_data.py) with "
-        "their numbers of nodes, words, classes and links; 20 labels a class. No constant was "
-        "chosen on them. Accuracy in percent, mean of the seeds.",
+        "their numbers of nodes, words, classes and links; 20 labels a class. The penalty of the "
+        "smoothed models was chosen with an eye on these and on Cora. Accuracy in percent, mean of "
+        "two seeds; the row of scikit-learn again has "
+        "the penalty that is best on the test nodes.",
         "",
         "| | " + " | ".join(hows) + " | CPU s, ours |",
         "|---|" + "---|" * (len(hows) + 1),
     ]
-    claims = []
     for kind in kinds:
         found = [_mean(cells, "accuracy", how=how, kind=kind) for how in hows]
         seconds = _text(_mean(cells, "cpu", how="both", kind=kind))
         lines.append(f"| {kind} | " + " | ".join(map(_text, found)) + f" | {seconds} |")
-        if None not in found:
-            lead = float(found[0] or 0) - float(found[1] or 0)
-            claims.append(Claim(f"{kind}: points above smoothed features", lead, 0.0))
-    return lines + _claims(claims)
+    return lines
 
 
 def _noise(cells: Cells) -> list[str]:

@@ -58,7 +58,8 @@ LINKS = "links"
 STEPS = (1, 2, 3, 4)
 FOREST_STEPS = 2
 # Inverse strengths of the penalty: rows of unit length, columns of deviation 1; the first of them
-# where there are many unknowns.
+# where there are many unknowns. On Cora 1 to 10 differ by half a point, on generated networks like
+# Citeseer 3 is half a point above 10 (benchmarks/link_data.py).
 UNIT_STRENGTHS = (3.0, 0.3)
 COLUMN_STRENGTHS = (1.0, 0.1, 10.0)
 # Labels that speak against a sharpness of the smoothed model's shares other than 1: fewer than for
