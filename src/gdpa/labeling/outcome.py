@@ -16,7 +16,7 @@ from ..classifier import GDPAClassifier
 from ..classifier.frames import adopt_encoder
 from ..files import write_text
 from ..tables import TableEncoder
-from .estimate import Estimate, wilson
+from .estimate import Estimate, share_interval
 from .export import table_text
 from .ledger import Ledger, Value
 from .model import Answers, FullModel
@@ -158,7 +158,7 @@ class Outcome:
             with self._working:
                 blind = self._model.answers(rest, version)
             right = sum(bool(blind.classes[blind.codes[row]] == labels[row]) for row in checks)
-            low, high = wilson(right, len(checks))
+            low, high = share_interval(right, len(checks))
             changed = self._changed()
             settled = changed is not None and changed <= REST_SHARE
             found = Estimate(right / len(checks), low, high, len(checks), right, changed, settled)

@@ -107,15 +107,14 @@ class ColumnPlan:
             yield f"{name}: dates{', ' + self.reason if self.reason else ''}"
         if not self.missing:
             return
+        gaps = f"{self.missing} missing cell{'s' if self.missing > 1 else ''}"
         if isinstance(self.code, NumberCode):
             middle = "the median" if self.kind == "number" else "the middle rank"
             marked = " and marked" if self.code.gap else ""
-            yield (
-                f"{name}: {self.missing} missing cells filled with {middle} "
-                f"({self.code.fill:g}){marked}"
-            )
+            yield f"{name}: {gaps} filled with {middle} ({self.code.fill:g}){marked}"
         elif isinstance(self.code, CategoryCode):
-            yield f"{name}: {self.missing} missing cells are a category of their own"
+            are = "is" if self.missing == 1 else "are"
+            yield f"{name}: {gaps} {are} a category of {'its' if are == 'is' else 'their'} own"
 
     def write(self, column: Column, out: NDArray[Any], where: str) -> int:
         """Write the features of a column's cells; how many have a category that is not known."""
