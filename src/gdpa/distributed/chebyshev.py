@@ -172,13 +172,6 @@ class Rows:
         """The same of nodes without a row."""
         return _inverse_root(self.outer_degree)
 
-    def spread(self, values: NDArray[Any], outer: NDArray[Any], out: NDArray[Any]) -> None:
-        """Values of all columns from those of the rows and of the others."""
-        n = self.n_own
-        out[self.own] = values[:n]
-        out[self.fringe] = values[n:]
-        out[self.outer] = outer
-
     def times(self, z: NDArray[Any]) -> NDArray[Any]:
         """Product with values of all columns, in their precision."""
         out = np.empty(self.degree.size, dtype=z.dtype)
@@ -302,12 +295,14 @@ class BlockSystem:
         root: NDArray[Any] = rows.root if fresh else single
         outer_root: NDArray[Any] = rows.outer_root if fresh else outer_single
         z = np.empty(rows.n_own + rows.fringe.size + rows.outer.size, dtype=root.dtype)
-        values, spare = np.empty_like(root), np.empty(root.size, dtype=np.float32)
+        n, spare = rows.n_own, np.empty(root.size, dtype=np.float32)
         for place, j in enumerate(self.rounds.active(number)):
             x, d, r = state.x[:, j], state.direction[:, j], state.residual[:, j]
             t = total[:, j] if total.shape[0] > 1 else total[0, j]
-            np.multiply(root, x if fresh else d, out=values)
-            rows.spread(values, outer_root * outer[:, place], z)
+            v: NDArray[Any] = x if fresh else d
+            np.multiply(root[:n], v[:n], out=z[rows.own])
+            z[rows.fringe] = root[n:] * v[n:]
+            z[rows.outer] = outer_root * outer[:, place]
             q = rows.times(z)
             if fresh:
                 r[:] = self._residual(q, x, j)
@@ -369,7 +364,7 @@ class BlockFilling:
         """One step; the residual of a node is 1 if it was filled."""
         x = state.x
         z = np.empty((x.shape[0] + outer.shape[0], x.shape[1]))
-        self.rows.spread(x, outer, z)
+        z[self.rows.own], z[self.rows.outer] = x, outer
         empty = x.max(axis=1, initial=0.0) <= 0
         state.residual[:] = 0
         for block, (start, stop) in zip(self.rows.blocks, self.rows.spans, strict=True):

@@ -181,8 +181,8 @@ def nearest_points(
         )
         X, cell, node = load_cells(folder, np.unique(visited), bounds, starts)
         thinned = thin_duplicates(X, wanted + 1)
-        kept = thinned.kept if thinned.kept is not None else np.arange(node.size)
-        join = CellJoin(X[kept], space, cell[kept])
+        kept = thinned.kept
+        join = CellJoin(X, space, cell) if kept is None else CellJoin(X[kept], space, cell[kept])
         missed = []
         for rows in row_blocks(waiting.size, 1, QUERIES):
             mine = waiting[rows]
@@ -190,7 +190,8 @@ def nearest_points(
             full = best.count == wanted
             missed.append(mine[~full])
             mine = mine[full]
-            near = kept[join.order[best.index[full]]]
+            near = join.order[best.index[full]].astype(np.intp)
+            near = near if kept is None else kept[near]
             distance = pair_distances(Q[mine], X, near, space.scale)
             found = node[near]
             if own is not None:

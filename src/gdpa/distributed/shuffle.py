@@ -103,7 +103,7 @@ def load_cells(
     node : ndarray of int64 of shape (n_points,)
         Their numbers over all parts, ascending.
     """
-    X, home, node = [], [], []
+    spans, home, node = [], [], []
     part = np.searchsorted(bounds, cells, side="right") - 1
     for p in np.unique(part):
         ends = folder.read_array(part_file(p, "ends"))
@@ -113,9 +113,15 @@ def load_cells(
             start, stop = int(ends[run[0]]), int(ends[run[-1] + 1])
             if start == stop:
                 continue
-            X.append(folder.read_array(part_file(p, "X"), start, stop))
+            spans.append((p, start, stop))
             home.append(np.repeat(run + bounds[p], np.diff(ends[run[0] : run[-1] + 2])))
             node.append(np.arange(start, stop) + starts[p])
-    if not X:
+    if not spans:
         return np.empty((0, 0)), np.empty(0, np.int32), np.empty(0, np.int64)
-    return np.concatenate(X), np.concatenate(home).astype(np.int32), np.concatenate(node)
+    first = folder.read_array(part_file(spans[0][0], "X"), 0, 1)
+    X = np.empty((sum(stop - start for _, start, stop in spans), first.shape[1]), first.dtype)
+    done = 0
+    for p, start, stop in spans:
+        X[done : done + stop - start] = folder.read_array(part_file(p, "X"), start, stop)
+        done += stop - start
+    return X, np.concatenate(home).astype(np.int32), np.concatenate(node)

@@ -43,6 +43,12 @@ class Folder:
         """Bytes of a file; ``FileNotFoundError`` if there is none."""
         raise NotImplementedError
 
+    def read_into(self, name: str, start: int, out: memoryview) -> int:
+        """Fill a buffer with bytes of a file; returns how many there were."""
+        content = self.read(name, start, start + out.nbytes)
+        out[: len(content)] = content
+        return len(content)
+
     def size(self, name: str) -> int | None:
         """Size of a file in bytes, None if there is none."""
         raise NotImplementedError
@@ -93,11 +99,10 @@ class Folder:
         rest = shape[1:]
         row = dtype.itemsize * int(np.prod(rest, dtype=np.int64))
         at = head.tell()
-        count = max(0, stop - start)
-        content = self.read(name, at + start * row, at + stop * row) if count * row else b""
-        if len(content) != count * row:
+        out = np.empty((max(0, stop - start), *rest), dtype=dtype)
+        if out.nbytes and self.read_into(name, at + start * row, raw_bytes(out)) != out.nbytes:
             raise OSError(f"{self.url}/{name} is cut short")
-        return np.frombuffer(bytearray(content), dtype=dtype).reshape((count, *rest))
+        return out
 
 
 class LocalFolder(Folder):
@@ -156,6 +161,15 @@ class LocalFolder(Folder):
                 pieces.append(piece)
                 left -= len(piece) if left > 0 else 0
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def read_into(self, name: str, start: int, out: memoryview) -> int:
+        """Fill a buffer."""
+        done = 0
+        with open(self._path(name), "rb", buffering=0) as file:
+            file.seek(start)
+            while done < out.nbytes and (got := file.readinto(out[done:])):
+                done += got
+        return done
 
     def size(self, name: str) -> int | None:
         """Size of a file."""
