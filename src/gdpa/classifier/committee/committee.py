@@ -301,6 +301,14 @@ def judge(
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
     # Never worth more than a factor e.
     fair = losses - min(HANDICAP, m**-0.5) * np.isin(names, HANDICAPPED)
+    own = np.arange(len(trials)) < len(trials) - n_evidence
+    if names[0] != OWN:
+        # Beside a given graph every second member may know nothing but noise. Each alone would
+        # cost little; those that do no better than the classes' shares have no say.
+        p = np.bincount(codes) / codes.size
+        chance = float(-(p[p > 0] * np.log(p[p > 0])).sum())
+        hopeless = own & (losses >= chance)
+        fair[hopeless if hopeless.sum() < own.sum() else False] = np.inf
     first = Judgement(
         names,
         soft_weights(fair, m, least_weight),
@@ -312,7 +320,6 @@ def judge(
         tried = replace(first, weights=weights)
         return replace(tried, loss=log_loss(tried.mix(shares), codes)[0])
 
-    own = np.arange(len(trials)) < len(trials) - n_evidence
     if own.all() or not own.any():
         return with_weights(first.weights)
     inner, outer = np.zeros(len(trials)), np.zeros(len(trials))

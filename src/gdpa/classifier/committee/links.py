@@ -123,7 +123,7 @@ class Linked:
         assert self.part.folds is not None
         folds = np.full(self.task.codes.size, -1, dtype=np.int32)
         own = self.part.folds
-        if self.large:
+        if self.graph.n_nodes > self.task.options.policy.huge_nodes:
             # So many labels that the judged ones can all be left out at once, or two halves.
             own = own % (1 if folds.size >= MANY * own.size else 2)
         folds[self.judged] = own
