@@ -54,11 +54,11 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
     ----------
     graph : {"auto", "knn", "full", "precomputed"}, default="auto"
         "auto" lets a committee vote: the graph of nearest neighbours, the same in columns weighted
-        by their importance, the graph of samples that share leaves of a forest, the forest, a
-        linear model and a kernel machine. "knn" (also with another `method`, with
-        ``multiclass="tree"`` or a number as `evidence_weight`) is the first alone, "full" links all
-        pairs (small data only); with "precomputed" X is the graph: a symmetric non-negative matrix,
-        a NetworkX graph or a list of edges.
+        by their importance or whitened, the graph of samples that share leaves of a forest, the
+        forest, linear models, Gaussian classes and kernel machines. "knn" (also with another
+        `method`, with ``multiclass="tree"`` or a number as `evidence_weight`) is the first alone,
+        "full" links all pairs (small data only); with "precomputed" X is the graph: a
+        symmetric non-negative matrix, a NetworkX graph or a list of edges.
     n_neighbors : int or "auto", default="auto"
         Neighbours per sample. "auto" takes 6 in a committee (10 of many); alone 10, 15 or 20,
         whichever predicts left-out labels best; 10 with more than 5,000 samples or too few labels.
