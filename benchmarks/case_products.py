@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> None:
     graph = neighbor_graphs(X, [10], n_jobs=-1)[0]
     A, diagonal = laplacian_parts(graph.W, "normalized")
     order = arrange(A, policy).order
-    given = {"as given": A, "reverse Cuthill-McKee": permuted(A, order)}
+    given = {"as given": A, "breadth first, lengths together": permuted(A, order)}
     if graph.node_order is not None:
         given["order of the search"] = permuted(A, graph.node_order)
     x = rng.standard_normal(n)

@@ -300,6 +300,16 @@ class UnitDiagonal:
         Mantissas and exponents apart: s times the right-hand side may leave the range of floats on
         the way to values that do not.
         """
+        size = np.maximum(rhs.max(axis=0, initial=0.0), -rhs.min(axis=0, initial=0.0))
+        s_size = float(self.s.max())
+        least = float(self.s.min(initial=s_size, where=self.s > 0))
+        moderate = (size == 0) | ((size > SAFE_LOW) & (size <= SAFE_HIGH))
+        if moderate.all() and SAFE_LOW < least <= s_size <= SAFE_HIGH:
+            b = rhs * self.s
+            size = np.maximum(b.max(axis=0, initial=0.0), -b.min(axis=0, initial=0.0))
+            exponent = np.frexp(size)[1].astype(np.int64)
+            b *= np.ldexp(1.0, -exponent)
+            return laid_out(b), exponent
         (mantissa, power), (s_mantissa, s_power) = np.frexp(rhs), np.frexp(self.s)
         mantissa, power = mantissa * s_mantissa, power + s_power
         lowest = np.iinfo(np.int32).min // 2
