@@ -46,7 +46,7 @@ def test_every_kind_of_column_is_found(mixed):
     notes = "\n".join(encoder.notes_)
     for name in ("id", "same", "code", "customer_id", "copy", "empty"):
         assert f"column '{name}' is left out" in notes
-    assert "'number': 1 missing cells filled with the median" in notes
+    assert "'number': 1 missing cell filled with the median" in notes
     assert "number is missing" not in encoder.get_feature_names_out()  # one of three hundred
     X = encoder.transform(rows)
     assert X.shape == (N, encoder.get_feature_names_out().size)
