@@ -60,6 +60,27 @@ def test_a_worker_is_killed_in_shuffle_search_and_solve(whole, tmp_path):
     assert content(out) == expected
 
 
+def test_the_only_worker_is_killed_in_the_solve(whole, tmp_path):
+    """Its calls wait for an address that never comes back; they are given to the next worker."""
+    pattern, expected = whole
+    killed = []
+
+    def strike(event):
+        if (event.stage, event.done) == ("final-0", 16) and not killed:
+            killed.append(event.stage)
+            kill_a_worker()
+
+    out = tmp_path / "out"
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        options = {**OPTIONS, "scheduler": cluster.scheduler_address}
+        result = fit(pattern, "y", work=tmp_path / "work", out=out, callback=strike, **options)
+    assert killed
+    assert result.converged
+    assert content(out) == expected
+
+
 SCRIPT = """
 import os, signal, sys
 from gdpa.distributed import fit

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import require
 from .manifest import Manifest, Output, Record, read_record, write_record
 from .store import Folder, open_folder
+from .watch import Watch, live_workers
 
 __all__ = ["Call", "Event", "Runner", "Task", "TaskError", "connect"]
 
@@ -242,13 +243,10 @@ class DaskRunner(Runner):
         super().__init__(*arguments)
         self.client = client
 
-    def _workers(self) -> list[str]:
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
-
     @property
     def n_workers(self) -> int:
         """Workers there are now."""
-        return max(1, len(self._workers()))
+        return max(1, len(live_workers(self.client)))
 
     def _run(self, stage: str, tasks: Sequence[Task]) -> Iterator[tuple[Task, Any]]:
         as_completed: Any = require("distributed", "distributed").as_completed
@@ -278,22 +276,27 @@ class DaskRunner(Runner):
 
     def calls(self, stage: str, calls: Sequence[Call]) -> dict[str, Any]:
         """Run calls on the workers that hold what they need, or on others if those are lost."""
-        workers = self._workers()
-        stamp = time.time_ns()
-        futures: dict[str, Any] = {}
-        for call in calls:
-            futures[call.key] = self.client.submit(
-                run_call, call, *(futures[key] for key in call.after),
-                workers=[workers[call.place % len(workers)]], allow_other_workers=True,
-                pure=False, key=f"{stage}-{call.key}-{stamp}",
-            )  # fmt: skip
-        try:
-            with _named(stage, "a step"):
-                found: dict[str, Any] = self.client.gather(futures)
-        except BaseException:
-            self.client.cancel(list(futures.values()))
-            raise
-        return found
+        for _ in range(MOST_DEATHS + 1):
+            workers, stamp = live_workers(self.client), time.time_ns()
+            futures: dict[str, Any] = {}
+            for call in calls:
+                where: dict[str, Any] = {}
+                if workers:
+                    where = {"workers": [workers[call.place % len(workers)]]}
+                    where["allow_other_workers"] = True
+                futures[call.key] = self.client.submit(
+                    run_call, call, *(futures[key] for key in call.after),
+                    pure=False, key=f"{stage}-{call.key}-{stamp}", **where,
+                )  # fmt: skip
+            watch = Watch(self.client, list(futures.values()), workers)
+            try:
+                with _named(stage, "a step"), watch:
+                    return dict(self.client.gather(futures))
+            except BaseException:
+                self.client.cancel(list(futures.values()))
+                if not watch.stuck:
+                    raise
+        raise TaskError(f"stage {stage}: workers were lost in {MOST_DEATHS + 1} tries of one step")
 
 
 @contextlib.contextmanager
