@@ -269,3 +269,22 @@ def test_leaves_as_points_and_their_file(tmp_path, monkeypatch, iris):
     assert (model.transduction_ == y).mean() > 0.9
     loaded = GDPAClassifier.load(model.save(tmp_path / "m.npz"))
     np.testing.assert_array_equal(loaded.predict_proba(X + 0.05), model.predict_proba(X + 0.05))
+
+
+def test_repeated_rows_with_unlike_labels():
+    """No split tells the classes apart: the forest has no importances."""
+    rows = np.array([[-1.9, -0.7, 0.3, -1.3], [-0.1, -0.5, 1.8, 0.0], [-1.2, 0.2, 0.3, 0.2]])
+    X = rows[[0, 1, 1, 1, 1, 0, 1, 1, 2, 1, 2, 0]]
+    y = np.array([1, 0, -1, 0, 1, 0, 0, 1, -1, -1, -1, 0])
+    shares = GDPAClassifier().fit(X, y).predict_proba(X)
+    assert np.isfinite(shares).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_far_rows_of_sparse_features():
+    """An important column is stretched: what was just finite stays so."""
+    X = sp.csr_array(np.linspace(0.1, 0.9, 20)[:, None])
+    y = np.where(np.arange(20) % 4 < 3, np.arange(20) // 10, -1)
+    far = sp.csr_array([[1.79e308], [-1.79e308]])
+    shares = GDPAClassifier().fit(X, y).predict_proba(far)
+    assert np.isfinite(shares).all()

@@ -43,6 +43,7 @@ LEAST_SHARE = 0.01
 # Columns whose deviations differ by more than this factor (between the first and the last tenth)
 # may be in units of their own: they are tried standardised too.
 SAME_UNITS = 10.0
+FARTHEST = 1e300  # a feature in other units, kept finite
 # With so many times the sample's labels a graph is judged as it is, not by the sample: no other
 # member gains as much from labels everywhere.
 MANY = 3
@@ -227,7 +228,9 @@ def scaled(columns: Rescaler, X: Any) -> Any:
     if not sp.issparse(X):
         return columns.transform(X)
     with np.errstate(over="ignore"):
-        return sp.csr_array(X[:, columns.columns] @ sp.diags_array(1.0 / columns.scale))
+        Z = sp.csr_array(X[:, columns.columns] @ sp.diags_array(1.0 / columns.scale))
+    Z.data = np.clip(Z.data, -FARTHEST, FARTHEST)
+    return Z
 
 
 def unlike_units(X: Any) -> bool:

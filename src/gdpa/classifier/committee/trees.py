@@ -277,7 +277,13 @@ class CrossForest:
 
     def importances(self, f: int) -> FloatArray:
         """How much each column decides in the trees of group f."""
-        return np.asarray(self.growers[f].feature_importances_, dtype=np.float64)
+        return found_importances(self.growers[f])
+
+
+def found_importances(grower: Any) -> FloatArray:
+    """Importances of columns; 0 where no split tells classes apart: scikit-learn divides by 0."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.asarray(grower.feature_importances_, dtype=np.float64), nan=0.0)
 
 
 def cross_forest(
@@ -367,7 +373,7 @@ def _as_arrays(
         left.astype(np.int32),
         right.astype(np.int32),
         value,
-        np.asarray(grower.feature_importances_, dtype=np.float64),
+        found_importances(grower),
     )
 
 
