@@ -79,6 +79,7 @@ def page(runs: list[dict[str, Any]]) -> str:
     failures = [(kind, f) for kind, row in counts.items() for f in row["failures"]]
     lines += [f"- `--only {kind} --seed {f['seed']}`: {f['detail']}" for kind, f in failures]
     if compared:
+        lines += [""] if failures else []
         lines.append(PEERS.format(n=max(row["tried"] for row in compared.values())).rstrip("\n"))
         lines += [
             f"| {name} | {row['tried']} | {row['exception']} | {row['nan']} | {row['too long']} |"
