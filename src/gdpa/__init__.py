@@ -5,9 +5,9 @@ features -> graph -> problem -> solver -> solution -> classifier / report / labe
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .lazy import load_on_use
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -38,32 +38,26 @@ __all__ = [
 ]
 
 # Loaded on first use, so that `import gdpa` stays cheap and Ctrl-C is answered by the command line
-# from the start: name -> (module, attribute or None).
-_LAZY: dict[str, tuple[str, str | None]] = {
-    "BinaryQuadratic": ("gdpa.problem", "BinaryQuadratic"),
-    "Certificate": ("gdpa.certificate", "Certificate"),
-    "GDPAClassifier": ("gdpa.classifier", "GDPAClassifier"),
-    "GraphProblem": ("gdpa.problem", "GraphProblem"),
-    "LabelingSession": ("gdpa.labeling", "LabelingSession"),
-    "SemiSupervisedKFold": ("gdpa.classifier", "SemiSupervisedKFold"),
-    "Solution": ("gdpa.solution", "Solution"),
-    "certify": ("gdpa.certificate", "certify"),
-    "classify": ("gdpa.classifier", "classify"),
-    "datasets": ("gdpa.datasets", None),
-    "gershgorin": ("gdpa.gershgorin", None),
-    "graph": ("gdpa.graph", None),
-    "list_methods": ("gdpa.solvers.registry", "list_methods"),
-    "solve": ("gdpa.solvers.registry", "solve"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'gdpa' has no attribute {name!r}")
-    module, attribute = _LAZY[name]
-    loaded = importlib.import_module(module)
-    value = globals()[name] = loaded if attribute is None else getattr(loaded, attribute)
-    return value
+# from the start.
+__getattr__ = load_on_use(
+    __name__,
+    {
+        "BinaryQuadratic": "problem",
+        "Certificate": "certificate",
+        "GDPAClassifier": "classifier",
+        "GraphProblem": "problem",
+        "LabelingSession": "labeling",
+        "SemiSupervisedKFold": "classifier",
+        "Solution": "solution",
+        "certify": "certificate",
+        "classify": "classifier",
+        "datasets": "datasets",
+        "gershgorin": "gershgorin",
+        "graph": "graph",
+        "list_methods": "solvers.registry",
+        "solve": "solvers.registry",
+    },
+)
 
 
 def __dir__() -> list[str]:

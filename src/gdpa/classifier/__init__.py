@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import load_on_use
 
 if TYPE_CHECKING:
     from .estimator import GDPAClassifier, classify
@@ -12,16 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["GDPAClassifier", "SemiSupervisedKFold", "classify"]
 
 # Loaded on first use: workers of a cluster take shares of scores and need no scikit-learn.
-_LAZY = {
-    "GDPAClassifier": "estimator",
-    "SemiSupervisedKFold": "model_selection",
-    "classify": "estimator",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'gdpa.classifier' has no attribute {name!r}")
-    loaded = importlib.import_module(f"{__name__}.{_LAZY[name]}")
-    value = globals()[name] = getattr(loaded, name)
-    return value
+__getattr__ = load_on_use(
+    __name__,
+    {
+        "GDPAClassifier": "estimator",
+        "SemiSupervisedKFold": "model_selection",
+        "classify": "estimator",
+    },
+)

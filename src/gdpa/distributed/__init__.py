@@ -7,8 +7,9 @@ results from stage to stage.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import load_on_use
 
 if TYPE_CHECKING:
     from .exporting import export
@@ -21,20 +22,15 @@ __all__ = ["Event", "FitResult", "PredictResult", "TaskError", "export", "fit", 
 
 # Loaded on first use: workers run tasks, and what only the client needs is most of what there is to
 # load.
-_LAZY = {
-    "Event": "runner",
-    "FitResult": "stages",
-    "PredictResult": "new_rows",
-    "TaskError": "runner",
-    "export": "exporting",
-    "fit": "fitting",
-    "predict": "new_rows",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'gdpa.distributed' has no attribute {name!r}")
-    loaded = importlib.import_module(f"{__name__}.{_LAZY[name]}")
-    value = globals()[name] = getattr(loaded, name)
-    return value
+__getattr__ = load_on_use(
+    __name__,
+    {
+        "Event": "runner",
+        "FitResult": "stages",
+        "PredictResult": "new_rows",
+        "TaskError": "runner",
+        "export": "exporting",
+        "fit": "fitting",
+        "predict": "new_rows",
+    },
+)

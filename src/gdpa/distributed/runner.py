@@ -292,9 +292,9 @@ class DaskRunner(Runner):
             try:
                 with _named(stage, "a step"), watch:
                     return dict(self.client.gather(futures))
-            except BaseException:
+            except BaseException as error:
                 self.client.cancel(list(futures.values()))
-                if not watch.stuck:
+                if not watch.stuck or isinstance(error, KeyboardInterrupt):
                     raise
         raise TaskError(f"stage {stage}: workers were lost in {MOST_DEATHS + 1} tries of one step")
 

@@ -8,8 +8,9 @@ computed), :mod:`~gdpa.experiments.store` (how they are kept) and
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import load_on_use
 
 if TYPE_CHECKING:
     from .config import Config
@@ -35,19 +36,20 @@ __all__ = [
 ]
 
 # Loaded on first use: every worker process imports this package, and few need all of it.
-_MODULES = {
-    "config": ("Config",),
-    "protocol": ("PaperRun", "error_percent", "paper_denominator", "paper_problems"),
-    "reproduction": ("Reproduction", "reproduce"),
-    "runner": ("ProgressEvent",),
-    "splits": ("fold_count", "folds", "split"),
-    "store": ("ResultsFolderError",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = load_on_use(
+    __name__,
+    {
+        "Config": "config",
+        "PaperRun": "protocol",
+        "ProgressEvent": "runner",
+        "Reproduction": "reproduction",
+        "ResultsFolderError": "store",
+        "error_percent": "protocol",
+        "fold_count": "splits",
+        "folds": "splits",
+        "paper_denominator": "protocol",
+        "paper_problems": "protocol",
+        "reproduce": "reproduction",
+        "split": "splits",
+    },
+)

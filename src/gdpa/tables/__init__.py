@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..lazy import load_on_use
 from .frames import is_frame, table_of
 from .graph_files import GRAPH_FORMATS, NodeLabels, read_graph, read_labels
 from .plan import ColumnList, ColumnPlan
@@ -36,10 +36,5 @@ __all__ = [
     "table_of",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # On first use: scikit-learn takes a second to load, which readers of files need not wait for.
-    if name != "TableEncoder":
-        raise AttributeError(f"module 'gdpa.tables' has no attribute {name!r}")
-    value = globals()[name] = importlib.import_module(f"{__name__}.encoder").TableEncoder
-    return value
+# Scikit-learn takes a second to load, which readers of files need not wait for.
+__getattr__ = load_on_use(__name__, {"TableEncoder": "encoder"})
