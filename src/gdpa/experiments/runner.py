@@ -185,7 +185,8 @@ def run_tasks(
     retry_failed : bool, default=False
         Whether rows that failed before are computed again.
     progress : callable, optional
-        Called with a :class:`ProgressEvent` after each row and at least every second.
+        Called with a :class:`ProgressEvent` at least every second, at most ten times a second,
+        and at the end.
     worker : WorkerKind, optional
         What computes a row; by default a process that knows the experiments.
     """
