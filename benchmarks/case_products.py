@@ -23,9 +23,9 @@ from scipy.sparse.linalg import cg
 
 from gdpa.graph import laplacian_parts, neighbor_graphs
 from gdpa.linalg import Matrix, solve_spd
-from gdpa.linalg.threads import one_thread
 from gdpa.policy import Policy
 from gdpa.system.arranged import arrange
+from gdpa.threads import one_thread
 
 
 def interleaved(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:

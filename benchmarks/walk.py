@@ -31,7 +31,7 @@ FILES = {
     "graph/adjacency.py": "graphs checked at the door; Laplacians, components",
     "graph/cells.py": "cells of points compared by matrix products",
     "graph/cell_space.py": "where the cells are",
-    "linalg/threads.py": "how many threads, and of whom",
+    "threads.py": "how many threads, and of whom",
     "classifier/estimator.py": "checks parameters and features, hands over, shows what was found",
     "classifier/labels.py": "labels of any kind become class numbers",
     "classifier/fitting.py": "features -> graph -> problem -> solver -> solution -> state",

@@ -113,7 +113,7 @@ def run_task(
     url: str, stage: str, name: str, function: Callable[..., dict[str, Any]], arguments: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Run one task, unless its record says that it is done."""
-    from ..linalg.threads import one_thread
+    from ..threads import one_thread
 
     folder = open_folder(url)
     before = read_record(folder, stage, name)
@@ -132,7 +132,7 @@ def run_task(
 
 def run_call(call: Call, *after: Any) -> Any:
     """Run one call; what comes before it is only waited for."""
-    from ..linalg.threads import one_thread
+    from ..threads import one_thread
 
     with one_thread():
         return call.function(**call.arguments)
@@ -341,7 +341,7 @@ def connect(
     distributed = require("distributed", "distributed")
     import dask
 
-    from ..linalg.threads import effective_jobs
+    from ..threads import effective_jobs
 
     settings: Mapping[str, Any] = {
         "distributed.scheduler.allowed-failures": MOST_DEATHS,

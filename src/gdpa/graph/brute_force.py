@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg.threads import at_most
+from ..threads import at_most
 from .features import Features, row_blocks
 from .search import FloatArray, IndexArray, column_moments, pair_distances
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg.threads import in_threads
+from ..threads import in_threads
 from .features import row_blocks
 from .search import FARTHEST, column_moments
 

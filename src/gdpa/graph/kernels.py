@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from ..linalg.threads import effective_jobs, in_threads
+from ..threads import effective_jobs, in_threads
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
 from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
-from ..linalg.threads import effective_jobs, in_threads
 from ..policy import DEFAULT_POLICY, Policy
+from ..threads import effective_jobs, in_threads
 from . import memory
 from .brute_force import BruteForce
 from .cell_space import CellSpace

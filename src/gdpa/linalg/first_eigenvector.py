@@ -19,6 +19,7 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
+from ..threads import effective_jobs, one_thread
 from .lobpcg import Correction, Pair, lobpcg, measured
 from .operator import (
     SAFE_HIGH,
@@ -30,7 +31,6 @@ from .operator import (
 )
 from .preconditioners import Counted
 from .results import EigenResult
-from .threads import effective_jobs, one_thread
 
 __all__ = ["first_eigenvector"]
 
@@ -77,7 +77,7 @@ def first_eigenvector(
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``.
     n_jobs : int, optional
-        Threads, see :func:`gdpa.linalg.threads.effective_jobs`. The result does not depend on it.
+        Threads, see :func:`gdpa.threads.effective_jobs`. The result does not depend on it.
     random_state : int, default=0
         Seed of the start, where none is given.
     callback : callable, optional

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ..policy import DEFAULT_POLICY, Policy
-from .threads import in_threads
+from ..threads import in_threads
 
 __all__ = [
     "Difference",

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import nearest_name, require
+from ..threads import one_thread
 from .operator import Matrix, Operator
-from .threads import one_thread
 from .two_level import CoarseSpace, coarse_count, patches
 
 __all__ = [

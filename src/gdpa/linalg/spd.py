@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
+from ..threads import effective_jobs, in_threads
 from .operator import (
     Matrix,
     UnitDiagonal,
@@ -38,7 +39,6 @@ from .preconditioners import (
     two_level,
 )
 from .results import SPDResult
-from .threads import effective_jobs, in_threads
 
 __all__ = ["Columns", "cg_steps", "conjugate_gradients", "is_full", "solve_spd"]
 
@@ -95,7 +95,7 @@ def solve_spd(
     diagonal : array-like of shape (n,), optional
         Diagonal of a ``LinearOperator``.
     n_jobs : int, optional
-        Threads, see :func:`gdpa.linalg.threads.effective_jobs`. The result does not depend on it.
+        Threads, see :func:`gdpa.threads.effective_jobs`. The result does not depend on it.
     callback : callable, optional
         Called once per iteration with a mapping (iteration, residual); returning True stops.
     policy : Policy, optional

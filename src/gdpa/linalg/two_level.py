@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.csgraph import breadth_first_order
 
-from .threads import one_thread
+from ..threads import one_thread
 
 __all__ = ["CoarseSpace", "coarse_count", "patches"]
 

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
 
-from ..linalg.threads import one_thread
+from ..threads import one_thread
 from .labeled import LabeledSystem
 
 __all__ = ["labeled_blocks", "left_out_by_one"]

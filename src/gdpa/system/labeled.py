@@ -92,7 +92,7 @@ class LabeledSystem:
     policy : Policy
         Size limits.
     n_jobs : int, optional
-        Threads of the solves, see :func:`gdpa.linalg.threads.effective_jobs`.
+        Threads of the solves, see :func:`gdpa.threads.effective_jobs`.
     """
 
     adjacency: sp.csr_array

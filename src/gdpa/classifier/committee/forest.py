@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ...graph import shared_leaves
-from ...linalg.threads import one_thread
+from ...threads import one_thread
 from .kernel import CHOICE_LABELS, MOST_LABELS, to_probabilities
 from .member import Task, Trial, least_loss, thinned
 from .supervised import Supervised

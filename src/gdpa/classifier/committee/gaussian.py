@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ...graph import Rescaler
-from ...linalg.threads import one_thread
+from ...threads import one_thread
 from .linear import softmax
 from .member import Task, Trial, least_loss, scaled, thinned
 from .supervised import Supervised

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ...graph import Rescaler
-from ...linalg.threads import one_thread
+from ...threads import one_thread
 from .member import Task, Trial, least_loss, scaled, thinned, unlike_units
 from .supervised import Supervised
 

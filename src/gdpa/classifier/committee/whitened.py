@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...linalg.threads import one_thread
+from ...threads import one_thread
 from .graph import GraphMember, View, build_state, cross_shares, neighbors_of
 from .member import Task, Trial
 

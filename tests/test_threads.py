@@ -10,8 +10,8 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gdpa.linalg import threads as module
-from gdpa.linalg.threads import effective_jobs, in_threads, one_thread
+from gdpa import threads as module
+from gdpa.threads import effective_jobs, in_threads, one_thread
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_limit_holds_inside_and_ends_outside(all_libraries):
 
 def test_the_libraries_of_numpy_and_scipy_are_known_from_the_first_call():
     code = (
-        "from gdpa.linalg.threads import _blas\n"
+        "from gdpa.threads import _blas\n"
         "known = len(_blas().info())\n"
         "import numpy.linalg, scipy.linalg, threadpoolctl\n"
         "blas = [i for i in threadpoolctl.threadpool_info() if i['user_api'] == 'blas']\n"
@@ -96,7 +96,7 @@ def test_after_an_error_nothing_further_is_begun():
 def test_a_forked_process_has_threads_of_its_own():
     code = (
         "import os\n"
-        "from gdpa.linalg.threads import in_threads\n"
+        "from gdpa.threads import in_threads\n"
         "in_threads(abs, range(9), 2)\n"
         "child = os.fork()\n"
         "if child == 0:\n"
