@@ -11,7 +11,8 @@ def test_reproduce_is_registered(process):
 
 
 def test_reproduce_speaks_json_and_can_be_quiet(process, tmp_path):
-    ended = process("reproduce", "lemma1", "--out", "r", "--json", "--quiet")
+    at_hand = ("--datasets", "liver-disorders")  # comes with the package
+    ended = process("reproduce", "lemma1", *at_hand, "--out", "r", "--json", "--quiet")
     assert ended.code == 0, ended.err
     assert ended.err == ""
     assert ended.document["experiments"] == ["lemma1"]
