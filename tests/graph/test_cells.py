@@ -17,7 +17,7 @@ from gdpa.policy import Policy
 
 def joined(X: np.ndarray, seed: int) -> CellJoin:
     space = CellSpace.fit(X, 1.0, seed)
-    return CellJoin(X, space, space.home(X))
+    return CellJoin.of(X, space, space.home(X))
 
 
 @pytest.fixture(autouse=True)

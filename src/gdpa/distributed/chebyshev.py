@@ -15,7 +15,7 @@ round finds is added to scores in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -172,15 +172,13 @@ class Rows:
         """The same of nodes without a row."""
         return _inverse_root(self.outer_degree)
 
-    def times(self, z: NDArray[Any]) -> NDArray[Any]:
-        """Product with values of all columns, in their precision."""
-        out = np.empty(self.degree.size, dtype=z.dtype)
+    def products(self, z: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Products of the blocks with values of all columns, in their precision."""
         for number, block in enumerate(self.blocks):
             W = block
             if block.dtype != z.dtype:
                 W = csr_from_parts(self.weights(number), block.indices, block.indptr, block.shape)
-            out[self.ends[number] : self.ends[number + 1]] = W @ z
-        return out
+            yield slice(*self.ends[number : number + 2]), W @ z
 
 
 def _inverse_root(degree: FloatArray) -> FloatArray:
@@ -254,11 +252,12 @@ class BlockSystem:
         Where a round begins the scores, in double precision. Else the last change, and for those
         who repeat our rows the residual, too.
         """
-        active = self.rounds.active(step)
-        if self.rounds.fresh(step):
-            return state.x[nodes][:, active]
-        change = state.direction[nodes][:, active]
-        return np.hstack([change, state.residual[nodes][:, active]]) if self.deep else change
+        fresh, active = self.rounds.fresh(step), self.rounds.active(step)
+        what = [state.x] if fresh else [state.direction, state.residual][: 1 + self.deep]
+        out = np.empty((nodes.size, len(what) * len(active)), dtype=what[0].dtype)
+        for place, (values, j) in enumerate((values, j) for values in what for j in active):
+            out[:, place] = values[nodes, j]
+        return out
 
     def taken(self, step: int) -> tuple[int, Any]:
         """Columns and type of what :meth:`shared` gives before a step."""
@@ -303,26 +302,27 @@ class BlockSystem:
             np.multiply(root[:n], v[:n], out=z[rows.own])
             z[rows.fringe] = root[n:] * v[n:]
             z[rows.outer] = outer_root * outer[:, place]
-            q = rows.times(z)
-            if fresh:
-                r[:] = self._residual(q, x, j)
-            else:
-                q *= free_root[:, j if free_root.shape[1] > 1 else 0]
-                r += q
+            for mine, q in rows.products(z):
+                if fresh:
+                    r[mine] = self._residual(q, x[mine], mine, j)
+                else:
+                    q *= free_root[mine, j if free_root.shape[1] > 1 else 0]
+                    r[mine] += q
+            if not fresh:
                 r -= np.multiply(d, t, out=spare)
             d *= momentum[j]
             d += np.multiply(r, length[j] / t, out=spare)
             x += d
 
-    def _residual(self, product: FloatArray, x: FloatArray, j: int) -> FloatArray:
-        """Right-hand side minus the system times the scores; 0 where labels are kept."""
+    def _residual(self, product: FloatArray, x: FloatArray, rows: slice, j: int) -> FloatArray:
+        """Right-hand side minus the system times the scores, of some rows; 0 at kept labels."""
         r = product
-        r *= self.rows.root
-        r -= (self.total[:, j] if self.total.shape[0] > 1 else self.total[0, j]) * x
+        r *= self.rows.root[rows]
+        r -= (self.total[rows, j] if self.total.shape[0] > 1 else self.total[0, j]) * x
         if self.rhs is not None:
-            r += self.rhs[:, j]
+            r += self.rhs[rows, j]
         if self.free is not None:
-            r *= self.free[:, j if self.free.shape[1] > 1 else 0]
+            r *= self.free[rows, j if self.free.shape[1] > 1 else 0]
         return r
 
     def squares(self, state: State) -> list[list[float]]:

@@ -80,7 +80,8 @@ def fit(
     class_probabilities : bool, default=False
         Whether to write a column per class.
     n_parts : int, optional
-        Parts; by default one per 250,000 rows, at least 8 and at most 512.
+        Parts; by default one per 250,000 rows, with several workers 8 for each if that leaves
+        50,000 rows to a part, at most 512. A run that goes on keeps the number it began with.
     tol : float, default=1e-6
         Relative residual of the solve, as in :class:`gdpa.GDPAClassifier`; the number of steps is
         chosen so that errors shrink by as much.
@@ -101,8 +102,8 @@ def fit(
     Returns
     -------
     FitResult
-        What was done. The same input and options give the same predictions, byte by byte, whatever
-        the number of workers and however often some of them were lost.
+        What was done. The same input, options and parts give the same predictions, byte by byte,
+        however many workers there are and however often some of them were lost.
 
     Raises
     ------

@@ -19,14 +19,19 @@ from .store import Folder
 
 __all__ = ["check_options", "check_space", "default_parts", "locked"]
 
-# Points of a part, unless that makes too few parts for several workers or too many for a scheduler.
-PART_POINTS = 250_000
-LEAST_PARTS, MOST_PARTS = 8, 512
+# Points of a part: so many that one worker has memory for the search of them, and where several
+# share the work, so few that each gets some parts of its own and none waits long for the last.
+MOST_POINTS, LEAST_POINTS = 250_000, 50_000
+PARTS_PER_WORKER, MOST_PARTS = 8, 512
 
 
-def default_parts(n_rows: int) -> int:
-    """Parts for a number of rows: the same on any cluster."""
-    return min(MOST_PARTS, max(LEAST_PARTS, -(-n_rows // PART_POINTS)))
+def default_parts(n_rows: int, n_workers: int) -> int:
+    """Parts for a number of rows and of workers."""
+    fewest = -(-n_rows // MOST_POINTS)
+    if n_workers > 1:
+        shared = min(PARTS_PER_WORKER * n_workers, max(n_workers, n_rows // LEAST_POINTS))
+        fewest = max(fewest, shared)
+    return max(1, min(MOST_PARTS, fewest))
 
 
 def _is_number(value: Any) -> bool:
@@ -85,7 +90,7 @@ def check_options(
 
 def check_space(folder: Folder, n_rows: int, n_columns: int, n_neighbors: int) -> None:
     """Refuse work that does not fit on the disk."""
-    need = n_rows * (16.0 * n_columns + 45.0 * n_neighbors + 200.0)
+    need = n_rows * (20.0 * n_columns + 45.0 * n_neighbors + 200.0)
     free = folder.free_bytes()
     if free is not None and need > free:
         raise OSError(

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import require
 from .manifest import Manifest, Output, Record, read_record, write_record
+from .memory import ENVIRONMENT, give_back, load_little
 from .store import Folder, open_folder
 from .watch import Watch, live_workers
 
@@ -25,10 +26,6 @@ __all__ = ["Call", "Event", "Runner", "Task", "TaskError", "connect"]
 MOST_DEATHS = 20
 # How long to wait for the scheduler to answer.
 PATIENCE = "30s"
-
-# Dask has workers give every block above 128 kB back at once, and take it anew: the pages that this
-# fills with zeros cost half of the time of a search of 200,000 points. Blocks of up to 16 MB stay.
-ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**24}
 
 Report = Callable[["Event"], None]
 
@@ -115,6 +112,7 @@ def run_task(
     """Run one task, unless its record says that it is done."""
     from ..threads import one_thread
 
+    load_little()
     folder = open_folder(url)
     before = read_record(folder, stage, name)
     if before is not None and before.complete(folder, checksums=False):
@@ -127,6 +125,7 @@ def run_task(
     result["cpu"] = round(time.process_time() - cpu, 4)
     record = Record(output.files, result)
     write_record(folder, stage, name, record)
+    give_back()
     return record.files, record.result
 
 
@@ -353,7 +352,7 @@ def connect(
         # Clocks of each process that tick 50 times a second: 6 % of a core for two workers.
         "distributed.admin.tick.interval": "1s",
         "distributed.admin.system-monitor.interval": "10s",
-        **{f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in ALLOCATOR.items()},
+        **{f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in ENVIRONMENT.items()},
     }
     with dask.config.set(settings):
         if scheduler is not None:

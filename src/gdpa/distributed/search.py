@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.cell_space import CellSpace
-from ..graph.cells import CellJoin
 from ..graph.features import row_blocks, thin_duplicates
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, local_scales
 from ..graph.neighbors import RECALL_SAMPLE, TARGET_RECALL
@@ -21,15 +20,27 @@ from ..graph.search import enough_probes, pair_distances, visits_needed, within_
 from ..policy import DEFAULT_POLICY
 from .manifest import Output
 from .sample import load_plan
-from .shuffle import load_cells, part_file
+from .shuffle import kept_points, load_cells, load_points, part_file
 from .store import Folder
 
-__all__ = ["choose_probes", "draw_queries", "find_true", "nearest_points", "search_part"]
+__all__ = [
+    "choose_probes",
+    "draw_queries",
+    "find_true",
+    "most_alike",
+    "nearest_points",
+    "search_part",
+]
 
 # Queries that are compared at a time.
 QUERIES = 8_192
 # Cells in which neighbours of the sample are looked for first, to know how far others may be.
 FEW_PROBES = 2
+
+
+def most_alike(n_neighbors: int) -> int:
+    """Identical points that a search meets: as many as a list can hold, and the query itself."""
+    return max(n_neighbors, SCALE_NEIGHBOR) + 2
 
 
 def draw_queries(
@@ -66,13 +77,14 @@ def find_true(output: Output, *, part: int, starts: list[int], n_neighbors: int)
     plan = load_plan(folder.url)
     Q = folder.read_array("search/queries.npy")
     X = folder.read_array(part_file(part, "X"))
-    # As many duplicates as a list can hold; more would only push others out of it.
-    kept = thin_duplicates(X, n_neighbors + 2).kept
+    ends = folder.read_array(part_file(part, "ends"))
+    n_kept = int(folder.read_array(part_file(part, "near-ends"))[-1])
+    # Of many duplicates only some: more would push others out of the lists.
+    kept = kept_points(folder, part, X.shape[0], n_kept)
     points = X if kept is None else X[kept]
     reach = folder.read_array("search/query-reach.npy")
     query, found, distance = within_reach(Q, points, reach, plan.space.scale)
     local = found if kept is None else kept[found]
-    ends = folder.read_array(part_file(part, "ends"))
     cell = np.searchsorted(ends, local, side="right") - 1 + plan.bounds[part]
     output.array(f"search/{part:05d}.true-query.npy", query.astype(np.int32))
     output.array(f"search/{part:05d}.true-node.npy", local + starts[part])
@@ -170,66 +182,41 @@ def nearest_points(
     distances = np.empty((home.size, k))
     wanted = k + (own is not None)
     waiting = np.arange(home.size)
-    first = True
     while waiting.size:
         residual = space.residual(Q[waiting], home[waiting]).astype(np.float32)
-        visited = np.concatenate(
-            [
-                space.visited(residual[rows], home[waiting][rows], probes)
-                for rows in row_blocks(waiting.size, 1, QUERIES)
-            ]
-        )
-        X, cell, node = load_cells(folder, np.unique(visited), bounds, starts)
-        thinned = thin_duplicates(X, wanted + 1)
-        kept = thinned.kept
-        join = CellJoin(X, space, cell) if kept is None else CellJoin(X[kept], space, cell[kept])
-        missed = []
+        visited = np.empty((waiting.size, min(probes, space.centers.n_cells)), dtype=np.int32)
         for rows in row_blocks(waiting.size, 1, QUERIES):
-            mine = waiting[rows]
-            best = join.best(residual[rows], home[mine], visited[rows], wanted)
-            full = best.count == wanted
-            missed.append(mine[~full])
-            mine = mine[full]
-            near = join.order[best.index[full]].astype(np.intp)
-            near = near if kept is None else kept[near]
-            distance = pair_distances(Q[mine], X, near, space.scale)
-            found = node[near]
+            visited[rows] = space.visited(residual[rows], home[waiting[rows]], visited.shape[1])
+        join = load_cells(folder, space, np.unique(visited), bounds, starts)
+        index = np.empty((waiting.size, wanted), dtype=join.order.dtype)
+        full = np.empty(waiting.size, dtype=bool)
+        for rows in row_blocks(waiting.size, 1, QUERIES):
+            best = join.best(residual[rows], home[waiting[rows]], visited[rows], wanted)
+            index[rows], full[rows] = best.index, best.count == wanted
+        del residual, visited
+        # The neighbours as they are given: distances by differences, not by products.
+        found, index = waiting[full], index[full]
+        met = np.zeros(join.order.size, dtype=bool)
+        met[index.ravel()] = True
+        place = np.cumsum(met, dtype=index.dtype)
+        place -= 1
+        node = join.order[met]
+        del join
+        X = load_points(folder, node, starts) if node.size else Q[:0]
+        for rows in row_blocks(found.size, 1, QUERIES):
+            mine, near = found[rows], place[index[rows]]
+            distance, number = pair_distances(Q[mine], X, near, space.scale), node[near]
             if own is not None:
-                distance[found == own[mine, None]] = np.inf
-            order = np.lexsort((found, distance), axis=1)[:, :k]
-            nodes[mine] = np.take_along_axis(found, order, 1)
+                distance[number == own[mine, None]] = np.inf
+            order = np.lexsort((number, distance), axis=1)[:, :k]
+            nodes[mine] = np.take_along_axis(number, order, 1)
             distances[mine] = np.take_along_axis(distance, order, 1)
-        if first and own is not None and thinned.groups is not None:
-            _fill_rings(thinned, node, own, nodes, distances)
-            missed = [m[~np.isin(own[m], node[thinned.groups[0]])] for m in missed]
-        first = False
-        # Few points in the cells around: these queries look further.
-        waiting = np.concatenate(missed)
-        if waiting.size and probes == space.centers.n_cells:
+        # Few points in the cells around: the other queries look further.
+        waiting = waiting[~full]
+        if waiting.size and probes >= space.centers.n_cells:
             raise AssertionError("every cell was visited and points are missing")
         probes = min(space.centers.n_cells, 4 * probes)
     return nodes, distances
-
-
-def _fill_rings(
-    thinned: Any,
-    node: NDArray[np.int64],
-    own: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    distances: NDArray[np.float64],
-) -> None:
-    """Lists of members of large groups of duplicates, for those among the queries."""
-    members = thinned.groups[0]
-    index = np.empty((node.size, nodes.shape[1]), dtype=np.int64)
-    zero = np.empty((node.size, nodes.shape[1]))
-    thinned.fill(index, zero)
-    place = np.searchsorted(node, own)
-    place[place == node.size] = 0
-    asked = np.zeros(node.size, dtype=bool)
-    asked[members] = True
-    mine = np.flatnonzero((node[place] == own) & asked[place])
-    nodes[mine] = node[index[place[mine]]]
-    distances[mine] = 0.0
 
 
 def search_part(
@@ -250,9 +237,19 @@ def search_part(
     home = np.repeat(np.arange(low, low + ends.size - 1, dtype=np.int32), np.diff(ends))
     own = np.arange(starts[part], starts[part + 1])
     asked = min(starts[-1] - 1, max(n_neighbors, SCALE_NEIGHBOR))
-    node, distance = nearest_points(
-        folder, plan.space, plan.bounds, np.asarray(starts), X, home, asked, probes, own
-    )
+    about = folder, plan.space, plan.bounds, np.asarray(starts)
+    thinned = thin_duplicates(X, most_alike(n_neighbors))
+    if thinned.groups is None:
+        node, distance = nearest_points(*about, X, home, asked, probes, own)
+    else:
+        node, distance = np.empty((own.size, asked), dtype=np.int64), np.empty((own.size, asked))
+        thinned.fill(node, distance)
+        node += starts[part]
+        rest = np.delete(np.arange(own.size), thinned.groups[0])
+        node[rest], distance[rest] = nearest_points(
+            *about, X[rest], home[rest], asked, probes, own[rest]
+        )
+    del X
     scale = local_scales(distance, fallback_scale)
     k = min(n_neighbors, asked)
     node, distance = node[:, :k], distance[:, :k]

@@ -3,6 +3,9 @@
 A piece writes one sorted file, not one per part; a part reads its run of it. Within a part points
 are sorted by cell and, within a cell, by row: their numbers over all parts, the nodes of the graph,
 follow each other in space and do not depend on who read what first.
+
+What a search compares is kept beside the points, in single precision and without those of which
+there are too many alike: a task reads much of its neighbours' parts, and holds only that.
 """
 
 from __future__ import annotations
@@ -12,12 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph.cell_space import CellSpace
+from ..graph.cells import CellJoin, relative_points
+from ..graph.features import row_blocks, thin_duplicates
 from .inputs import Piece
 from .manifest import Output
 from .sample import load_plan
 from .store import Folder
 
-__all__ = ["assign", "gather", "load_cells", "part_file"]
+__all__ = ["assign", "gather", "kept_points", "load_cells", "load_points", "part_file"]
+
+# Rows that are read at a time where some of them are looked for.
+READ_ROWS = 2**15
 
 
 def part_file(part: int, what: str) -> str:
@@ -51,8 +60,10 @@ def runs_of(
     ]
 
 
-def gather(output: Output, *, part: int, ends: list[list[int]], base: str) -> dict[str, Any]:
-    """Collect the points of a part, cell by cell."""
+def gather(
+    output: Output, *, part: int, ends: list[list[int]], base: str, alike: int
+) -> dict[str, Any]:
+    """Collect the points of a part, cell by cell; a search meets at most `alike` identical ones."""
     folder = output.folder
     plan = load_plan(folder.url)
     low, high = plan.bounds[part : part + 2].tolist()
@@ -74,21 +85,37 @@ def gather(output: Output, *, part: int, ends: list[list[int]], base: str) -> di
     output.array(part_file(part, "row"), row)
     output.array(part_file(part, "labeled"), labeled)
     output.array(part_file(part, "label"), place[labeled])
-    output.array(part_file(part, "ends"), np.searchsorted(home, np.arange(low, high + 1)))
+    cells = np.arange(low, high + 1)
+    output.array(part_file(part, "ends"), np.searchsorted(home, cells))
+    kept = thin_duplicates(X, alike).kept
+    if kept is not None:
+        output.array(part_file(part, "kept"), kept)
+        X, home = X[kept], home[kept]
+    output.array(part_file(part, "near-ends"), np.searchsorted(home, cells))
+    near = np.empty((home.size, plan.factors.size + 1), dtype=np.float32)
+    for rows in row_blocks(home.size, 8 * near.shape[1]):
+        near[rows] = relative_points(X[rows], plan.space, home[rows])
+    output.array(part_file(part, "near"), near)
     return {"points": int(total)}
 
 
 def load_cells(
-    folder: Folder, cells: NDArray[Any], bounds: NDArray[np.intp], starts: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Points of some cells of any part.
+    folder: Folder,
+    space: CellSpace,
+    cells: NDArray[Any],
+    bounds: NDArray[np.intp],
+    starts: NDArray[np.int64],
+) -> CellJoin:
+    """Points of some cells of any part, ready to be searched.
 
     Parameters
     ----------
     folder : Folder
         The work folder.
+    space : CellSpace
+        The cells.
     cells : ndarray of int
-        Numbers of cells, ascending.
+        Numbers of those to load, ascending.
     bounds : ndarray of shape (n_parts + 1,)
         Cells of the parts.
     starts : ndarray of shape (n_parts + 1,)
@@ -96,17 +123,16 @@ def load_cells(
 
     Returns
     -------
-    X : ndarray of shape (n_points, n_features)
-        The points.
-    home : ndarray of int32 of shape (n_points,)
-        Their cells, ascending.
-    node : ndarray of int64 of shape (n_points,)
-        Their numbers over all parts, ascending.
+    CellJoin
+        The points; their numbers are nodes, ascending.
     """
-    spans, home, node = [], [], []
+    wide = np.int32 if starts[-1] < 2**31 else np.int64
+    spans, node = [], [np.empty(0, dtype=wide)]
+    sizes = np.zeros(space.centers.n_cells, dtype=np.intp)
     part = np.searchsorted(bounds, cells, side="right") - 1
     for p in np.unique(part):
-        ends = folder.read_array(part_file(p, "ends"))
+        ends = folder.read_array(part_file(p, "near-ends"))
+        kept = kept_points(folder, p, int(starts[p + 1] - starts[p]), int(ends[-1]))
         own = cells[part == p] - bounds[p]
         # Cells that follow each other are read at once.
         for run in np.split(own, np.flatnonzero(np.diff(own) > 1) + 1):
@@ -114,14 +140,32 @@ def load_cells(
             if start == stop:
                 continue
             spans.append((p, start, stop))
-            home.append(np.repeat(run + bounds[p], np.diff(ends[run[0] : run[-1] + 2])))
-            node.append(np.arange(start, stop) + starts[p])
-    if not spans:
-        return np.empty((0, 0)), np.empty(0, np.int32), np.empty(0, np.int64)
-    first = folder.read_array(part_file(spans[0][0], "X"), 0, 1)
-    X = np.empty((sum(stop - start for _, start, stop in spans), first.shape[1]), first.dtype)
+            sizes[run + bounds[p]] = np.diff(ends[run[0] : run[-1] + 2])
+            local = np.arange(start, stop) if kept is None else kept[start:stop]
+            node.append((local + starts[p]).astype(wide))
+    order = np.concatenate(node)
+    points = np.empty((order.size, space.offset.size + 1), dtype=np.float32)
     done = 0
     for p, start, stop in spans:
-        X[done : done + stop - start] = folder.read_array(part_file(p, "X"), start, stop)
+        points[done : done + stop - start] = folder.read_array(part_file(p, "near"), start, stop)
         done += stop - start
-    return X, np.concatenate(home).astype(np.int32), np.concatenate(node)
+    return CellJoin(points, np.concatenate([[0], np.cumsum(sizes)]), order, space)
+
+
+def kept_points(folder: Folder, part: int, n: int, n_kept: int) -> NDArray[np.intp] | None:
+    """Which of the n points of a part a search meets; None stands for all."""
+    return None if n == n_kept else folder.read_array(part_file(part, "kept"))
+
+
+def load_points(
+    folder: Folder, nodes: NDArray[np.integer[Any]], starts: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Features of some nodes of any part, ascending; only these are held."""
+    found = []
+    part = np.searchsorted(starts, nodes, side="right") - 1
+    for p in np.unique(part):
+        local = nodes[part == p] - starts[p]
+        for mine in np.split(local, np.flatnonzero(np.diff(local // READ_ROWS)) + 1):
+            rows = folder.read_array(part_file(p, "X"), int(mine[0]), int(mine[-1]) + 1)
+            found.append(rows[mine - mine[0]])
+    return np.concatenate(found)

@@ -20,12 +20,12 @@ from ..classifier.tuning import Tuning
 from ..tables import TableError
 from .inputs import Inputs
 from .manifest import Manifest, Record
-from .options import LEAST_PARTS, PART_POINTS, default_parts
+from .options import MOST_POINTS, default_parts
 from .predictions import answer, count_faint, write_file
 from .rows import build_rows, write_counts
 from .runner import Runner, Task
 from .sample import BUCKET_IDS, check_ids, make_plan, sample_share, take_sample
-from .search import choose_probes, draw_queries, find_true, search_part
+from .search import choose_probes, draw_queries, find_true, most_alike, search_part
 from .shuffle import assign, gather
 from .solve import Solved, solve
 from .steps import Column, Spec, checkpoint_file
@@ -195,7 +195,9 @@ def _points(
 ) -> tuple[list[int], dict[str, Any], list[str]]:
     """Stages up to the points of the parts: first node of each part, the plan, notes."""
     seed, id_column, target = asked["random_state"], asked["id_column"], asked["target"]
-    pieces, n = list(inputs.pieces), inputs.n_rows
+    pieces, n, manifest = list(inputs.pieces), inputs.n_rows, runner.manifest
+    if "n_parts" not in manifest.data:  # the same when it goes on with other workers
+        manifest.note("n_parts", asked["n_parts"] or default_parts(n, runner.n_workers))
     buckets = max(1, -(-n // BUCKET_IDS))
     common = {"features": features, "target": target, "unlabeled": asked["unlabeled"]}
     common |= {"id_column": id_column, "share": sample_share(n), "seed": seed, "buckets": buckets}
@@ -220,7 +222,7 @@ def _points(
         "source": inputs.paths[0],
         "scale": asked["scale"],
         "metric": asked["metric"],
-        "n_parts": asked["n_parts"] or default_parts(n),
+        "n_parts": manifest.data["n_parts"],
         "seed": seed,
     }
     # Here, where scikit-learn is loaded already: workers do without.
@@ -238,10 +240,9 @@ def _points(
         ],
     )  # fmt: skip
     ends = [record.result["ends"] for record in assigned.values()]
-    gathered = runner.stage(
-        "gather", _each(range(planned["n_parts"]), gather, ends=ends, base="assign")
-    )
-    runner.manifest.discard("assign")
+    about = {"ends": ends, "base": "assign", "alike": most_alike(asked["n_neighbors"])}
+    gathered = runner.stage("gather", _each(range(planned["n_parts"]), gather, **about))
+    manifest.discard("assign")
     sizes = [record.result["points"] for record in gathered.values()]
     starts = [0, *np.cumsum(sizes).tolist()]
     missing = [name for name in KINDS if name not in HERE]
@@ -251,7 +252,7 @@ def _points(
         f"members of the committee that are not available on parts: {', '.join(missing)}",
     ]
     largest = max(sizes)
-    if largest > 4 * n / len(sizes) and n > LEAST_PARTS * PART_POINTS:
+    if largest > max(4 * n / len(sizes), MOST_POINTS):
         notes.append(
             f"one part holds {largest} of {n} rows: very many are alike in all features; it needs "
             "as much more memory"
@@ -276,6 +277,7 @@ def _answers(
     if any(record.result["faint"] for record in faint.values()):
         spec = Spec("fill", tuple(columns), fill=ended, threshold=threshold)
         filled = (spec.name, solve(runner, spec, starts, 0.5).step)
+    runner.release()
     runner.folder.remove_tree("deep")
     checked = codes if tuning.checked is None else codes[tuning.checked]
     sharpness = fit_sharpness(tuning.left_out, checked)

@@ -21,6 +21,7 @@ from ..system import system_diagonal
 from .chebyshev import BlockFilling, BlockSystem, Rounds, State
 from .groups import Group, Loaded, load_group
 from .manifest import Output
+from .memory import give_back
 from .store import Folder, open_folder, raw_bytes
 
 __all__ = ["Column", "Place", "Spec", "begin", "checkpoint_file", "forget", "take_steps"]
@@ -132,6 +133,7 @@ _held: dict[tuple[str, Group, bool], _Held] = {}
 def forget() -> None:
     """Let go of all parts."""
     _held.clear()
+    give_back()
 
 
 def _hold(folder: Folder, place: Place) -> _Held:
@@ -143,6 +145,7 @@ def _hold(folder: Folder, place: Place) -> _Held:
     if key not in _held:
         dtype = np.float64 if place.spec.rounds is None else np.float32
         _held[key] = _Held(load_group(folder, place.group, dtype))
+        give_back()
     _held[key].used = now
     return _held[key]
 
@@ -223,8 +226,10 @@ def _advance(folder: Folder, held: _Held, place: Place) -> int:
     taken = 0
     if place.exchanges(held.step):
         halo = _take(folder, held, place)
-        held.system.receive(held.state, halo[held.group.fringe], held.step)
-        held.outer, taken = halo[held.group.outer], halo.nbytes
+        deep = held.group.fringe.any()
+        if deep:
+            held.system.receive(held.state, halo[held.group.fringe], held.step)
+        held.outer, taken = halo[held.group.outer] if deep else halo, halo.nbytes
     assert held.outer is not None
     held.system.step(held.state, held.outer, held.step)
     held.step += 1
@@ -243,9 +248,9 @@ def _take(folder: Folder, held: _Held, place: Place) -> NDArray[Any]:
         if size:
             first = _offset(folder, held, place, other) * width
             name = place.spec.halo(held.step, other)
-            content = folder.read(name, first, first + size * width)
-            run = np.frombuffer(content, dtype=kind).reshape(size, k)
-            halo[take[other] : take[other + 1]] = run
+            run = halo[take[other] : take[other + 1]]
+            if folder.read_into(name, first, raw_bytes(run)) != run.nbytes:
+                raise OSError(f"{folder.url}/{name} is cut short")
     return halo
 
 

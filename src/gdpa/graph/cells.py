@@ -27,7 +27,7 @@ from .cell_space import TILE, CellSpace, Float32Array, runs
 from .features import row_blocks
 from .search import FloatArray, IndexArray, visits_needed
 
-__all__ = ["CellJoin"]
+__all__ = ["CellJoin", "relative_points"]
 
 # Queries of a round that are prepared together.
 ROUND_BYTES = 2**23
@@ -35,48 +35,73 @@ ROUND_BYTES = 2**23
 ROUNDS = (0, 1, 4)
 
 
+def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> Float32Array:
+    """Points relative to the centres of their cells: a factor of the products above.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    space : CellSpace
+        The cells.
+    home : ndarray of int of shape (n_samples,)
+        The cell of each point.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n_samples, n_features + 1)
+        The last column is half the squared length, negative.
+    """
+    residual = space.residual(X, home)
+    points = np.empty((residual.shape[0], residual.shape[1] + 1), dtype=np.float32)
+    points[:, :-1] = residual
+    points[:, -1] = -0.5 * np.einsum("ij,ij->i", residual, residual)
+    return points
+
+
 class CellJoin:
     """Points in cells, searched by products of whole blocks of queries with whole cells.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        The points.
+    points : ndarray of float32 of shape (n_samples, n_features + 1)
+        The points, cell by cell; from :func:`relative_points`.
+    ends : ndarray of shape (n_cells + 1,)
+        Where the points of each cell begin; those without a point are empty.
+    order : ndarray of int of shape (n_samples,)
+        Numbers of the points, neighbouring cells near each other.
     space : CellSpace
-        The cells; those without a point are empty.
-    home : ndarray of int of shape (n_samples,)
-        The cell of each point.
+        The cells.
 
     Attributes
     ----------
     n_probe : int
         Cells that a query visits.
-    order : ndarray of int of shape (n_samples,)
-        Points cell by cell, neighbouring cells near each other.
     """
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        space: CellSpace,
-        home: NDArray[np.int32],
+        self, points: Float32Array, ends: IndexArray, order: NDArray[Any], space: CellSpace
     ) -> None:
-        n, d = X.shape
-        self.space = space
-        self.n_cells = space.centers.centers.shape[0]
+        self.points, self.ends, self.order, self.space = points, ends, order, space
+        self.n_cells = space.centers.n_cells
         self.n_probe = min(8, self.n_cells)
+
+    @classmethod
+    def of(cls, X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> CellJoin:
+        """Arrange points whose cells are known."""
+        n, d = X.shape
         wide = np.int32 if n < 2**31 else np.int64
-        self.order = np.argsort(home, kind="stable").astype(wide)
-        self.home = home[self.order]
-        self.ends = np.concatenate([[0], np.cumsum(np.bincount(home, minlength=self.n_cells))])
-        # Points relative to their centres, cell by cell, and half their squared length: the
-        # factor of the products above.
-        self.points = np.empty((n, d + 1), dtype=np.float32)
+        order = np.argsort(home, kind="stable").astype(wide)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(home, minlength=space.centers.n_cells))])
+        points = np.empty((n, d + 1), dtype=np.float32)
         for rows in row_blocks(n, 8 * d):
-            block = space.placed(X[self.order[rows]])
-            block -= space.centers.centers[self.home[rows]]
-            self.points[rows, :-1] = block
-            self.points[rows, -1] = -0.5 * np.einsum("ij,ij->i", block, block)
+            points[rows] = relative_points(X[order[rows]], space, home[order[rows]])
+        return cls(points, ends, order, space)
+
+    @property
+    def home(self) -> NDArray[np.int32]:
+        """The cell of each point, in their order."""
+        return np.repeat(np.arange(self.n_cells, dtype=np.int32), np.diff(self.ends))
 
     def join(self, queries: slice | tuple[Float32Array, NDArray[np.int32]], k: int) -> IndexArray:
         """Find neighbours of queries that are sorted by their cells.
@@ -95,7 +120,9 @@ class CellJoin:
             Indices of points, nearest first.
         """
         if isinstance(queries, slice):
-            queries = self.points[queries, :-1], self.home[queries]
+            places = np.arange(queries.start, queries.stop)
+            home = (np.searchsorted(self.ends, places, side="right") - 1).astype(np.int32)
+            queries = self.points[queries, :-1], home
         residual, home = queries
         best = self.best(residual, home, self.space.visited(residual, home, self.n_probe), k)
         probes = self.n_probe

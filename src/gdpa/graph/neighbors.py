@@ -257,7 +257,7 @@ class NeighborIndex:
         points = self.X if kept is None else self.X[kept]
         if self.algorithm == "cells":
             space = CellSpace.fit(points, self.scale, self.random_state)
-            self._backend = CellJoin(points, space, space.home(points, self.n_jobs))
+            self._backend = CellJoin.of(points, space, space.home(points, self.n_jobs))
         elif self.algorithm == "inverted-file":
             self._backend = InvertedFile(points, self.scale, self.random_state)
         elif self.algorithm == "brute-force":
