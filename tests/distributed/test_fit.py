@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,10 @@ from parquet_parts import clusters, content, pq, predictions, table_columns, wri
 
 from gdpa import GDPAClassifier
 from gdpa.distributed import fit
+from gdpa.distributed.memory import OURS
+from gdpa.distributed.options import default_parts
 from gdpa.distributed.rows import load_shard
+from gdpa.distributed.runner import Runner
 from gdpa.distributed.store import open_folder
 from gdpa.graph import neighbor_graph
 from gdpa.tables import TableEncoder
@@ -254,6 +258,38 @@ def test_files_without_a_record_do_not_count(parts, tmp_path):
     (work / "records" / "search" / "00001.json").write_bytes(b'{"files": {"search/00')
     _, again = run(pattern, tmp_path, n_parts=2)
     assert content(again) == content(out)
+
+
+def test_parts_follow_the_workers_that_a_run_began_with(parts, tmp_path, monkeypatch):
+    counts = [default_parts(n, 1) for n in (10, 250_000, 1_000_000, 10**9)]
+    assert counts == [1, 1, 4, 512]
+    counts = [default_parts(1_000_000, workers) for workers in (2, 3, 100)]
+    assert counts == [16, 20, 100]
+    assert default_parts(40_000, 2) == 2
+    pattern = parts[0]
+
+    def halt(event):
+        if event.stage == "gather":
+            raise Stop
+
+    monkeypatch.setattr(Runner, "n_workers", 3)
+    with pytest.raises(Stop):
+        run(pattern, tmp_path, callback=halt)
+    monkeypatch.setattr(Runner, "n_workers", 1)
+    result, out = run(pattern, tmp_path)
+    assert result.parts == 3
+    _, given = run(pattern, tmp_path, "given", n_parts=3)
+    assert content(out) == content(given)
+
+
+def test_own_workers_do_without_pandas():
+    code = (
+        "import sys\nfrom gdpa.distributed.memory import give_back, load_little\nload_little()\n"
+        "import numpy as np, pyarrow as pa\n"
+        "assert pa.array(np.arange(3)).to_numpy().sum() == 3\n"
+        "give_back()\nassert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {OURS: "1"})
 
 
 def test_workers_load_no_scikit_learn():

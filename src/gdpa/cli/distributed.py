@@ -97,7 +97,7 @@ def fit(
         float | None, typer.Option("--self-loop", help="At least 0.01; chosen if unset.")
     ] = None,
     n_parts: Annotated[
-        int | None, typer.Option("--parts", min=1, help="Parts; one per 250,000 rows if unset.")
+        int | None, typer.Option("--parts", min=1, help="Parts; by rows and workers if unset.")
     ] = None,
     all_classes: AllClasses = False,
     keep: Annotated[
