@@ -326,7 +326,7 @@ MEASURE = """
 import ctypes
 import sys
 import pandas
-import pyarrow
+import pyarrow.parquet
 from gdpa.tables import TableEncoder, read_table
 def memory(what):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if what in line) // 1024

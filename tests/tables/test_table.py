@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdpa.tables.table import Column, code_texts
+from gdpa.tables.table import Column
+from gdpa.tables.texts import code_texts
 
 
 @given(st.lists(st.integers(-(10**15), 10**15) | st.floats(allow_infinity=False), min_size=1))

@@ -7,7 +7,9 @@ so that in distances one column counts as one column, however many features it n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -224,7 +226,7 @@ class TextCode:
 
     @classmethod
     def fit(
-        cls, texts: list[str], counts: NDArray[Any], n_features: int, random_state: int
+        cls, texts: Sequence[str], counts: NDArray[Any], n_features: int, random_state: int
     ) -> TextCode:
         """Learn from the different texts and how often they occur."""
         directions = TextDirections.fit(texts, counts, n_features, random_state)
@@ -240,19 +242,26 @@ class TextCode:
         """What the names of the features add to the column's."""
         return tuple(f" text {k + 1}" for k in range(self.shift.size))
 
-    def write(self, texts: list[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
+    def write(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the features; missing texts are in the middle."""
-        if 2 * len(texts) < codes.size:  # many rows share a text
+        if len(texts) <= BLOCK:
             Z = self._places(texts)
-            out[:] = np.vstack([Z, np.zeros((1, Z.shape[1]), Z.dtype)])[codes]
+            Z = np.vstack([Z, np.zeros((1, Z.shape[1]), Z.dtype)])
+            for start in range(0, codes.size, BLOCK):
+                out[start : start + BLOCK] = Z[codes[start : start + BLOCK]]
             return
-        for start in range(0, codes.size, BLOCK):
-            part = codes[start : start + BLOCK]
-            known = np.flatnonzero(part >= 0)
-            out[start : start + BLOCK] = 0.0
-            out[start + known] = self._places([texts[c] for c in part[known].tolist()])
+        # Rows in the order of their texts: these are packed, and cheap to read in order only.
+        rows = np.argsort(codes, kind="stable").astype(np.int32)
+        ends = np.cumsum(np.bincount(codes // BLOCK + 1, minlength=2)).tolist()
+        out[rows[: ends[0]]] = 0.0
+        for number, (first, end) in enumerate(pairwise(ends)):
+            start = number * BLOCK
+            Z = self._places(texts[start : start + BLOCK])
+            for place in range(first, end, BLOCK):
+                some = rows[place : min(place + BLOCK, end)]
+                out[some] = Z[codes[some] - start]
 
-    def _places(self, texts: list[str]) -> NDArray[np.float32]:
+    def _places(self, texts: Sequence[str]) -> NDArray[np.float32]:
         Z = self.directions.transform(texts) - self.shift
         Z /= np.float32(self.scale)
         return Z

@@ -7,6 +7,7 @@ year, the week, the day, each as a point on a circle.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -57,7 +58,7 @@ def _parts(text: str) -> tuple[tuple[int, int, int], str, tuple[Any, ...]] | Non
     return (int(year_text), number, int(day or day2)), "iso", tuple(clock)
 
 
-def find_date_format(texts: list[str]) -> tuple[str, bool, int]:
+def find_date_format(texts: Sequence[str]) -> tuple[str, bool, int]:
     """Find how texts write dates.
 
     Parameters
@@ -111,7 +112,7 @@ def _has_form(text: str) -> bool:
     return True
 
 
-def read_dates(texts: list[str], format: str) -> NDArray[np.float64]:
+def read_dates(texts: Sequence[str], format: str) -> NDArray[np.float64]:
     """Texts as seconds since 1970 (UTC).
 
     Parameters

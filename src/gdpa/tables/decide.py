@@ -6,6 +6,7 @@ The same rules for files and data frames; every decision comes with its reason i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -161,7 +162,8 @@ def _of_texts(column: Column, reading: Reading, where: str) -> NDArray[np.float6
         row = int(np.flatnonzero(np.isin(column.values, bad))[0])
         what = "date" if reading.kind == "date" else "finite number"
         raise TableError(f"{where}, row {row + 1}: {column.cell(row)[:60]!r} is not a {what}")
-    return np.asarray(np.append(known, np.nan)[column.values])
+    known = np.append(known, np.nan)
+    return np.asarray(known[column.values])
 
 
 def _own(column: Column) -> tuple[str, ...]:
@@ -285,7 +287,7 @@ def _texts(name: str, column: Column, where: str, max_categories: int, comma: bo
     return Reading("text", f"{len(texts):,} different texts")
 
 
-def _code_like(texts: list[str]) -> bool:
+def _code_like(texts: Sequence[str]) -> bool:
     step = max(1, len(texts) // 500)
     sample = texts[::step]
     return sum(CODE.fullmatch(t) is not None for t in sample) >= MOSTLY * len(sample)

@@ -193,8 +193,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if reading.kind == "text":
             most = self.text_features if len(column) <= MANY_ROWS else -(-self.text_features // 2)
             return TextCode.fit(column.texts, counts[1:], most, self.random_state)
-        order = sorted(range(len(column.texts)), key=column.texts.__getitem__)
-        categories = [column.texts[i] for i in order]
+        texts = list(column.texts)
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        categories = [texts[i] for i in order]
         shares = counts[1:][order]
         if counts[0]:
             categories, shares = [*categories, ""], np.append(shares, counts[0])
@@ -317,5 +318,7 @@ def _fingerprint(column: Column) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(np.ascontiguousarray(column.values).view(np.uint8).data)
     if column.texts is not None:
-        digest.update("\0".join(column.texts).encode("utf-8", "surrogatepass"))
+        for start in range(0, len(column.texts), 10_000):
+            part = "\0".join(column.texts[start : start + 10_000])
+            digest.update((part + "\0").encode("utf-8", "surrogatepass"))
     return digest.digest()

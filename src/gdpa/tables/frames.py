@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import Column, Table, TableError, code_texts, settle_texts, text_of
+from .table import Column, Table, TableError
+from .texts import MANY, PackedTexts, code_texts, settle_texts, text_of
 from .words import shown
 
 __all__ = ["BLOCK_ROWS", "is_frame", "row_blocks", "table_of"]
@@ -128,7 +129,7 @@ def _of_numbers(values: NDArray[Any]) -> Column:
 
 def _of_flags(values: Sequence[Any] | NDArray[Any]) -> Column:
     """True, False and missing as two texts, as a CSV file would have them."""
-    codes = np.array([-1 if v is None or v != v else int(v) for v in values], dtype=np.int32)
+    codes = np.array([-1 if v is None or v != v else int(v) for v in values], dtype=np.int8)
     return Column(codes, ["False", "True"])
 
 
@@ -156,7 +157,7 @@ def _of_array(array: NDArray[Any]) -> Column:
     if kind in "iuf":
         return _of_numbers(array)
     if kind == "b":
-        return Column(array.astype(np.int32), ["False", "True"])
+        return Column(array.astype(np.int8), ["False", "True"])
     if kind == "M":
         return _of_moments(array)
     if kind == "m":
@@ -182,7 +183,7 @@ def _of_array(array: NDArray[Any]) -> Column:
     return Column(*code_texts([None if isinstance(c, tuple(missing)) else c for c in cells]))
 
 
-def _of_categories(codes: NDArray[Any], categories: list[Any], ordered: bool) -> Column:
+def _of_categories(codes: NDArray[Any], categories: Sequence[Any], ordered: bool) -> Column:
     """Categories as declared; numbers among them stay categories."""
     raw = np.asarray(codes).astype(np.int32)
     if not ordered:  # in order of appearance, as texts come
@@ -226,7 +227,7 @@ def _of_pandas(series: Any) -> Column:
 def _of_strings(series: Any) -> Column:
     """A column of texts, numbered by the library itself: ten times faster than here."""
     codes, different = series.factorize()
-    return Column(*settle_texts(codes.astype(np.int32), different.tolist()))
+    return Column(*settle_texts(codes, different.tolist()))
 
 
 def _pandas() -> Any:
@@ -265,12 +266,13 @@ def _of_arrow(column: Any) -> Column:
     if kind.startswith("dictionary"):
         return _of_categories(*_numbered(column), bool(column.type.ordered))
     if kind in ("string", "large_string"):  # numbered by the library: no text is held twice
-        codes, words = _numbered(column.dictionary_encode())
-        return Column(*settle_texts(codes.astype(np.int32), words))
+        return Column(*settle_texts(*_numbered(column.dictionary_encode())))
+    if kind == "bool":
+        return Column(np.array(column.cast("int8").fill_null(-1)), ["False", "True"])
     if kind.startswith("decimal"):
         return _of_numbers(np.array([np.nan if v is None else v for v in column.to_pylist()]))
     if kind.startswith(("int", "uint", "float", "double", "halffloat")):
-        return _of_numbers(column.to_numpy())
+        return Column(np.array(column.to_numpy(), dtype=np.float64))  # no buffer of theirs is kept
     if kind.startswith(("timestamp", "date32", "date64")):
         return _of_moments(column.to_numpy())
     if kind.startswith("duration"):
@@ -278,9 +280,13 @@ def _of_arrow(column: Any) -> Column:
     return _of_array(np.array([*column.to_pylist(), None], dtype=object)[:-1])
 
 
-def _numbered(column: Any) -> tuple[NDArray[Any], list[Any]]:
+def _numbered(column: Any) -> tuple[NDArray[Any], Sequence[Any]]:
     """Codes, -1 where missing, and values of a column that Arrow keeps as a dictionary."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     whole = whole.chunk(0) if hasattr(whole, "chunk") else whole
-    codes = whole.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes, whole.dictionary.to_pylist()
+    codes = np.array(whole.indices.cast("int32").fill_null(-1))
+    words = whole.dictionary
+    if len(words) > MANY and "string" in str(words.type):  # never all as objects
+        parts = (words.slice(start, 5_000) for start in range(0, len(words), 5_000))
+        return codes, PackedTexts(word for part in parts for word in part.to_pylist())
+    return codes, words.to_pylist()

@@ -7,7 +7,7 @@ characters; the directions are those of a truncated SVD of a sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,11 @@ SIZES = (3, 4)
 BUCKETS = 2**15
 SAMPLE = 4000  # different texts that the directions are learnt from
 LONGEST = 2000  # characters of a text that count
-BLOCK = 2**18  # characters hashed at a time
+BLOCK = 2**16  # characters hashed at a time
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _blocks(texts: list[str]) -> Iterator[tuple[int, int]]:
+def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Ranges of texts with about `BLOCK` characters each."""
     start = size = 0
     for i, text in enumerate(texts):
@@ -36,7 +36,7 @@ def _blocks(texts: list[str]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-def _count_ngrams(texts: list[str]) -> sp.csr_array:
+def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
     """How often each bucket's n-grams occur in each text."""
     padded = [" " + " ".join(text[:LONGEST].lower().split()) + " " for text in texts]
     lengths = np.array([len(text) for text in padded])
@@ -87,7 +87,7 @@ class TextDirections:
     @classmethod
     def fit(
         cls,
-        texts: list[str],
+        texts: Sequence[str],
         counts: NDArray[np.intp],
         n_features: int,
         random_state: int = 0,
@@ -114,12 +114,8 @@ class TextDirections:
         chosen = np.arange(len(texts))
         if chosen.size > SAMPLE:
             chosen = np.sort(rng.choice(chosen.size, SAMPLE, replace=False))
-        raw = sp.vstack(
-            [
-                _count_ngrams([texts[c] for c in chosen[a:b]])
-                for a, b in _blocks([texts[c] for c in chosen])
-            ]
-        ).tocsr()
+        sample = [texts[c] for c in chosen.tolist()]
+        raw = sp.vstack([_count_ngrams(sample[a:b]) for a, b in _blocks(sample)]).tocsr()
         present = np.bincount(raw.indices, minlength=BUCKETS)
         least = 2 if chosen.size >= 20 else 1  # what one text alone has brings it near to none
         buckets = np.flatnonzero(present >= least).astype(np.int32)
@@ -139,7 +135,7 @@ class TextDirections:
             directions = np.ascontiguousarray(V.T, dtype=np.float32)
         return cls(buckets, rarity, directions)
 
-    def transform(self, texts: list[str]) -> NDArray[np.float32]:
+    def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Features of texts.
 
         Parameters

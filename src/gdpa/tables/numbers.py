@@ -7,6 +7,7 @@ unit) is found from all its texts together and kept, so that later rows are read
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +109,7 @@ def _split(text: str) -> tuple[str, str, str] | None:
     return minus + digits.strip(), power or "", before or after or ""
 
 
-def find_format(texts: list[str], *, comma: bool = False) -> tuple[NumberFormat, int]:
+def find_format(texts: Sequence[str], *, comma: bool = False) -> tuple[NumberFormat, int]:
     """Find how texts write numbers.
 
     Parameters
@@ -222,7 +223,7 @@ def _marks(digits: str) -> tuple[str, str, bool] | None:
     return mark, "", True
 
 
-def read_numbers(texts: list[str], format: NumberFormat) -> NDArray[np.float64]:
+def read_numbers(texts: Sequence[str], format: NumberFormat) -> NDArray[np.float64]:
     """Texts as numbers.
 
     Parameters

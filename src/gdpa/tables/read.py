@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from ..errors import nearest_name, require
 from ..npz import read_npz
 from .frames import table_of
 from .source import Source
-from .table import Column, Table, TableError, code_texts
+from .table import Column, Table, TableError
 from .text_file import column_names, read_text_file
+from .texts import code_texts
 from .words import shown
 
 __all__ = ["FORMATS", "read_table"]
@@ -110,23 +112,21 @@ def read_table(
         whole: Any = stream if stream.seekable() else io.BytesIO(stream.read())
         if kind == "excel":
             return _read_excel(whole, source.name)
-        return _read_arrow(whole, source.name, kind)
+        if kind == "feather":
+            return _read_feather(whole, source.name)
+        return _read_parquet({source.name: whole}, source.name)
 
 
-def _frame(data: Any, name: str) -> Table:
+def _read_feather(stream: Any, name: str) -> Table:
+    feather = require("pyarrow.feather", "parquet")
+    try:
+        data = feather.read_table(stream)
+    except Exception as error:
+        raise TableError(f"{name} is not a readable Feather file: {error}") from error
     if data.num_rows == 0:
         raise TableError(f"{name} has no rows")
     names, notes = column_names([str(c) for c in data.column_names], name)
     return Table(names, table_of(data, name).columns, name, notes)
-
-
-def _read_arrow(stream: Any, name: str, kind: str) -> Table:
-    module = require("pyarrow.parquet" if kind == "parquet" else "pyarrow.feather", "parquet")
-    try:
-        data = module.read_table(stream)
-    except Exception as error:
-        raise TableError(f"{name} is not a readable {kind.capitalize()} file: {error}") from error
-    return _frame(data, name)
 
 
 def _read_folder(folder: Path) -> Table:
@@ -137,25 +137,45 @@ def _read_folder(folder: Path) -> Table:
     )
     if not parts:
         raise TableError(f"{folder} is a directory without Parquet files; a file is needed")
+    return _read_parquet({str(part): part for part in parts}, str(folder))
+
+
+def _read_parquet(parts: Mapping[str, Any], name: str) -> Table:
+    """The rows of all parts, one column after the other: no other form of the table is held."""
     arrow = require("pyarrow", "parquet")
     parquet = require("pyarrow.parquet", "parquet")
-    tables = []
-    for part in parts:
+    files = {}
+    for part, opened in parts.items():
         try:
-            tables.append(parquet.ParquetFile(part).read())
+            files[part] = parquet.ParquetFile(opened)
         except Exception as error:
             raise TableError(f"{part} is not a readable Parquet file: {error}") from error
-        if set(tables[-1].column_names) != set(tables[0].column_names):
+    given = next(iter(files.values())).schema_arrow.names
+    for part, file in files.items():
+        if set(file.schema_arrow.names) != set(given):
+            first = Path(next(iter(files))).name
             raise TableError(
-                f"{part} has other columns than {parts[0].name}: {tables[-1].column_names[:20]}"
+                f"{part} has other columns than {first}: {file.schema_arrow.names[:20]}"
             )
-    try:
-        data = arrow.concat_tables(
-            [t.select(tables[0].column_names) for t in tables], promote_options="permissive"
-        )
-    except Exception as error:
-        raise TableError(f"{folder}: the parts do not fit together: {error}") from error
-    return _frame(data.unify_dictionaries(), str(folder))
+    if not given or not any(file.metadata.num_rows for file in files.values()):
+        raise TableError(f"{name} has no rows")
+    names, notes = column_names([str(c) for c in given], name)
+    columns = []
+    for column in given:
+        found = []
+        for part, file in files.items():
+            try:
+                found.append(file.read(columns=[column]))
+            except Exception as error:
+                raise TableError(f"{part} is not a readable Parquet file: {error}") from error
+        try:
+            whole = arrow.concat_tables(found, promote_options="permissive").unify_dictionaries()
+        except Exception as error:
+            raise TableError(f"{name}: the parts do not fit together: {error}") from error
+        columns.append(table_of(whole.select([column]), name).columns[0])
+        del found, whole
+        arrow.default_memory_pool().release_unused()
+    return Table(names, tuple(columns), name, notes)
 
 
 def _read_excel(stream: Any, name: str) -> Table:

@@ -46,6 +46,13 @@ class Source:
             if not self._kept.strip():
                 raise TableError(f"{self.name} is empty")
 
+    @property
+    def size(self) -> int:
+        """Bytes of what :meth:`open` reads; 0 if that is not known."""
+        if self.compression is not None:
+            return 0
+        return len(self._kept) if self._kept is not None else Path(self.path).stat().st_size
+
     def open(self) -> BinaryIO:
         """A stream from the beginning, decompressed."""
         raw = io.BytesIO(self._kept) if self._kept is not None else open_file(self.path, self.name)

@@ -7,7 +7,7 @@ texts, however many rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
-from .words import is_missing_text, shown
+from .texts import code_texts, number_text
+from .words import shown
 
-__all__ = ["Column", "Table", "TableError", "code_texts", "settle_texts", "text_of"]
+__all__ = ["Column", "Table", "TableError"]
 
 
 class TableError(ValueError):
@@ -31,8 +32,8 @@ class Column:
     Parameters
     ----------
     values : ndarray
-        float64, NaN where missing; or, with `texts`, int32: which text, -1 where missing.
-    texts : list of str, optional
+        float64, NaN where missing; or, with `texts`, small integers: which text, -1 where missing.
+    texts : sequence of str, optional
         The different texts, in order of appearance (in their own order if `ordered`).
     ordered : bool, default=False
         Whether the order of the texts means something.
@@ -43,7 +44,7 @@ class Column:
     """
 
     values: NDArray[Any]
-    texts: list[str] | None = None
+    texts: Sequence[str] | None = None
     ordered: bool = False
     moments: bool = False
     declared: bool = False
@@ -77,13 +78,6 @@ class Column:
     def as_text(self) -> Column:
         """The same column with numbers written out."""
         return self if self.texts is not None else Column(*code_texts(self.cells()))
-
-
-def number_text(value: float) -> str:
-    """A number as text: whole ones without a point, NaN empty."""
-    if value != value:
-        return ""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
 
 
 def moment_text(seconds: float) -> str:
@@ -151,63 +145,3 @@ class Table:
             self.source,
             self.notes,
         )
-
-
-def code_texts(cells: Iterable[Any]) -> tuple[NDArray[np.int32], list[str]]:
-    """Number the different texts of some cells; missing ones are -1.
-
-    Parameters
-    ----------
-    cells : iterable
-        Texts; None and other objects are taken by their text.
-
-    Returns
-    -------
-    codes : ndarray of int32
-        Which text each cell has.
-    texts : list of str
-        The different texts, stripped, in order of appearance.
-    """
-    place: dict[Any, int] = {}
-    raw = np.fromiter(
-        (place.setdefault(cell, len(place)) for cell in cells), dtype=np.int32, count=-1
-    )
-    return settle_texts(raw, list(place))
-
-
-def settle_texts(codes: NDArray[np.int32], cells: list[Any]) -> tuple[NDArray[np.int32], list[str]]:
-    """Let different spellings of one text meet: spaces around it, None and "".
-
-    Parameters
-    ----------
-    codes : ndarray of int32
-        Which of the cells each row has, -1 where it has none.
-    cells : list
-        Different cells, in order of appearance.
-
-    Returns
-    -------
-    codes, texts
-        As :func:`code_texts` gives them.
-    """
-    if all(isinstance(c, str) and c.strip() == c and not is_missing_text(c) for c in cells):
-        return codes, cells
-    final: dict[str, int] = {}
-    meaning = np.full(len(cells) + 1, -1, dtype=np.int32)
-    for i, cell in enumerate(cells):
-        text = cell.strip() if isinstance(cell, str) else text_of(cell)
-        meaning[i] = -1 if is_missing_text(text) else final.setdefault(text, len(final))
-    return meaning[codes], list(final)
-
-
-def text_of(cell: Any) -> str:
-    """Text of one cell of a frame; empty where it is missing."""
-    if cell is None or cell != cell:  # NaN and NaT are not themselves
-        return ""
-    if isinstance(cell, bytes):
-        return cell.decode("utf-8", "replace").strip()
-    if isinstance(cell, float):
-        return number_text(cell)
-    if isinstance(cell, np.datetime64):
-        return str(cell)
-    return str(cell).strip()

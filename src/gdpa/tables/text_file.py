@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from array import array
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TextIO
@@ -19,12 +18,14 @@ from numpy.typing import NDArray
 
 from .numbers import FormatError, find_format
 from .source import Source
-from .table import Column, Table, TableError, settle_texts
+from .table import Column, Table, TableError
+from .texts import Growing, TextNumbers
 from .words import MISSING_FORMS, is_missing_text, shown
 
 __all__ = ["column_names", "decode_text", "read_text_file"]
 
-BLOCK_CELLS = 100_000
+BLOCK_CELLS = 50_000
+MOST_EXPECTED = 2**22  # rows that room is made for before they have come
 LOOK = 2**16  # characters that delimiter and quotes are found from
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MARKS = (
@@ -153,10 +154,11 @@ class _Form:
                     raise TableError(f"{name} is empty")
                 names, renamed = _header_names(header, name)
                 self.notes += tuple(note for note in renamed if note not in self.notes)
-                builders = [_Builder(n in as_text) for n in names]
+                builders, expected = [_Builder(n in as_text) for n in names], 0
                 for block in self._blocks(reader, len(names)):
+                    expected = expected or self._expected_rows(len(block), stream)
                     for builder, cells in zip(builders, zip(*block, strict=True), strict=True):
-                        builder.add(cells)
+                        builder.add(cells, expected)
             except csv.Error as error:
                 raise TableError(f"{name}, line {reader.line_num}: {error}") from error
             except UnicodeError as error:
@@ -165,6 +167,12 @@ class _Form:
             raise TableError(f"{name} has a header and no rows")
         again = frozenset(n for n, b in zip(names, builders, strict=True) if b.changed)
         return names, [] if again else [b.column() for b in builders], again
+
+    def _expected_rows(self, n_rows: int, stream: TextIO) -> int:
+        """About how many rows there are, judged by the bytes of the first ones; 1 if unknown."""
+        if not self.source.size:
+            return 1
+        return min(1 + int(1.02 * n_rows * self.source.size / stream.buffer.tell()), MOST_EXPECTED)
 
     def _blocks(self, reader: Any, width: int) -> Iterator[list[list[str]]]:
         size = max(16, BLOCK_CELLS // width)
@@ -196,33 +204,30 @@ def _blank(row: list[str], width: int) -> bool:
 
 
 class _Builder:
-    """One column while it is being read: one array that grows, not a list of blocks."""
+    """One column while it is being read."""
 
     def __init__(self, text: bool) -> None:
         self.text, self.changed, self.size = text, False, 0
-        self._numbers, self._codes = array("d"), array("i")
-        self._place: dict[str, int] = {}
+        self._numbers, self._texts = Growing("f8"), TextNumbers()
 
-    def add(self, cells: tuple[str, ...]) -> None:
+    def add(self, cells: tuple[str, ...], expected: int) -> None:
         self.size += len(cells)
         if not self.text:
             numbers = _numbers(cells)
             if numbers is not None:
-                self._numbers.frombytes(numbers.tobytes())
+                self._numbers.extend(numbers, expected)
                 return
             self.text = True
-            if self._numbers:
+            if self._numbers.size:
                 self.changed = True  # what was read as numbers must be seen as it was written
-                self._numbers = array("d")
+                self._numbers = Growing("f8")
         if not self.changed:
-            place = self._place
-            self._codes.extend(place.setdefault(cell, len(place)) for cell in cells)
+            self._texts.add(cells, expected)
 
     def column(self) -> Column:
         if not self.text:
-            return Column(np.frombuffer(self._numbers))
-        cells, self._place = list(self._place), {}
-        return Column(*settle_texts(np.frombuffer(self._codes, dtype=np.int32), cells))
+            return Column(self._numbers.values())
+        return Column(*self._texts.settle())
 
 
 def _numbers(cells: tuple[str, ...]) -> NDArray[np.float64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 __all__ = ["is_missing_text", "looks_like_a_date_name", "named_like_an_id", "scale_order", "shown"]
 
@@ -89,7 +90,7 @@ def looks_like_a_date_name(name: str) -> bool:
     return bool(re.search(r"(^|[\W_])(date|day|dt)($|[\W_])|date$", name.strip(), re.IGNORECASE))
 
 
-def scale_order(words: list[str]) -> list[int] | None:
+def scale_order(words: Sequence[str]) -> list[int] | None:
     """Places of `words` on a scale that they all belong to, such as low, medium, high.
 
     Parameters
