@@ -57,7 +57,8 @@ class _Bar:
         return self
 
     def __exit__(self, *details: Any) -> None:
-        self.progress.stop()
+        if not self.progress.disable:  # rich 13 ends a bar that was never shown with a line
+            self.progress.stop()
 
     def __call__(self, event: ProgressEvent) -> None:
         self.progress.update(
