@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..errors import ConvergenceWarning
 from ..threads import effective_jobs, one_thread
 from .lobpcg import Correction, Pair, lobpcg, measured
-from .operator import (
-    SAFE_HIGH,
-    SAFE_LOW,
-    Matrix,
-    as_operator,
-    check_positive,
-    to_dense,
-)
+from .operator import SAFE_HIGH, SAFE_LOW, Matrix, as_operator, check_positive, to_dense
 from .preconditioners import Counted
 from .results import EigenResult
 
@@ -200,23 +194,18 @@ def _fall_back(
     restarts = max(20, max_iter // (ncv - 1))
     plain = {"which": "SA", "tol": threshold / size / 4, "ncv": ncv, "maxiter": restarts}
     operator = LinearOperator((A.n, A.n), matvec=A.dot, dtype=np.float64)
-    tries: list[tuple[str, Any, dict[str, Any]]] = [("eigsh", operator, plain)]
+    tries: dict[str, tuple[Any, dict[str, Any]]] = {"eigsh": (operator, plain)}
     if known is not None and (A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n)):
         # A shift just below the Ritz value: the nearest eigenvalue is the first wherever that is
         # below the spectrum.
         shift = best.value - max(best.residual, 1e-10 * size)
-        tries.insert(0, ("shift-invert", sp.csc_array(known.matrix), {"sigma": shift, "tol": 0}))
-    candidates = [best]
-    for method, matrix, options in tries:
-        try:
-            V = eigsh(matrix, k=1, v0=best.vector, **options)[1]
-        except (ArpackError, RuntimeError, linalg.LinAlgError):
-            continue
-        if not np.isfinite(V).all() or not V.any():
-            continue
-        pair = measured(A, V[:, 0], method)
-        if pair.residual <= threshold and pair.value <= best.value + threshold:
-            return pair, f"LOBPCG: {note}; {method} took over"
-        candidates.append(pair)
-    best = min(candidates, key=lambda pair: pair.residual)
+        tries = {"shift-invert": (sp.csc_array(known.matrix), {"sigma": shift, "tol": 0}), **tries}
+    for method, (matrix, options) in tries.items():
+        with suppress(ArpackError, RuntimeError, linalg.LinAlgError):
+            pair = measured(A, eigsh(matrix, k=1, v0=best.vector, **options)[1][:, 0], method)
+            # A larger quotient than that of LOBPCG's vector belongs to another eigenvector.
+            if pair.residual < best.residual and pair.value <= best.value + threshold:
+                best = pair
+        if best.residual <= threshold:
+            return best, f"LOBPCG: {note}; {method} took over"
     return best, f"{note}; fall-back did not converge either"

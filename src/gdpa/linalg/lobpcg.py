@@ -75,11 +75,12 @@ class Correction:
         self.residuals: list[float] = []
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
-        auto, named = (isinstance(spec, str) and spec == name for name in ("auto", "two-level"))
-        if auto and A.n < COARSE_ROWS:
+        name = spec if isinstance(spec, str) else ""
+        auto, small = name == "auto", A.n < COARSE_ROWS
+        if auto and small:
             self.base = chebyshev(A) or self.base
         self.current = self.base
-        if (named or (auto and A.n >= COARSE_ROWS)) and A.csr is not None and A.n >= 2:
+        if (name == "two-level" or (auto and not small)) and A.csr is not None and A.n >= 2:
             self.schedule = BUILD_AT
             if auto and int(np.diff(A.csr.indptr).max()) > HUB * A.n:
                 self.schedule = BUILD_AT[2:]  # no mode is slow: one may do without a start
@@ -137,14 +138,11 @@ def _ritz(
 
     Directions that depend on the others, to rounding, are left out.
     """
-    if len(S) > 3:
-        G, T = S @ S.T, S @ AS.T
-    else:  # a product of so few rows is slower than its dot products one by one
-        G, T = np.empty((2, len(S), len(S)))
-        for i, x in enumerate(S):
-            for j in range(i + 1):
-                G[i, j] = G[j, i] = x @ S[j]
-                T[i, j] = T[j, i] = x @ AS[j]
+    G, T = np.empty((2, len(S), len(S)))
+    for i, x in enumerate(S):  # a product of so few rows is slower than dot products one by one
+        for j in range(i + 1):
+            G[i, j] = G[j, i] = x @ S[j]
+            T[i, j] = T[j, i] = x @ AS[j]
     scale = np.sqrt(np.diagonal(G))
     if not np.isfinite(scale).all():
         return None
@@ -205,11 +203,7 @@ def lobpcg(
     X[0] = start
     if b > 1:
         X[1:] = M(np.random.default_rng(random_state + 1).standard_normal((n, b - 1))).T
-
-    def products(V: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(A.dot(V[0])[None] if b == 1 else A.dot(np.ascontiguousarray(V.T)).T)
-
-    AS[:b] = products(X)
+    AS[:b] = A.dot(X.T).T
     iteration = failed_checks = 0
     while True:
         ritz = _ritz(S[:used], AS[:used], b)
@@ -234,7 +228,7 @@ def lobpcg(
                 note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
                 return pair, iteration, note
             # The updated products have drifted: compute them again and forget the direction.
-            AS[:b], used = products(X), b
+            AS[:b], used = A.dot(X.T).T, b
             continue
         if callback is not None and iteration:
             report = {"iteration": iteration, "value": float(values[0]), "residual": residual}
@@ -243,9 +237,9 @@ def lobpcg(
         if iteration >= max_iter:
             return measured(A, X[0], "lobpcg"), iteration, "max_iter reached"
         M.refresh(iteration, X[0], residual, threshold)
-        W[:] = M(R[0] if b == 1 else np.ascontiguousarray(R.T)).T
+        W[:] = M(R[0] if b == 1 else R.T).T
         for x in X:
             W -= (W @ x)[:, None] * x
-        AS[b : 2 * b] = products(W)
+        AS[b : 2 * b] = A.dot(W.T).T
         used = 2 * b if used == b else 3 * b
         iteration += 1

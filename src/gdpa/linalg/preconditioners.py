@@ -29,7 +29,6 @@ __all__ = [
     "factor_solve",
     "jacobi",
     "make_preconditioner",
-    "row_sums",
     "two_level",
     "with_coarse",
 ]
@@ -58,12 +57,6 @@ class Counted:
         return self.operator.dot(X, np.float64, self.n_jobs)
 
 
-def row_sums(A: sp.csr_array) -> NDArray[np.float64]:
-    """Sums of absolute values of the rows, by one product."""
-    size = sp.csr_array((np.abs(A.data), A.indices, A.indptr), shape=A.shape)
-    return np.asarray(size @ np.ones(A.shape[1]))
-
-
 def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
     """Division by the diagonal, shifted where it is not safely positive.
 
@@ -77,9 +70,7 @@ def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
     callable
         Maps a vector or a block of columns to its scaled copy.
     """
-    top = float(np.abs(diagonal).max(initial=0.0))
-    if top == 0.0:
-        return lambda R: R.copy()
+    top = float(np.abs(diagonal).max(initial=0.0)) or 1.0
     # A zero or negative entry says nothing about the inverse: treat it as one of ordinary size.
     safe = diagonal > 1e-12 * top
     ordinary = float(np.median(diagonal[safe])) if safe.any() else top
@@ -115,27 +106,20 @@ def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditi
     diagonal = A.operator.diagonal()
     if A.csr is None or diagonal is None or not (diagonal > 0).all():
         return None
-    top = float((row_sums(A.csr) / diagonal).max())
+    top = float((abs(A.csr).sum(axis=1) / diagonal).max())
     if not top <= 4.0:
         return None
-    low = top / ratio
-    centre, radius = (top + low) / 2, (top - low) / 2
-    inverse = 1.0 / diagonal
+    places = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    roots = top * (0.5 * (1.0 + places) + 0.5 * (1.0 - places) / ratio)
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        d = inverse if R.ndim == 1 else inverse[:, None]
-        step = (d * R) / centre
-        x = step.copy()
-        rho = radius / centre
-        for _ in range(degree):
-            again = 1.0 / (2.0 * centre / radius - rho)
+        d = 1.0 / (diagonal if R.ndim == 1 else diagonal[:, None])
+        x = R * (d / roots[0])
+        for root in roots[1:]:  # each step makes the residual zero at one root
             rest = A.dot(x)
             np.subtract(R, rest, out=rest)
-            rest *= d * (2.0 * again / radius)
-            step *= again * rho
-            step += rest
-            x += step
-            rho = again
+            rest *= d / root
+            x += rest
         return x
 
     return apply
@@ -152,16 +136,9 @@ def dominant_part(A: sp.csr_array) -> sp.csr_array:
 
 def _amg(A: sp.csr_array) -> Preconditioner:
     pyamg = require("pyamg", "amg")
-    M = sp.csr_matrix(dominant_part(A))
-    hierarchy = pyamg.smoothed_aggregation_solver(M)
+    hierarchy = pyamg.smoothed_aggregation_solver(sp.csr_matrix(dominant_part(A)))
     cycle = hierarchy.aspreconditioner(cycle="V")
-
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        if R.ndim == 1:
-            return np.asarray(cycle @ R)
-        return np.column_stack([cycle @ R[:, j] for j in range(R.shape[1])])
-
-    return apply
+    return lambda R: np.asarray(cycle @ R)
 
 
 def cholesky(C: NDArray[np.float64]) -> Preconditioner | None:
