@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gdpa.classifier import tuning
-from gdpa.classifier.tuning import Setting, left_out_loss, tune
+from gdpa.classifier.tuning import Given, Setting, left_out_loss, tune
 from gdpa.graph import laplacian_parts
 from gdpa.system import LabeledSystem
 from gdpa.system.left_out import stratified_folds
 
-NOTHING = tuning._Given()
+NOTHING = tuning.NOTHING
 
 
 def labelled_graph(random_graph, *, n=30, m=12, k=3, kind="normalized", evidence=False, seed=0):
@@ -112,11 +112,11 @@ def test_the_choice_has_the_least_loss(random_graph):
 
 def test_given_values_are_kept(random_graph):
     graph, codes, T = labelled_graph(random_graph, n=60, m=30, evidence=True)
-    chosen = tune([graph], codes, T, label_weight=2.0, self_loop=0.7)
+    chosen = tune([graph], codes, T, Given(2.0, 0.7))
     assert (chosen.setting.label_weight, chosen.setting.self_loop) == (2.0, 0.7)
-    chosen = tune([graph], codes, T, evidence_weight=0.4)
+    chosen = tune([graph], codes, T, Given(evidence_weight=0.4))
     assert chosen.setting.evidence_weight == 0.4
-    chosen = tune([graph], codes, T, label_weight=2.0, self_loop=0.0, evidence_weight=0.4)
+    chosen = tune([graph], codes, T, Given(2.0, 0.0, 0.4))
     assert chosen.setting == Setting(2.0, 0.0, 0.4)
 
 
@@ -134,13 +134,11 @@ def test_label_of_a_class_with_one_label_is_not_judged(random_graph):
     codes = codes.copy()
     codes[4] = 2
     with_single = replace(graph, targets=np.eye(3)[codes])
-    chosen = tune([with_single], codes, label_weight=np.inf)
+    chosen = tune([with_single], codes, None, Given(np.inf))
     rest = np.delete(np.arange(20), 4)
     losses = [
         left_out_loss(with_single.targets[rest], scores[rest])
-        for _, scores in tuning.left_out(
-            with_single, codes, None, tuning._Given(np.inf), exact=True
-        )
+        for _, scores in tuning.left_out(with_single, codes, None, Given(np.inf), exact=True)
     ]
     assert chosen.loss == pytest.approx(min(losses))
 

@@ -10,7 +10,7 @@ import pytest
 from gdpa import GDPAClassifier
 from gdpa.classifier import tuning
 from gdpa.classifier.probabilities import fit_sharpness
-from gdpa.classifier.tuning import left_out_loss, tune
+from gdpa.classifier.tuning import Given, left_out_loss, tune
 from gdpa.graph import laplacian_parts, neighbor_graph
 from gdpa.policy import Policy
 from gdpa.report.evaluation import confusion, left_out_labels
@@ -116,7 +116,7 @@ def test_screening_takes_one_column_and_the_fold_two(monkeypatch):
     tune([system], codes)
     assert columns == [(1, SCREENING_TOL)] * 3 + [(2, FOLD_TOL)]
     columns.clear()
-    given = tune([system], codes, self_loop=0.07)
+    given = tune([system], codes, None, Given(self_loop=0.07))
     assert columns == [(2, FOLD_TOL)]
     assert given.setting.self_loop == 0.07
     assert given.tried == 1

@@ -10,7 +10,7 @@ weighted by how well its out-of-fold probabilities fit the labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..system.left_out import stratified_folds
+from .labels import wider
 
 __all__ = [
     "Evidence",
@@ -73,11 +74,15 @@ class Evidence:
         known = k if self.places is None else self.places.size
         parts = [model_probabilities(model, X, known, of_new_rows=True) for model in self.models]
         average = np.asarray(np.tensordot(self.weights, np.stack(parts), axes=1))
-        if self.places is None:
-            return average
-        out = np.zeros((average.shape[0], k))
-        out[:, self.places] = average
-        return out
+        return average if self.places is None else wider(average, self.places, k)
+
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Evidence:
+        """The same models beside more classes, the old ones at the given places."""
+        return replace(
+            self,
+            probabilities=wider(self.probabilities, place, classes.size),
+            places=place if self.places is None else place[self.places],
+        )
 
 
 def check_models(evidence: Any) -> tuple[Any, ...]:

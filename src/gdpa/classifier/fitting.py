@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ..errors import DegenerateProblemWarning
 from ..graph.adjacency import connected_to
-from ..problem import ClassProblem
 from ..solution import ClassSolution, Solution
 from ..solvers.gdpa import GDPA
 from ..system import Arranged, LabeledSystem, arrange
@@ -40,7 +39,7 @@ from .probabilities import (
 )
 from .reporting import report
 from .state import FitRun, FittedState
-from .tuning import Tuning, tune, tune_beside
+from .tuning import Given, Tuning, tune, tune_beside
 
 __all__ = [
     "fit_state",
@@ -108,14 +107,11 @@ def fit_state(
     systems = []
     for graph in candidates:
         systems.append(build(graph.adjacency, graph.diagonal, labeled, np.eye(k)[codes]))
-    tuning = (tune if evidence is None else tune_beside)(
-        systems,
-        codes,
-        None if evidence is None else evidence.probabilities,
-        label_weight=options.label_weight,
-        self_loop=options.self_loop,
-        evidence_weight=options.evidence_weight,
-    )
+    given = Given(options.label_weight, options.self_loop, options.evidence_weight)
+    if evidence is None:
+        tuning = tune(systems, codes, None, given)
+    else:
+        tuning = tune_beside(systems, codes, evidence.probabilities, given)
     report(
         options,
         stage="tuning",
@@ -147,7 +143,6 @@ def solve_state(
     x0: FloatArray | None = None,
     arranged: Arranged | None = None,
     sharpness: float | None = None,
-    updated: tuple[FloatArray, FitRun] | None = None,
 ) -> FittedState:
     """Solve the labels on a graph, with a setting chosen: problem, solver, solution, state.
 
@@ -157,84 +152,66 @@ def solve_state(
         Graph, labels, setting with left-out scores to calibrate on, models, what is asked for.
     x0, arranged, sharpness : optional
         Scores to start from; the adjacency, prepared; a sharpness in place of a calibration.
-    updated : (ndarray, FitRun), optional
-        Scores that need no solve, and how they were found.
     """
-    setting, k = tuning.setting, coding.classes.size
+    setting = tuning.setting
     problem = graph.problem(coding, evidence, setting.evidence_weight)
     splits: tuple[Solution, ...] = ()
-    if updated is None:
-        if k == 1:
-            scores = np.ones((problem.diagonal.size, 1))
-            solution = ClassSolution("gdpa", scores, exact=True, message="one class")
-        elif is_shared(options):
-            heard = options.callback is not None or options.verbose > 1
-            solution = GDPA(
-                label_weight=setting.label_weight,
-                self_loop=setting.self_loop,
-                tol=options.tol,
-                linear_max_iter=options.max_iter,
-                x0=x0,
-                arranged=arranged,
-                callback=partial(report, options) if heard else None,
-                n_jobs=options.n_jobs,
-                policy=options.policy,
-            ).solve(problem)
-        else:
-            solution, splits = tree_scores(problem, setting, options)
-        run = FitRun(
+    if coding.classes.size == 1:
+        scores = np.ones((problem.diagonal.size, 1))
+        solution = ClassSolution("gdpa", scores, exact=True, message="one class")
+    elif is_shared(options):
+        heard = options.callback is not None or options.verbose > 1
+        solution = GDPA(
+            label_weight=setting.label_weight,
+            self_loop=setting.self_loop,
             tol=options.tol,
-            edge_visits=solution.matvecs * int(problem.adjacency.nnz),
-            bounds=solution.lower_bounds,
-            seconds=dict(solution.seconds),
-            **dict(zip(SOLVED, attrgetter(*SOLVED)(solution), strict=True)),
-        )
-        updated = solution.scores, run
-    scores, run = updated
-    decided = _decided(problem, coding, tuning, scores, run.exact, options, sharpness)
-    return FittedState(
-        graph=graph,
-        coding=coding,
-        tuning=tuning,
-        scores=scores,
-        run=run,
-        evidence=evidence,
-        splits=splits,
-        **decided,
+            linear_max_iter=options.max_iter,
+            x0=x0,
+            arranged=arranged,
+            callback=partial(report, options) if heard else None,
+            n_jobs=options.n_jobs,
+            policy=options.policy,
+        ).solve(problem)
+    else:
+        solution, splits = tree_scores(problem, setting, options)
+    run = FitRun(
+        tol=options.tol,
+        edge_visits=solution.matvecs * int(problem.adjacency.nnz),
+        bounds=solution.lower_bounds,
+        seconds=dict(solution.seconds),
+        **dict(zip(SOLVED, attrgetter(*SOLVED)(solution), strict=True)),
     )
+    state = _decided(graph, coding, tuning, evidence, options, solution.scores, run, sharpness)
+    return replace(state, splits=splits) if splits else state
 
 
 def _decided(
-    problem: ClassProblem,
+    graph: ClassifierGraph,
     coding: LabelCoding,
     tuning: Tuning,
-    scores: FloatArray,
-    exact: bool,
+    evidence: Evidence | None,
     options: FitOptions,
+    scores: FloatArray,
+    run: FitRun,
     sharpness: float | None,
-) -> dict[str, Any]:
-    """What solved scores say: shares, labels, and whatever turns the one into the other."""
-    labeled, k = problem.labeled, problem.targets.shape[1]
+) -> FittedState:
+    """State that solved scores say: shares, labels, and whatever turns the one into the other."""
+    labeled, k = coding.labeled, coding.classes.size
     codes = coding.codes[labeled]
-    prior = problem.targets.mean(axis=0)
+    prior = np.bincount(codes, minlength=k) / codes.size
     if isinstance(options.class_prior, np.ndarray):
         prior = options.class_prior
     unreached = np.empty(0, dtype=np.intp)
-    if problem.evidence is None or problem.evidence_weight == 0:
-        unreached = np.flatnonzero(~connected_to(problem.W, coding.codes >= 0))
+    if evidence is None or tuning.setting.evidence_weight == 0:
+        unreached = np.flatnonzero(~connected_to(graph.W, coding.codes >= 0))
     # Below this the error of an iteration is as large as a score.
-    threshold = 1e-250 if exact else 100.0 * options.tol
+    threshold = 1e-250 if run.exact else 100.0 * options.tol
+    believed = scores
     if unreached.size or scores.sum(axis=1).min() < threshold:
-        scores = with_far_nodes(
-            problem.adjacency,
-            problem.diagonal,
-            labeled,
-            scores,
-            unreached,
-            threshold,
-            options.n_jobs,
+        believed = with_far_nodes(
+            graph.adjacency, graph.diagonal, labeled, scores, unreached, threshold, options.n_jobs
         )
-    shares = to_shares(scores, prior)
+    shares = to_shares(believed, prior)
     if sharpness is None:
         checked = codes if tuning.checked is None else codes[tuning.checked]
         fewest = options.policy.calibration_labels
@@ -246,14 +223,20 @@ def _decided(
         offset = match_masses(sharpen(shares[free], sharpness), prior)
     labels = winners(shares, sharpness, offset)
     labels[labeled] = codes
-    return {
-        "shares": shares,
-        "labels": labels,
-        "prior": prior,
-        "sharpness": float(sharpness),
-        "offset": offset,
-        "unreached": unreached,
-    }
+    return FittedState(
+        graph=graph,
+        coding=coding,
+        tuning=tuning,
+        scores=scores,
+        shares=shares,
+        labels=labels,
+        prior=prior,
+        sharpness=float(sharpness),
+        offset=offset,
+        unreached=unreached,
+        run=run,
+        evidence=evidence,
+    )
 
 
 def more_labels(
@@ -291,17 +274,10 @@ def more_labels(
     tuning = replace(state.tuning, left_out=None, checked=None)
     drift = state.run.drift + tol
     shared = is_shared(options) and state.n_classes > 1
-    again = partial(
-        solve_state,
-        state.graph,
-        coding,
-        tuning,
-        state.evidence,
-        options,
-        sharpness=state.sharpness,
-    )
+    parts = (state.graph, coding, tuning, state.evidence, options)
     if not shared or drift > MOST_DRIFT * tol:
-        return again(x0=state.scores if shared else None)
+        x0 = state.scores if shared else None
+        return solve_state(*parts, x0=x0, sharpness=state.sharpness)
     after = replace(state, coding=coding)
     system = replace(after.system(), policy=options.policy, n_jobs=options.n_jobs)
     update = update_scores(state.system(), system, state.scores, tol=tol)
@@ -317,4 +293,4 @@ def more_labels(
         drift=drift,
         active=update.active,
     )
-    return again(updated=(update.values, run))
+    return _decided(*parts, update.values, run, state.sharpness)

@@ -21,6 +21,7 @@ __all__ = [
     "encode_more",
     "is_missing",
     "known_labels",
+    "wider",
     "with_more_classes",
 ]
 
@@ -44,6 +45,15 @@ class LabelCoding:
     def labeled(self) -> NDArray[np.intp]:
         """Positions of the known labels, ascending."""
         return np.flatnonzero(self.codes >= 0)
+
+
+def wider(
+    columns: NDArray[np.float64], place: NDArray[np.intp], n_classes: int
+) -> NDArray[np.float64]:
+    """Columns of classes at their places among more, 0 in between."""
+    out = np.zeros((*columns.shape[:-1], n_classes))
+    out[..., place] = columns
+    return out
 
 
 def is_missing(value: Any) -> bool:

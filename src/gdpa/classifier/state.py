@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,12 @@ from ..solution import Solution
 from ..system import LabeledSystem
 from .evidence import Evidence
 from .graphs import ClassifierGraph
-from .labels import LabelCoding
+from .labels import LabelCoding, wider
 from .new_rows import NewRows
 from .probabilities import sharpen, to_shares, winners
 from .tuning import Setting, Tuning
 
-__all__ = ["FitRun", "FittedState", "Voters"]
+__all__ = ["FitRun", "FittedState"]
 
 FloatArray = NDArray[np.float64]
 
@@ -71,22 +71,6 @@ class FitRun:
     bounds: FloatArray | None = None
 
 
-class Voters(Protocol):
-    """Others that vote beside the graph of a state (:mod:`gdpa.classifier.committee`)."""
-
-    def vote(self, shares: FloatArray, unreached: NDArray[np.intp]) -> FloatArray:
-        """Shares of all nodes, from those of the state's own graph."""
-        ...
-
-    def vote_rows(self, X: Any, shares: FloatArray | None, links: Any = None) -> FloatArray:
-        """Shares of new rows, from their features, what the own graph says, and their links."""
-        ...
-
-    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> Any:
-        """The same beside more classes, the old ones at the given places."""
-        ...
-
-
 @dataclass(frozen=True)
 class FittedState(NewRows):
     """A fitted classifier.
@@ -119,8 +103,9 @@ class FittedState(NewRows):
         Fitted models.
     splits : tuple of Solution
         Records of the binary problems of a tree; empty otherwise.
-    committee : Voters or None
-        Who votes beside the graph: `shares`, `labels` and `sharpness` are theirs too then.
+    committee : Committee or None
+        Who votes beside the graph (:mod:`gdpa.classifier.committee`): `shares`, `labels` and
+        `sharpness` are theirs too then.
     own_shares : ndarray of shape (n_nodes, n_classes) or None
         What the graph alone says, where there is a committee.
     """
@@ -138,7 +123,7 @@ class FittedState(NewRows):
     run: FitRun
     evidence: Evidence | None = None
     splits: tuple[Solution, ...] = ()
-    committee: Voters | None = None
+    committee: Any = None
     own_shares: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -203,12 +188,10 @@ class FittedState(NewRows):
         """One record per class against the rest (two classes: one, for the second class)."""
         if self.splits:
             return self.splits
-        problem, bounds = self.problem(), self.run.bounds
-        if bounds is None:
-            system = self.system()
-            bounds = class_bounds(
-                system.adjacency, system.diagonal, system.labeled, system.targets, system.evidence
-            )
+        problem, run = self.problem(), self.run
+        bounds = class_bounds(problem) if run.bounds is None else run.bounds
+        known = ("residual", "matvecs", "edge_visits", "drift")
+        info = MappingProxyType({name: getattr(run, name) for name in known})
         judged = range(1, 2) if self.n_classes == 2 else range(self.n_classes)
         records = []
         for c, bound in zip(judged, bounds.tolist(), strict=True):
@@ -222,19 +205,12 @@ class FittedState(NewRows):
                     objective=problem.against_rest(c).objective(x),
                     lower_bound=bound if certified else -np.inf,
                     bound_status="certified" if certified else "none",
-                    iterations=self.run.iterations,
-                    converged=self.run.converged,
-                    message=self.run.message,
+                    iterations=run.iterations,
+                    converged=run.converged,
+                    message=run.message,
                     unreached=self.unreached,
-                    seconds=MappingProxyType(dict(self.run.seconds)),
-                    info=MappingProxyType(
-                        {
-                            "residual": self.run.residual,
-                            "matvecs": self.run.matvecs,
-                            "edge_visits": self.run.edge_visits,
-                            "drift": self.run.drift,
-                        }
-                    ),
+                    seconds=MappingProxyType(dict(run.seconds)),
+                    info=info,
                 )
             )
         return tuple(records)
@@ -268,39 +244,25 @@ class FittedState(NewRows):
             The state; the columns of new classes are 0.
         """
         place = np.searchsorted(classes, self.coding.classes)
-        k = int(classes.size)
-
-        def wider(columns: FloatArray) -> FloatArray:
-            out = np.zeros((*columns.shape[:-1], k))
-            out[..., place] = columns
-            return out
-
         codes = self.coding.codes
-        evidence = self.evidence
-        if evidence is not None:
-            evidence = replace(
-                evidence,
-                probabilities=wider(evidence.probabilities),
-                places=place if evidence.places is None else place[evidence.places],
-            )
+        parts: dict[str, Any] = {}
+        for name in ("scores", "shares", "prior", "offset", "own_shares"):
+            columns = getattr(self, name)
+            parts[name] = None if columns is None else wider(columns, place, classes.size)
+        for name in ("evidence", "committee"):
+            known = getattr(self, name)
+            parts[name] = None if known is None else known.with_classes(classes, place)
         left_out = self.tuning.left_out
+        if left_out is not None:
+            left_out = wider(left_out, place, classes.size)
+        # One class is not solved for: the first label of a second one does it.
+        drift = np.inf if self.n_classes == 1 else self.run.drift
         return replace(
             self,
             coding=LabelCoding(np.where(codes < 0, codes, place[codes]).astype(np.int32), classes),
-            tuning=replace(self.tuning, left_out=None if left_out is None else wider(left_out)),
-            scores=wider(self.scores),
-            shares=wider(self.shares),
+            tuning=replace(self.tuning, left_out=left_out),
             labels=place[self.labels],
-            prior=wider(self.prior),
-            offset=wider(self.offset),
-            evidence=evidence,
-            committee=None
-            if self.committee is None
-            else self.committee.with_classes(classes, place),
-            own_shares=None if self.own_shares is None else wider(self.own_shares),
-            # One class is not solved for: the first label of a second one does it.
-            run=replace(
-                self.run, bounds=None, drift=np.inf if self.n_classes == 1 else self.run.drift
-            ),
+            run=replace(self.run, bounds=None, drift=drift),
             splits=(),
+            **parts,
         )

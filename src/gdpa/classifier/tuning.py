@@ -26,6 +26,7 @@ from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 __all__ = [
     "DEFAULT",
     "LARGE_SELF_LOOPS",
+    "Given",
     "Setting",
     "Tuning",
     "left_out_loss",
@@ -65,6 +66,23 @@ class Setting:
     evidence_weight: float = 0.0
 
 
+@dataclass(frozen=True)
+class Given:
+    """What is fixed of a setting; None is to be chosen."""
+
+    label_weight: float | None = None
+    self_loop: float | None = None
+    evidence_weight: float | None = None
+
+    def filled(self, system: LabeledSystem, evidence: FloatArray | None) -> Setting:
+        """Defaults in the place of what would be chosen."""
+        loop = DEFAULT.self_loop * system.unit if self.self_loop is None else self.self_loop
+        e = 0.1 * system.unit if self.evidence_weight is None else self.evidence_weight
+        weight = DEFAULT.label_weight if self.label_weight is None else self.label_weight
+        return Setting(float(weight), loop, 0.0 if evidence is None else e)
+
+
+NOTHING = Given()
 # What a plain prototype does best with on benchmarks; used where labels are too few to choose.
 DEFAULT = Setting(label_weight=np.inf, self_loop=0.01)
 
@@ -137,12 +155,9 @@ def tune(
     systems: Sequence[LabeledSystem],
     codes: NDArray[np.int32],
     evidence: FloatArray | None = None,
-    *,
-    label_weight: float | None = None,
-    self_loop: float | None = None,
-    evidence_weight: float | None = None,
+    given: Given = NOTHING,
 ) -> Tuning:
-    """Choose what is not given (None) by the loss on left-out labels.
+    """Choose what is not given by the loss on left-out labels.
 
     Parameters
     ----------
@@ -153,8 +168,8 @@ def tune(
         Class numbers of the labels.
     evidence : ndarray of shape (n_nodes, n_classes), optional
         T.
-    label_weight, self_loop, evidence_weight : float, optional
-        Fixed values.
+    given : Given, optional
+        What is fixed.
 
     Returns
     -------
@@ -165,35 +180,36 @@ def tune(
     """
     first = systems[0]
     policy, n, m = first.policy, first.diagonal.size, codes.size
-    given = _Given(label_weight, self_loop, evidence_weight)
     counts = np.bincount(codes, minlength=first.targets.shape[1])
     judged = counts[codes] >= 2  # the only label of its class cannot be predicted
     if (counts >= 2).sum() < 2 or judged.sum() < policy.fewest_labels:
         return Tuning(given.filled(first, evidence), 1.0, "too few labels", None, 0)
-    unknown = None in (label_weight, self_loop, 0.0 if evidence is None else evidence_weight)
-    if n > policy.large_nodes and len(systems) == 1 and not unknown:
+    e = 0.0 if evidence is None else given.evidence_weight
+    known = None not in (given.label_weight, given.self_loop, e)
+    if n > policy.large_nodes and len(systems) == 1 and known:
         # Left-out scores would serve calibration alone, and cost more than the fit.
         return Tuning(given.filled(first, evidence), 1.0, "given", None, 0)
     exact = m <= policy.most_labels and n * m <= policy.most_unknowns
     tried = 0
     if evidence is None and not exact and n > policy.large_nodes and m >= policy.screened_labels:
-        weight = DEFAULT.label_weight if label_weight is None else label_weight
+        weight, loop = given.filled(first, None).label_weight, given.self_loop
         fold = FirstFold(replace(first, label_weight=weight), codes)
-        loop = _screened(fold, judged[fold.held]) if self_loop is None else self_loop
-        tried = len(LARGE_SELF_LOOPS) - 1 if self_loop is None else 0
+        if loop is None:
+            loop, tried = _screened(fold, judged[fold.held]), len(LARGE_SELF_LOOPS) - 1
         if len(systems) == 1 and n > policy.huge_nodes:
             # One fold tells enough: the choice, its loss, and the scores left out.
             scores, checked = fold.scores(loop), np.flatnonzero(fold.held)
             loss = left_out_loss(fold.targets[judged[checked]], scores[judged[checked]])
-            setting = Setting(float(weight), loop)
-            return Tuning(setting, loss, "one fold", scores, tried + 1, checked=checked)
+            return Tuning(
+                Setting(weight, loop), loss, "one fold", scores, tried + 1, checked=checked
+            )
         given = replace(given, self_loop=loop)
     best: Tuning | None = None
     for number, system in enumerate(systems):
         if best is not None and n > policy.small_nodes:
             # Graphs of the same points want nearly the same self-loop: compare at that one.
             near = best.setting
-            given = _Given(near.label_weight, near.self_loop, near.evidence_weight)
+            given = Given(near.label_weight, near.self_loop, near.evidence_weight)
         for setting, scores in left_out(system, codes, evidence, given, exact=exact):
             tried += 1
             loss = left_out_loss(system.targets[judged], scores[judged])
@@ -207,16 +223,14 @@ def tune(
 def tune_beside(
     systems: Sequence[LabeledSystem],
     codes: NDArray[np.int32],
-    evidence: FloatArray | None = None,
-    *,
-    evidence_weight: float | None = None,
-    **given: float | None,
+    evidence: FloatArray,
+    given: Given,
 ) -> Tuning:
     """As :func:`tune`; evidence is never believed against the left-out labels.
 
     Parameters
     ----------
-    systems, codes, evidence, evidence_weight, **given
+    systems, codes, evidence, given
         As in :func:`tune`.
 
     Returns
@@ -225,36 +239,18 @@ def tune_beside(
         The choice, without evidence where that has no larger loss and no weight was given. Beside
         evidence the graph matters less, and choosing it too would only fit noise: it is the first.
     """
-    if evidence is None:
-        return tune(systems, codes, None, **given)
-    beside = tune(systems[:1], codes, evidence, **given, evidence_weight=evidence_weight)
-    if evidence_weight is not None or beside.left_out is None:
+    beside = tune(systems[:1], codes, evidence, given)
+    if given.evidence_weight is not None or beside.left_out is None:
         return beside
-    alone = tune(systems, codes, None, **given)
+    alone = tune(systems, codes, None, given)
     return beside if beside.loss < alone.loss else replace(alone, tried=alone.tried + beside.tried)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """What is fixed; None is to be chosen."""
-
-    label_weight: float | None = None
-    self_loop: float | None = None
-    evidence_weight: float | None = None
-
-    def filled(self, system: LabeledSystem, evidence: FloatArray | None) -> Setting:
-        """Defaults in the place of what would be chosen."""
-        loop = DEFAULT.self_loop * system.unit if self.self_loop is None else self.self_loop
-        e = 0.1 * system.unit if self.evidence_weight is None else self.evidence_weight
-        weight = DEFAULT.label_weight if self.label_weight is None else self.label_weight
-        return Setting(weight, loop, 0.0 if evidence is None else e)
 
 
 def left_out(
     system: LabeledSystem,
     codes: NDArray[np.int32],
     evidence: FloatArray | None,
-    given: _Given,
+    given: Given,
     *,
     exact: bool,
 ) -> Iterator[tuple[Setting, FloatArray]]:
@@ -266,7 +262,7 @@ def left_out(
         The graph and its labels.
     codes, evidence
         As in :func:`tune`.
-    given : _Given
+    given : Given
         What is fixed.
     exact : bool
         Whether labels are left out one by one.
@@ -302,7 +298,7 @@ def left_out(
 
 
 def _totals(
-    unit: float, large: bool, evidence: bool, given: _Given
+    unit: float, large: bool, evidence: bool, given: Given
 ) -> dict[float, list[tuple[float, float]]]:
     """Totals s = gamma + e, each with the pairs (gamma, e) that it splits into."""
     g, e = given.self_loop, given.evidence_weight

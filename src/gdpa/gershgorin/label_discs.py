@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product
+from ..problem import ClassProblem
 
 __all__ = ["class_bounds", "disc_bounds", "nowhere_zero", "realign"]
 
@@ -75,32 +76,25 @@ def disc_bounds(
     return np.where(np.isfinite(bounds), bounds, -np.inf)
 
 
-def class_bounds(
-    adjacency: sp.csr_array,
-    diagonal: FloatArray,
-    labeled: NDArray[np.intp],
-    targets: FloatArray,
-    pull: FloatArray | None = None,
-) -> FloatArray:
+def class_bounds(problem: ClassProblem) -> FloatArray:
     """Certified lower bounds of each class against the rest; of two classes, of the second.
 
     Parameters
     ----------
-    adjacency, diagonal, labeled
-        As in :func:`disc_bounds`.
-    targets : ndarray of shape (n_labeled, n_classes)
-        1 in the column of the label's class.
-    pull : ndarray of shape (n_nodes, n_classes), optional
-        Evidence, times its weight.
+    problem : ClassProblem
+        The classes.
 
     Returns
     -------
     ndarray
         One bound per class, or one for two classes.
     """
-    judged = slice(1, 2) if targets.shape[1] == 2 else slice(None)
-    bias = None if pull is None else 2.0 * pull[:, judged] - pull.sum(axis=1, keepdims=True)
-    return disc_bounds(adjacency, diagonal, labeled, 2.0 * targets[:, judged] - 1.0, bias)
+    judged = slice(1, 2) if problem.targets.shape[1] == 2 else slice(None)
+    signs, bias = 2.0 * problem.targets[:, judged] - 1.0, None
+    if problem.evidence is not None and problem.evidence_weight != 0:
+        pull = problem.evidence_weight * problem.evidence
+        bias = 2.0 * pull[:, judged] - pull.sum(axis=1, keepdims=True)
+    return disc_bounds(problem.adjacency, problem.diagonal, problem.labeled, signs, bias)
 
 
 def realign(

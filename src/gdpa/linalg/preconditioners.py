@@ -114,7 +114,7 @@ def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditi
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
         d = 1.0 / (diagonal if R.ndim == 1 else diagonal[:, None])
-        x = R * (d / roots[0])
+        x: NDArray[np.float64] = R * (d / roots[0])
         for root in roots[1:]:  # each step makes the residual zero at one root
             rest = A.dot(x)
             np.subtract(R, rest, out=rest)

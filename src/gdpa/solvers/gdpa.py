@@ -158,9 +158,7 @@ class GDPA(Solver):
         options = {"arranged": self.arranged, "policy": self.policy, "n_jobs": self.n_jobs}
         system = LabeledSystem.of_classes(problem, self.label_weight, self.self_loop, **options)
         with run.stage("bound"):
-            bounds = class_bounds(
-                system.adjacency, system.diagonal, system.labeled, system.targets, system.evidence
-            )
+            bounds = class_bounds(problem)
         with run.stage("recovery"):
             solved = system.solve(callback=self.callback, **self._linear_options())
         return ClassSolution(

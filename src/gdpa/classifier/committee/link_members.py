@@ -19,12 +19,13 @@ from ...system import new_row_scores
 from ...system.rows import HEAVIEST
 from ..fitting import more_labels
 from ..graphs import RESCALE_KINDS, ClassifierGraph, assemble_graph
+from ..labels import wider
 from ..options import FitOptions
 from ..probabilities import sharpen, to_shares
 from ..state import FittedState
 from .graph import plain
 from .linear import softmax
-from .member import LinkedMember, wider
+from .member import LinkedMember
 from .supervised import Supervised
 
 __all__ = ["Recovered", "Smoothed", "SmoothedForest", "StepModels", "Union", "linked_graph"]

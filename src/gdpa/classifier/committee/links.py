@@ -31,7 +31,7 @@ from ..evidence import Evidence
 from ..fitting import solve_state
 from ..graphs import ClassifierGraph, assemble_graph
 from ..probabilities import fit_sharpness, sharpen, to_shares
-from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, tune
+from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Given, Setting, Tuning, tune
 from .forest import try_forest
 from .graph import (
     GRAPHS,
@@ -199,7 +199,7 @@ class Linked:
             arranged=self.arranged,
             policy=task.options.policy,
         )
-        found = tune([system], task.codes, None, label_weight=a, self_loop=loop).setting
+        found = tune([system], task.codes, None, Given(a, loop)).setting
         if folds is None:
             return found, None
         fold = partial(self._spread_fold, a=found.label_weight, loop=found.self_loop)

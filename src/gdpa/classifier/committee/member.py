@@ -313,10 +313,3 @@ def least_loss(
             own = keys[int(losses[:, inside != f].mean(axis=1).argmin())]
             left_out[folds == f] = candidates[own][folds == f]
     return best, left_out
-
-
-def wider(columns: FloatArray, place: NDArray[np.intp], n_classes: int) -> FloatArray:
-    """Columns of classes at their new places, 0 in between."""
-    out = np.zeros((columns.shape[0], n_classes))
-    out[:, place] = columns
-    return out

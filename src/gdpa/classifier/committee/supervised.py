@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels import wider
 from ..options import FitOptions
-from .member import wider
 
 __all__ = ["Model", "Supervised"]
 
