@@ -24,7 +24,7 @@ from scipy.sparse.linalg import cg
 from gdpa.graph import laplacian_parts, neighbor_graphs
 from gdpa.linalg import Matrix, solve_spd
 from gdpa.policy import Policy
-from gdpa.system.arranged import arrange
+from gdpa.system import arrange
 from gdpa.threads import one_thread
 
 

@@ -42,7 +42,6 @@ FILES = {
     "graph/neighbor_graph.py": "neighbours and distances become weights",
     "graph/neighbors.py": "who is near whom: one index for all searches",
     "system/labeled.py": "the labelled system, written down once",
-    "system/arranged.py": "the graph, prepared for several solves",
     "system/closed_form.py": "scores of labels without themselves, all settings at once",
     "system/left_out.py": "the same fold by fold",
     "linalg/spd.py": "positive definite systems, one loop of conjugate gradients",

@@ -56,19 +56,14 @@ class Policy:
     dense_below : int
         Systems with fewer unknowns are factorised: a dense Cholesky takes less than the set-up of
         an iteration.
-    implicit_nodes : int
-        From so many nodes on the system is products with the graph; a matrix of its own would cost
-        dozens of products to make.
     full_least, full_most : int
         Graphs with a fourth of all possible edges and so many nodes may be factorised: the factor
         takes the memory of the graph.
     factor_products, factor_nodes : int
         A factorisation costs so many products with the graph, and one more per so many nodes.
-    jacobi_steps : int
-        If Jacobi takes more steps than this a coarse system pays (grids and neighbour graphs of
-        20,000 to a million nodes).
-    slow_rows, slow_products : int
-        The same for a stored matrix: from so many rows, and steps times columns.
+    slow_rows, jacobi_steps : int
+        From so many rows on a coarse system pays if Jacobi takes more steps than this (neighbour
+        graphs of 2,000 nodes, where it is even, to 10,000, in 2 and 8 dimensions).
     order_rows : int
         Vectors of fewer rows stay in the cache, in any order of the nodes.
     single_rows : int
@@ -103,14 +98,12 @@ class Policy:
     single_block: int = 50_000
     calibration_labels: int = 20
     dense_below: int = 500
-    implicit_nodes: int = 5_000
     full_least: int = 500
     full_most: int = 5_000
     factor_products: int = 12
     factor_nodes: int = 400
-    jacobi_steps: int = 80
-    slow_rows: int = 2_000
-    slow_products: int = 45
+    slow_rows: int = 2_500
+    jacobi_steps: int = 100
     order_rows: int = 400_000
     single_rows: int = 50_000
     thread_nnz: int = 1_000_000

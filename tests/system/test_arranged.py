@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gdpa.policy import Policy
-from gdpa.system.arranged import arrange, is_scattered
+from gdpa.system.labeled import arrange, is_scattered
 
 LARGE = Policy(order_rows=100)
 

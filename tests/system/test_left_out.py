@@ -23,7 +23,6 @@ LARGE = Policy(
     huge_nodes=100,
     screened_labels=50,
     most_labels=0,
-    implicit_nodes=100,
     order_rows=100,
     single_rows=100,
 )

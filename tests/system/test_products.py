@@ -14,7 +14,7 @@ from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
 from gdpa.policy import Policy
 from gdpa.system import Arranged, LabeledSystem
 
-ALWAYS = Policy(implicit_nodes=0, dense_below=0)
+ALWAYS = Policy(dense_below=0, slow_rows=0)
 
 
 @pytest.fixture(params=["jacobi", "two-level", "cholesky-cg"])
@@ -97,8 +97,8 @@ def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(random_grap
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
     total = np.where(np.arange(60) == 3, 0.0, d)
     unit = UnitDiagonal(Difference(Matrix(A), total))
-    assert spd._chosen(unit, 1e-6, 1, Policy(jacobi_steps=10**9)) == "jacobi"
-    assert spd._chosen(unit, 1e-6, 1, Policy(jacobi_steps=0)) == "two-level"
+    assert spd._chosen(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=10**9)) == "jacobi"
+    assert spd._chosen(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=0)) == "two-level"
 
 
 @pytest.mark.parametrize("columns", [None, 4])

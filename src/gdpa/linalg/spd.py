@@ -40,7 +40,7 @@ from .preconditioners import (
 )
 from .results import SPDResult
 
-__all__ = ["Columns", "cg_steps", "conjugate_gradients", "is_full", "solve_spd"]
+__all__ = ["Columns", "cg_steps", "conjugate_gradients", "solve_spd"]
 
 FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Operator.dot.
@@ -342,11 +342,6 @@ def cg_steps(smallest: float, tol: float) -> float:
     return float(0.5 * np.sqrt(2.0 / np.maximum(smallest, 1e-12)) * np.log(2.0 / tol))
 
 
-def is_full(n: int, entries: int, policy: Policy) -> bool:
-    """Whether a graph has a fourth of all edges, and few enough nodes, to be factorised."""
-    return policy.full_least <= n <= policy.full_most and 4 * entries >= n * n
-
-
 def _unit_preconditioner(
     spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy
 ) -> tuple[Preconditioner | None, str]:
@@ -372,10 +367,9 @@ def _unit_preconditioner(
 def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
     """What "auto" stands for, by the steps that Jacobi would take: so that set-up pays."""
     n, steps = unit.shape[0], cg_steps(unit.smallest(), tol)
-    if unit.minus is None:
-        slow = n >= policy.slow_rows and steps * columns > policy.slow_products
-        return "two-level" if slow else "jacobi"
+    full = unit.minus is not None and 4 * unit.minus.matrix.nnz >= n * n
     worth = steps * columns > policy.factor_products + n / policy.factor_nodes
-    if worth and is_full(n, unit.minus.matrix.nnz, policy):
+    if full and worth and policy.full_least <= n <= policy.full_most:
         return "cholesky"
-    return "two-level" if steps > policy.jacobi_steps else "jacobi"
+    slow = n >= policy.slow_rows and steps > policy.jacobi_steps
+    return "two-level" if slow else "jacobi"

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -123,7 +124,7 @@ class GDPA(Solver):
                 "method 'gdpa-published')"
             )
         decided = {"lp": "highs", "recovery": "eigenvector", "label_weight": 1.0}
-        for option, value in {**decided, "self_loop": "dual"}.items():
+        for option, value in (decided | {"self_loop": "dual"}).items():
             if getattr(self, option) is not type(self).__dataclass_fields__[option].default:
                 raise ValueError(f"preset={self.preset!r} decides {option}; give one of the two")
             object.__setattr__(self, option, value)
@@ -132,9 +133,8 @@ class GDPA(Solver):
         if isinstance(problem, BinaryQuadratic):
             return self._solve_anchored(problem, run)
         with run.stage("bound"):
-            known = problem.labeled
+            known, bias = problem.labeled, problem.bias[:, None]
             signs = problem.labels[known, None].astype(np.float64)
-            bias = problem.bias[:, None] if problem.bias.any() else None
             bounds = disc_bounds(problem.adjacency, problem.diagonal, known, signs, bias)
         dual, iterations, converged, message = self._loop(problem, run)
         recover = self._eigenvector if self.recovery == "eigenvector" else self._linear
@@ -214,10 +214,17 @@ class GDPA(Solver):
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.ones(n + 2)
         v[n + 1] = -1.0
+        options = {"preconditioner": self.preconditioner, "random_state": self.random_state}
+        converged = False
+        message = f"the objective still moves after max_iter={self.max_iter} iterations"
         try:
             for iteration in range(1, self.max_iter + 1):
                 with run.stage("eigenvector"):
-                    v, lmin, steps = self._align(problem, point.dual(problem), v)
+                    dual = point.dual(problem)
+                    product = partial(apply_H_bar, problem, dual)
+                    size = float(np.abs(problem.diagonal + dual.y[:-1]).max() + abs(dual.y[-1]))
+                    matrix = partial(build_H_bar, problem, dual)
+                    v, lmin, steps = realign(product, v, size=size, matrix=matrix, **options)
                 with run.stage("lp"):
                     new = gdpa_lp.ENGINES[self.lp](problem, v, point)
                 change = point.objective - new.objective
@@ -234,24 +241,11 @@ class GDPA(Solver):
                     kept=point.kept,
                 )
                 if abs(change) <= self.tol * scale:
-                    return point.dual(problem), iteration, True, "the objective stopped moving"
+                    message, converged = "the objective stopped moving", True
+                    break
         except StopSolver:
-            return point.dual(problem), len(run.history), False, "stopped by the callback"
-        message = f"the objective still moves after max_iter={self.max_iter} iterations"
-        return point.dual(problem), self.max_iter, False, message
-
-    def _align(
-        self, problem: GraphProblem, dual: DualVariables, v: FloatArray
-    ) -> tuple[FloatArray, float, int]:
-        """First eigenvector of H_bar; `v` itself if its discs are aligned already."""
-        return realign(
-            lambda x: apply_H_bar(problem, dual, x),
-            v,
-            size=float(np.abs(problem.diagonal + dual.y[:-1]).max()) + abs(float(dual.y[-1])),
-            matrix=lambda: build_H_bar(problem, dual),
-            preconditioner=self.preconditioner,
-            random_state=self.random_state,
-        )
+            message = "stopped by the callback"
+        return point.dual(problem), len(run.history), converged, message
 
     def _linear_options(self) -> dict[str, Any]:
         return {
@@ -287,16 +281,9 @@ class GDPA(Solver):
                 stacklevel=7,
             )
             return np.zeros(problem.n_nodes), True, "", {"erased": True}
-        system = LabeledSystem(
-            problem.adjacency,
-            problem.diagonal,
-            labeled,
-            problem.labels[labeled].astype(np.float64),
-            label_weight=a,
-            self_loop=gamma,
-            evidence=bias if bias.any() else None,
-            policy=self.policy,
-            n_jobs=self.n_jobs,
+        options = {"evidence": bias if bias.any() else None, "policy": self.policy}
+        system = LabeledSystem.of_signs(
+            problem, label_weight=a, self_loop=gamma, n_jobs=self.n_jobs, **options
         )
         result = system.solve(**self._linear_options())
         info = {

@@ -41,19 +41,9 @@ class Harmonic(Solver):
     preconditioner: Any = "auto"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
-        bias = problem.bias
         with run.stage("solve"):
-            result = LabeledSystem(
-                problem.adjacency,
-                problem.diagonal,
-                problem.labeled,
-                problem.labels[problem.labeled].astype(np.float64),
-                evidence=bias if bias.any() else None,
-            ).solve(
-                x0=self.x0,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                preconditioner=self.preconditioner,
+            result = LabeledSystem.of_signs(problem).solve(
+                tol=self.tol, max_iter=self.max_iter, x0=self.x0, preconditioner=self.preconditioner
             )
         run.report(iteration=result.iterations, residual=result.residual)
         return Outcome(

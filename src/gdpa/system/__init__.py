@@ -1,7 +1,6 @@
 """The labelled system ``(L + diag(a + gamma + e)) F = a Y + e T``: solve, leave out, update."""
 
-from .arranged import Arranged, arrange
-from .labeled import LabeledSystem, system_diagonal
+from .labeled import Arranged, LabeledSystem, arrange, system_diagonal
 from .rows import attached_scores, new_row_scores
 
 __all__ = [
