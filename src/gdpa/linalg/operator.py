@@ -38,6 +38,8 @@ FloatArray = NDArray[np.float64]
 SINGLE_HIGH = 1e9
 # Products of numbers between these leave the range of floats nowhere on the way.
 SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
+# Numbers below this have fewer digits.
+TINY = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 # Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
 # one thread, which gives the same digits whatever their number.
 PART, BLAS_ALONE = 2048, 10_000
@@ -297,26 +299,21 @@ class UnitDiagonal:
     def scaled(self, rhs: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
         """``S rhs`` as columns of ordinary size, and their powers of two.
 
-        Mantissas and exponents apart: s times the right-hand side may leave the range of floats on
-        the way to values that do not.
+        Where the product leaves the range of floats, the right-hand side is brought to ordinary
+        size first.
         """
-        size = np.maximum(rhs.max(axis=0, initial=0.0), -rhs.min(axis=0, initial=0.0))
-        s_size = float(self.s.max())
-        least = float(self.s.min(initial=s_size, where=self.s > 0))
-        moderate = (size == 0) | ((size > SAFE_LOW) & (size <= SAFE_HIGH))
-        if moderate.all() and SAFE_LOW < least <= s_size <= SAFE_HIGH:
+        first = np.zeros(rhs.shape[1], dtype=np.int64)
+        with np.errstate(over="ignore", under="ignore"):
             b = rhs * self.s
-            size = np.maximum(b.max(axis=0, initial=0.0), -b.min(axis=0, initial=0.0))
-            exponent = np.frexp(size)[1].astype(np.int64)
-            b *= np.ldexp(1.0, -exponent)
-            return laid_out(b), exponent
-        (mantissa, power), (s_mantissa, s_power) = np.frexp(rhs), np.frexp(self.s)
-        mantissa, power = mantissa * s_mantissa, power + s_power
-        lowest = np.iinfo(np.int32).min // 2
-        power = np.where(mantissa == 0, lowest, power)
-        top = power.max(axis=0, initial=lowest)
-        exponent = np.where(top > lowest, top, 0).astype(np.int64)
-        return laid_out(np.ldexp(mantissa, np.maximum(power - exponent, -1100))), exponent
+            size = np.abs(b).max(axis=0, initial=0.0)
+            lost = ((size < TINY) | np.isinf(size)) & rhs.any(axis=0)
+            if lost.any():
+                first = np.where(lost, np.frexp(np.abs(rhs).max(axis=0))[1], 0)
+                b = np.ldexp(rhs, -first) * self.s
+                size = np.abs(b).max(axis=0)
+        more = np.frexp(size)[1]
+        b *= np.ldexp(1.0, -more)
+        return laid_out(b), first + more
 
 
 def as_operator(A: Any, diagonal: Any = None, policy: Policy = DEFAULT_POLICY) -> Operator:
