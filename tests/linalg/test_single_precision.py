@@ -21,14 +21,14 @@ def solve_spd(*args, policy=SINGLE, **options):
 def rounds(monkeypatch):
     """The number of columns that begin in single precision, round by round."""
     seen = []
-    begin = spd.Columns.__init__
+    begin = spd.Column.__init__
 
-    def counted(self, numbers, X, R, *rest):
-        begin(self, numbers, X, R, *rest)
-        if R.dtype == np.float32:
-            seen.append(int(numbers[0]))
+    def counted(self, number, x, r, *rest):
+        begin(self, number, x, r, *rest)
+        if r.dtype == np.float32:
+            seen.append(number)
 
-    monkeypatch.setattr(spd.Columns, "__init__", counted)
+    monkeypatch.setattr(spd.Column, "__init__", counted)
     return seen
 
 

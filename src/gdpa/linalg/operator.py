@@ -28,7 +28,6 @@ __all__ = [
     "as_operator",
     "check_positive",
     "inner_product",
-    "laid_out",
     "to_dense",
 ]
 
@@ -43,8 +42,6 @@ TINY = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 # Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
 # one thread, which gives the same digits whatever their number.
 PART, BLAS_ALONE = 2048, 10_000
-# Up to so many columns a product per column is as fast as one for all, and leaves them contiguous.
-FEW_COLUMNS = 3
 
 
 @runtime_checkable
@@ -68,7 +65,7 @@ class Operator(Protocol):
         Parameters
         ----------
         Y : ndarray of `dtype`, of shape (n,) or (n, k)
-            Vectors; a block in Fortran's order is given back in it.
+            Vectors.
         dtype : dtype, default=float64
             Precision of the product: float64, or float32 where `single` says so.
         n_jobs : int, default=1
@@ -159,15 +156,7 @@ class Matrix:
             if blocks is None:
                 blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
             times = partial(_threaded_product, blocks)
-        if not self.sparse or Y.ndim == 1 or not Y.flags.f_contiguous:
-            return np.asarray(times(Y))
-        if Y.shape[1] == 1:
-            return np.asarray(times(Y[:, 0]))[:, None]
-        # Column by column is as fast for few of them, and leaves them contiguous.
-        out = np.empty(Y.shape, dtype=dtype, order="F")
-        for j in range(Y.shape[1]):
-            out[:, j] = times(Y[:, j])
-        return out
+        return np.asarray(times(Y))
 
 
 class _FromLinearOperator:
@@ -238,7 +227,7 @@ class UnitDiagonal:
         Zeros on the diagonal: in a semi-definite matrix the whole row is zero, no unknown there.
     single : bool
         Whether products in single precision are safe.
-    s, inverse : ndarray of shape (n, 1)
+    s, inverse : ndarray of shape (n,)
         Diagonal of S and its inverse, zero where `dead`.
     """
 
@@ -256,8 +245,8 @@ class UnitDiagonal:
         with np.errstate(over="ignore"):
             self.trace = float(d.sum())
         self.dead = d == 0
-        self.inverse = np.sqrt(d)[:, None]
-        self.s = np.divide(1.0, self.inverse, out=np.zeros((d.size, 1)), where=self.inverse > 0)
+        self.inverse = np.sqrt(d)
+        self.s = np.divide(1.0, self.inverse, out=np.zeros(d.size), where=self.inverse > 0)
         high = float(self.s.max())
         low = float(self.s.min(initial=high, where=self.s > 0))
         self.single = operator.single and 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
@@ -266,8 +255,9 @@ class UnitDiagonal:
         self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """``S A S Y`` for a block of columns that are zero where `dead`."""
+        """``S A S Y`` for vectors that are zero where `dead`."""
         s = self._scales[np.dtype(dtype)]
+        s = s if Y.ndim == 1 else s[:, None]
         out = (self.minus or self.operator).dot(s * Y, dtype, n_jobs)
         out *= s
         return out if self.minus is None else np.asarray(np.subtract(Y, out, out=out))
@@ -275,8 +265,8 @@ class UnitDiagonal:
     def toarray(self) -> FloatArray:
         """The scaled matrix, with ones on the diagonal where there is no unknown."""
         C = to_dense(self.minus or self.operator)
+        C *= self.s[:, None]
         C *= self.s
-        C *= self.s[:, 0]
         if self.minus is not None:
             np.negative(C, out=C)
         C[np.diag_indices_from(C)] += 1.0 if self.minus is not None else self.dead
@@ -304,16 +294,16 @@ class UnitDiagonal:
         """
         first = np.zeros(rhs.shape[1], dtype=np.int64)
         with np.errstate(over="ignore", under="ignore"):
-            b = rhs * self.s
+            b = np.multiply(rhs, self.s[:, None], order="F")
             size = np.abs(b).max(axis=0, initial=0.0)
             lost = ((size < TINY) | np.isinf(size)) & rhs.any(axis=0)
             if lost.any():
                 first = np.where(lost, np.frexp(np.abs(rhs).max(axis=0))[1], 0)
-                b = np.ldexp(rhs, -first) * self.s
+                b = np.ldexp(rhs, -first, order="F") * self.s[:, None]
                 size = np.abs(b).max(axis=0)
         more = np.frexp(size)[1]
         b *= np.ldexp(1.0, -more)
-        return laid_out(b), first + more
+        return b, first + more
 
 
 def as_operator(A: Any, diagonal: Any = None, policy: Policy = DEFAULT_POLICY) -> Operator:
@@ -327,15 +317,6 @@ def as_operator(A: Any, diagonal: Any = None, policy: Policy = DEFAULT_POLICY) -
     if diagonal is not None:
         raise ValueError("diagonal is for a LinearOperator only; A has its own")
     return A if isinstance(A, Operator) else Matrix(A, policy=policy)
-
-
-def laid_out(X: FloatArray) -> FloatArray:
-    """`X` in the order of memory that is fastest for its number of columns.
-
-    Few columns: column by column. Row by row, every scaling of columns would be loops of that few
-    steps, which cost as much as the product with the matrix.
-    """
-    return np.asarray(X, order="F" if X.shape[1] <= FEW_COLUMNS else "C")
 
 
 def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:

@@ -26,7 +26,7 @@ __all__ = [
     "Preconditioner",
     "chebyshev",
     "cholesky",
-    "factor_solve",
+    "dense_inverse",
     "jacobi",
     "make_preconditioner",
     "two_level",
@@ -168,32 +168,28 @@ def cholesky(C: NDArray[np.float64]) -> Preconditioner | None:
     return apply
 
 
-def factor_solve(C: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
-    """Solve by Cholesky, or by eigenvectors (least length) where the matrix is nearly singular.
+def dense_inverse(C: NDArray[np.float64]) -> tuple[Preconditioner, str]:
+    """Inverse by Cholesky, or by eigenvectors (least length) where the matrix is nearly singular.
 
     Parameters
     ----------
     C : ndarray of shape (n, n)
         Positive semi-definite matrix with unit diagonal.
-    b : ndarray of shape (n, k)
-        Right-hand sides.
 
     Returns
     -------
-    ndarray of shape (n, k)
-        The solution.
+    callable
+        The inverse.
     str
         "dense-cholesky" or "dense-eigh".
     """
     inverse = cholesky(C.copy())
     if inverse is not None:
-        y = inverse(b)
-        y += inverse(b - C @ y)
-        return y, "dense-cholesky"
+        return inverse, "dense-cholesky"
     values, vectors = linalg.eigh(C)
-    keep = values > C.shape[0] * np.finfo(float).eps * max(abs(values[0]), values[-1])
-    V = vectors[:, keep]
-    return V @ ((V.T @ b) / values[keep][:, None]), "dense-eigh"
+    kept = values > C.shape[0] * np.finfo(float).eps * max(abs(values[0]), values[-1])
+    V = vectors[:, kept]
+    return lambda R: np.asarray((V / values[kept]) @ (V.T @ R)), "dense-eigh"
 
 
 def with_coarse(
@@ -203,10 +199,8 @@ def with_coarse(
     Zt = Z.T
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        rough = Zt @ R
-        # A block of one column not by BLAS, whose threads take longer to wake than this takes.
-        one = rough.shape[1:] == (1,)
-        out = Z @ (np.einsum("ij,jk->ik", inverse, rough) if one else inverse @ rough)
+        # Not by BLAS, whose threads take longer to wake than this takes.
+        out = Z @ np.einsum("ij,j...->i...", inverse, Zt @ R)
         out += R if smooth is None else smooth(R)
         return np.asarray(out)
 

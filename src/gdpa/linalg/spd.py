@@ -1,11 +1,12 @@
 """Symmetric positive definite systems with many right-hand sides: one loop of conjugate gradients.
 
 The system is scaled to unit diagonal and right-hand sides of ordinary length, so that weights from
-1e-300 to 1e300 are handled; small ones are factorised. In the loop every column has its own step
-sizes and leaves when it has converged. The true residual is computed in double precision before it
-is believed, and a round that left it behind is followed by another. Where single precision is
-allowed rounds are made in it as far as it goes (iterative refinement): it moves half the bytes, and
-its columns are vectors of their own, one per thread.
+1e-300 to 1e300 are handled; small ones are factorised. In the loop every column is a vector of its
+own, with a thread of its own where there are several: a product with all of them at once reads the
+matrix less often, and loses as much to loops over few columns. The true residual is computed in
+double precision before it is believed, and a round that left it behind is followed by another.
+Where single precision is allowed rounds are made in it as far as it goes (iterative refinement): it
+moves half the bytes.
 """
 
 from __future__ import annotations
@@ -23,24 +24,11 @@ from numpy.typing import NDArray
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
-from .operator import (
-    Matrix,
-    UnitDiagonal,
-    as_operator,
-    check_positive,
-    inner_product,
-    laid_out,
-)
-from .preconditioners import (
-    Preconditioner,
-    cholesky,
-    factor_solve,
-    make_preconditioner,
-    two_level,
-)
+from .operator import Matrix, UnitDiagonal, as_operator, check_positive, inner_product
+from .preconditioners import Preconditioner, cholesky, dense_inverse, make_preconditioner, two_level
 from .results import SPDResult
 
-__all__ = ["Columns", "cg_steps", "conjugate_gradients", "solve_spd"]
+__all__ = ["Column", "cg_steps", "conjugate_gradients", "solve_spd"]
 
 FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Operator.dot.
@@ -126,42 +114,42 @@ def solve_spd(
     unit = UnitDiagonal(operator)
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
+    Y, products = np.zeros_like(b), 0
+    M: Preconditioner | None
     if dense:
-        Y, method = factor_solve(unit.toarray(), b)
-        R, iterations, products, why = None, 0, 0, "factorised"
+        M, method = dense_inverse(unit.toarray())
     else:
         M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
-        Y, R, begun = np.zeros_like(b), b, 0
-        if start is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # a start beyond all measure
-                Y = np.ldexp(start, -exponent) * unit.inverse
-                Y = laid_out(np.where(np.isfinite(Y), Y, 0.0))
-                R = b - unit.dot(Y, np.float64, threads)
-                worse = ~(np.linalg.norm(R, axis=0) <= size)  # than zero
-            Y[:, worse], R[:, worse], begun = 0.0, b[:, worse], b.shape[1]
+    R = b.copy(order="F")
+    with np.errstate(over="ignore", invalid="ignore"):  # a start may be beyond all measure
+        if M is not None and method != "cg":
+            Y = np.asfortranarray(M(b))
+        elif start is not None:
+            Y = np.asfortranarray(np.ldexp(start, -exponent) * unit.inverse[:, None])
+        if Y.any():
+            R -= unit.dot(Y, np.float64, threads)
+            products = b.shape[1]
+        worse = ~(np.linalg.norm(R, axis=0) <= size)  # than zero
+    Y[:, worse], R[:, worse] = 0.0, b[:, worse]
 
-        def watch(iteration: int, blocks: list[Columns]) -> bool:
-            assert callback is not None
-            worst = max(float((np.sqrt(c.square) / size[c.numbers]).max()) for c in blocks)
-            return callback({"iteration": iteration, "residual": worst}) is True
+    def watch(iteration: int, columns: list[Column]) -> bool:
+        assert callback is not None
+        worst = max(float(np.sqrt(c.square) / size[c.number]) for c in columns)
+        return callback({"iteration": iteration, "residual": worst}) is True
 
-        loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= SINGLE_TOL)
-        Y, R, iterations, products, why = conjugate_gradients(
-            unit.dot,
-            b,
-            Y,
-            R,
-            tol * size,
-            limit=limit,
-            M=M,
-            single=loose and M is None and unit.single,
-            n_jobs=threads,
-            watch=None if callback is None else watch,
-        )
-        products += begun
-    if R is None:
-        Y = np.where(np.isfinite(Y), Y, 0.0)
-        R, products = b - unit.dot(Y, np.float64, threads), products + b.shape[1]
+    loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= SINGLE_TOL)
+    iterations, more, why = conjugate_gradients(
+        unit.dot,
+        b,
+        Y,
+        R,
+        tol * size,
+        limit=limit,
+        M=M,
+        single=loose and M is None and unit.single,
+        n_jobs=threads,
+        watch=None if callback is None else watch,
+    )
     norms = np.linalg.norm(R, axis=0)
     bad = ~(norms <= size)  # columns worse than zero
     if bad.any():
@@ -174,9 +162,9 @@ def solve_spd(
     if residual > tol:
         warnings.warn(f"solve_spd did not converge: {message}", ConvergenceWarning, stacklevel=2)
     with np.errstate(over="ignore"):
-        X = np.ldexp(unit.s * Y, exponent)
+        X = np.ldexp(unit.s[:, None] * Y, exponent)
     x = np.nan_to_num(X).reshape(np.shape(B))  # overflow to the largest number
-    return SPDResult(x, residual, iterations, products, residual <= tol, method, message)
+    return SPDResult(x, residual, iterations, products + more, residual <= tol, method, message)
 
 
 def _check_block(B: Any, name: str, n: int) -> FloatArray:
@@ -188,54 +176,37 @@ def _check_block(B: Any, name: str, n: int) -> FloatArray:
     return block.reshape(n, -1)
 
 
-def _column_dots(X: NDArray[Any], Y: NDArray[Any]) -> FloatArray:
-    if X.flags.f_contiguous:
-        return np.array(list(map(inner_product, X.T, Y.T)))
-    # Not by BLAS: its threads take longer to wake than this takes, and their number would show in
-    # the last digits.
-    return np.asarray(np.einsum("ij,ij->j", X, Y))
-
-
 @dataclass(eq=False)
-class Columns:
-    """Some columns on their way."""
+class Column:
+    """One column on its way."""
 
-    numbers: NDArray[np.intp]  # of the whole
-    X: NDArray[Any]  # solution for the residual that they began with
-    R: NDArray[Any]  # what is left of it
-    square: FloatArray  # squared lengths of R
-    rho: FloatArray  # its inner products with the preconditioned one, last step
-    good: NDArray[np.bool_]  # whether the curvature was positive
-    P: NDArray[Any] | None = None  # direction
+    number: int
+    x: NDArray[Any]  # solution for the residual that it began with
+    r: NDArray[Any]  # what is left of it
+    square: float  # squared length of r
+    rho: float = 1.0  # its inner product with the preconditioned one, last step
+    good: bool = True  # whether the curvature was positive
+    p: NDArray[Any] | None = None  # direction
 
     def advance(self, dot: Product, M: Preconditioner | None, n_jobs: int) -> None:
-        """One step; columns whose curvature is not positive are not `good` and stay put."""
-        Z = self.R if M is None else laid_out(M(self.R))
-        rho = self.square if M is None else _column_dots(self.R, Z)
-        if self.P is None:
-            self.P = Z.copy(order="K")
+        """One step; where the curvature is not positive it is not `good`, and stays put."""
+        z = self.r if M is None else M(self.r)
+        rho = self.square if M is None else inner_product(self.r, z)
+        if self.p is None:
+            self.p = z.copy()
         else:
-            self.P *= (rho / self.rho).astype(Z.dtype)
-            self.P += Z
+            self.p *= z.dtype.type(rho / self.rho)
+            self.p += z
         self.rho = rho
-        Q = dot(self.P, self.P.dtype, n_jobs)
-        curvature = _column_dots(self.P, Q)
-        self.good = (curvature > 0) & np.isfinite(curvature) & (rho > 0)
-        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=self.good).astype(Q.dtype)
-        Q *= length
-        self.R -= Q
-        self.X += np.multiply(self.P, length, out=Q)  # no further temporary: they cost as much
-        self.square = _column_dots(self.R, self.R)
-
-    def leave(self, whole: FloatArray, done: NDArray[np.bool_]) -> None:
-        """Add some columns to their place in the whole, and go on without them."""
-        if not done.any():
-            return
-        whole[:, self.numbers[done]] += self.X[:, done]
-        stay = ~done
-        self.numbers, self.square, self.rho = self.numbers[stay], self.square[stay], self.rho[stay]
-        if self.P is not None and stay.any():
-            self.X, self.R, self.P = (laid_out(part[:, stay]) for part in (self.X, self.R, self.P))
+        q = dot(self.p, self.p.dtype, n_jobs)
+        curvature = inner_product(self.p, q)
+        self.good = bool(rho > 0 and 0 < curvature < np.inf)
+        if self.good:
+            length = q.dtype.type(rho / curvature)
+            q *= length
+            self.r -= q
+            self.x += np.multiply(self.p, length, out=q)  # no further temporary: they cost as much
+            self.square = inner_product(self.r, self.r)
 
 
 def conjugate_gradients(
@@ -249,18 +220,18 @@ def conjugate_gradients(
     M: Preconditioner | None = None,
     single: bool = False,
     n_jobs: int = 1,
-    watch: Callable[[int, list[Columns]], bool] | None = None,
-) -> tuple[FloatArray, FloatArray | None, int, int, str]:
+    watch: Callable[[int, list[Column]], bool] | None = None,
+) -> tuple[int, int, str]:
     """Solve ``A X = B`` for a positive definite matrix.
 
     Parameters
     ----------
     dot : callable
-        Product with A, as :meth:`gdpa.linalg.operator.Operator.dot`.
+        Product of A with a vector, as :meth:`gdpa.linalg.operator.Operator.dot`.
     B : ndarray of shape (n, k)
         Right-hand sides.
     X, R : ndarray of shape (n, k)
-        Where to start, changed in place, and ``B - A X``.
+        Where to start, and ``B - A X``; both are changed in place.
     target : ndarray of shape (k,)
         Length that the residual of each column must reach.
     limit : int
@@ -276,10 +247,6 @@ def conjugate_gradients(
 
     Returns
     -------
-    X : ndarray of shape (n, k)
-        The solution.
-    R : ndarray of shape (n, k) or None
-        Its residual, if that was computed.
     iterations, products : int
         Iterations made, and products with one vector.
     why : str
@@ -291,50 +258,43 @@ def conjugate_gradients(
         norms = np.linalg.norm(R, axis=0)
         open_columns = np.flatnonzero(norms > target)
         if open_columns.size == 0:
-            return X, R, iterations, products, REACHED
+            return iterations, products, REACHED
         if (norms[open_columns] > 0.5 * previous[open_columns]).all():
             if not single:
-                return X, R, iterations, products, "stagnated"
+                return iterations, products, "stagnated"
             single = False  # it has given what it can
-        previous, enough, blocks = norms, 0.9 * target, []
+        previous, enough, columns, why = norms, 0.9 * target, [], REACHED
         if single:
             enough = np.maximum(enough, SINGLE_REDUCTION * norms)
-        dtype = np.float32 if single else np.float64
-        for part in np.split(open_columns, open_columns.size if single else 1):
-            residual = laid_out(R[:, part].astype(dtype))
-            square = _column_dots(residual, residual)
-            start, good = np.zeros_like(residual), np.ones(part.size, dtype=bool)
-            blocks.append(Columns(part, start, residual, square, square, good))
-        width, indefinite, why = open_columns.size, False, REACHED
-        while blocks:
-            if iterations >= limit:
-                why = "max_iter reached"
-                break
-            # A thread for each block, or all of them for each product.
-            if n_jobs > 1 and len(blocks) >= n_jobs:
-                in_threads(partial(Columns.advance, dot=dot, M=M, n_jobs=1), blocks, n_jobs)
+        for j in open_columns.tolist():
+            r = R[:, j].astype(np.float32 if single else np.float64)
+            columns.append(Column(j, np.zeros_like(r), r, inner_product(r, r)))
+        running = columns
+        while running and why == REACHED:
+            # A thread for each column, or all of them for each product.
+            if M is None and 1 < n_jobs <= len(running):
+                in_threads(partial(Column.advance, dot=dot, M=M, n_jobs=1), running, n_jobs)
             else:
-                for block in blocks:
-                    block.advance(dot, M, n_jobs)
-            iterations, products = iterations + 1, products + width
-            if watch is not None and watch(iterations, blocks):
+                for column in running:
+                    column.advance(dot, M, n_jobs)
+            iterations, products = iterations + 1, products + len(running)
+            if watch is not None and watch(iterations, running):
                 why = "stopped by the callback"
-                break
-            width, running = 0, blocks
-            blocks = []
-            for block in running:
-                indefinite |= not block.good.all()
-                block.leave(X, (np.sqrt(block.square) <= enough[block.numbers]) | ~block.good)
-                width += block.numbers.size
-                blocks += [block] if block.numbers.size else []
-        for block in blocks:
-            block.leave(X, np.ones(block.numbers.size, dtype=bool))
-        if why != REACHED or (indefinite and not single):
-            return X, None, iterations, products, NOT_DEFINITE if indefinite else why
-        if indefinite:
+            running = [c for c in running if c.good and np.sqrt(c.square) > enough[c.number]]
+            if running and iterations >= limit:
+                why = "max_iter reached"
+        definite = True
+        for column in columns:
+            X[:, column.number] += column.x
+            R[:, column.number] = B[:, column.number] - dot(X[:, column.number], np.float64, n_jobs)
+            definite = definite and column.good
+        products += len(columns)
+        if not definite and not single:
+            return iterations, products, NOT_DEFINITE
+        if why != REACHED:
+            return iterations, products, why
+        if not definite:
             single, previous = False, np.full(target.shape, np.inf)
-        R = B - dot(X, np.float64, n_jobs)
-        products += X.shape[1]
 
 
 def cg_steps(smallest: float, tol: float) -> float:
@@ -359,9 +319,10 @@ def _unit_preconditioner(
             if not isinstance(matrix, Matrix):
                 raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
             total = None if unit.minus is None else operator.diagonal()
-            return two_level(sp.csr_array(matrix.matrix), unit.s[:, 0], diagonal=total), "cg"
+            return two_level(sp.csr_array(matrix.matrix), unit.s, diagonal=total), "cg"
         M = make_preconditioner(spec, operator)
-    return None if M is None else lambda R: inverse * M(inverse * R), "cg"
+    # One's own takes blocks of columns.
+    return None if M is None else lambda r: inverse * M((inverse * r)[:, None])[:, 0], "cg"
 
 
 def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:

@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..linalg.spd import Columns, conjugate_gradients
+from ..linalg.spd import Column, conjugate_gradients
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
 from .switching import SwitchedForm, nearby_numbering
@@ -350,25 +350,23 @@ def _solved(
 ) -> FloatArray:
     """Solve ``(diag(diagonal) - W) z = b``; every fifth iterate and its residual go to `enough`."""
 
-    def dot(Z: FloatArray, _dtype: Any = None, _n_jobs: int = 1) -> FloatArray:
-        return diagonal[:, None] * Z - circle.times(Z[:, 0])[:, None]
+    def dot(z: FloatArray, _dtype: Any = None, _n_jobs: int = 1) -> FloatArray:
+        return diagonal * z - circle.times(z)
 
-    def watch(step: int, blocks: list[Columns]) -> bool:
-        return step % 5 == 0 and enough(z[:, 0] + blocks[0].X[:, 0], blocks[0].R[:, 0])
+    def watch(step: int, columns: list[Column]) -> bool:
+        return step % 5 == 0 and enough(z + columns[0].x, columns[0].r)
 
-    z = start[:, None].copy()
-    R = b[:, None] - dot(z)
-    target = 1e-7 * np.linalg.norm(R, axis=0)
-    _, residual, *_ = conjugate_gradients(
+    z = start.copy()
+    r = b - dot(z)
+    conjugate_gradients(
         dot,
         b[:, None],
-        z,
-        R,
-        target,
+        z[:, None],
+        r[:, None],
+        np.array([1e-7 * np.linalg.norm(r)]),
         limit=_POLISH,
-        M=lambda R: R / diagonal[:, None],
+        M=lambda r: r / diagonal,
         watch=watch,
     )
-    if residual is not None:
-        enough(z[:, 0], residual[:, 0])
-    return z[:, 0]
+    enough(z, r)
+    return z
