@@ -44,6 +44,7 @@ FILES = {
     "system/labeled.py": "the labelled system, written down once",
     "system/closed_form.py": "scores of labels without themselves, all settings at once",
     "system/left_out.py": "the same fold by fold",
+    "folds.py": "labels dealt out to folds",
     "linalg/spd.py": "positive definite systems, one loop of conjugate gradients",
     "linalg/operator.py": "what can be multiplied",
     "solvers/base.py": "what is done once for all methods",

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from gdpa import GDPAClassifier
 from gdpa.classifier.evidence import gather_evidence, mixture_weights
-from gdpa.classifier.model_selection import stratified_folds
+from gdpa.folds import stratified_folds
 
 
 @pytest.fixture(scope="module")

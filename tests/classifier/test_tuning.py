@@ -9,9 +9,9 @@ import pytest
 
 from gdpa.classifier import tuning
 from gdpa.classifier.tuning import Given, Setting, left_out_loss, tune
+from gdpa.folds import stratified_folds
 from gdpa.graph import laplacian_parts
 from gdpa.system import LabeledSystem
-from gdpa.system.left_out import stratified_folds
 
 NOTHING = tuning.NOTHING
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..system.left_out import stratified_folds
+from ..folds import stratified_folds
 from .labels import wider
 
 __all__ = [

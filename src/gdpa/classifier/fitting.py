@@ -41,12 +41,7 @@ from .reporting import report
 from .state import FitRun, FittedState
 from .tuning import Given, Tuning, tune, tune_beside
 
-__all__ = [
-    "fit_state",
-    "is_shared",
-    "more_labels",
-    "solve_state",
-]
+__all__ = ["fit_state", "is_shared", "more_labels", "solve_state"]
 
 FloatArray = NDArray[np.float64]
 

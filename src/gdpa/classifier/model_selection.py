@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from ..system.left_out import stratified_folds
+from ..folds import stratified_folds
 from .labels import encode_labels
 
 __all__ = ["SemiSupervisedKFold"]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..folds import stratified_folds
 from ..notebook import card
 from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
@@ -193,13 +194,14 @@ def tune(
     tried = 0
     if evidence is None and not exact and n > policy.large_nodes and m >= policy.screened_labels:
         weight, loop = given.filled(first, None).label_weight, given.self_loop
-        fold = FirstFold(replace(first, label_weight=weight), codes)
+        held = stratified_folds(codes, LARGE_FOLDS) == 0
+        fold = FirstFold(replace(first, label_weight=weight), held)
         if loop is None:
-            loop, tried = _screened(fold, judged[fold.held]), len(LARGE_SELF_LOOPS) - 1
+            loop, tried = _screened(fold, judged[held]), len(LARGE_SELF_LOOPS) - 1
         if len(systems) == 1 and n > policy.huge_nodes:
             # One fold tells enough: the choice, its loss, and the scores left out.
-            scores, checked = fold.scores(loop), np.flatnonzero(fold.held)
-            loss = left_out_loss(fold.targets[judged[checked]], scores[judged[checked]])
+            scores, checked = fold.scores(loop), np.flatnonzero(held)
+            loss = left_out_loss(fold.targets[judged[held]], scores[judged[held]])
             return Tuning(
                 Setting(weight, loop), loss, "one fold", scores, tried + 1, checked=checked
             )
@@ -287,8 +289,8 @@ def left_out(
             K, KT = blocks[number]
             parts = left_out_by_one(K, system.targets, weights, KT)
         else:
-            folds = LARGE_FOLDS if large else SMALL_FOLDS
-            parts = fold_scores(replace(system, self_loop=total), codes, folds, weights, evidence)
+            folds = stratified_folds(codes, LARGE_FOLDS if large else SMALL_FOLDS)
+            parts = fold_scores(replace(system, self_loop=total), folds, weights, evidence)
         for weight, from_labels, from_evidence in parts:
             for loop, e in pairs:
                 scores = from_labels

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..folds import stratified_folds
 from ..graph.cell_space import CELL_POINTS, TRAINING_POINTS, CellCenters, CellSpace
 from ..graph.search import feature_scale
-from ..system.left_out import LARGE_FOLDS, stratified_folds
+from ..system.left_out import LARGE_FOLDS
 from ..tables import ColumnList, ColumnPlan, TableError, table_of
 from .inputs import Piece
 from .manifest import Output

@@ -1,8 +1,7 @@
 """Linear algebra of the solvers: what can be multiplied, SPD systems, first eigenvector."""
 
-from .first_eigenvector import first_eigenvector
+from .first_eigenvector import EigenResult, first_eigenvector
 from .operator import Matrix, Operator
-from .results import EigenResult, SPDResult
-from .spd import solve_spd
+from .spd import SPDResult, solve_spd
 
 __all__ = ["EigenResult", "Matrix", "Operator", "SPDResult", "first_eigenvector", "solve_spd"]

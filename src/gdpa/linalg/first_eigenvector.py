@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,44 @@ from ..threads import effective_jobs, one_thread
 from .lobpcg import Correction, Pair, lobpcg, measured
 from .operator import SAFE_HIGH, SAFE_LOW, Matrix, as_operator, check_positive, to_dense
 from .preconditioners import Counted
-from .results import EigenResult
 
-__all__ = ["first_eigenvector"]
+__all__ = ["EigenResult", "first_eigenvector"]
+
+
+@dataclass(frozen=True)
+class EigenResult:
+    """First eigenpair of a symmetric matrix.
+
+    Parameters
+    ----------
+    value : float
+        Rayleigh quotient of `vector`: the smallest eigenvalue, from above.
+    vector : ndarray of shape (n,)
+        Unit vector. Its sign is fixed: the first entry that is not small is positive.
+    residual : float
+        ``|A v - value v|``, computed from `vector`.
+    iterations : int
+        Iterations of LOBPCG.
+    matvecs : int
+        Products of the matrix with one vector.
+    converged : bool
+        Whether ``residual <= tol * |A|``, with the largest absolute row sum as the norm (for an
+        operator: an estimate by the power method).
+    method : str
+        What gave the vector: "dense", "start" (the given one was good enough), "lobpcg", "eigsh" or
+        "shift-invert".
+    message : str
+        Why it stopped, in words.
+    """
+
+    value: float
+    vector: NDArray[np.float64]
+    residual: float
+    iterations: int
+    matvecs: int
+    converged: bool
+    method: str
+    message: str
 
 
 def first_eigenvector(

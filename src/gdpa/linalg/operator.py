@@ -7,7 +7,6 @@ never stored, is another; :func:`as_operator` takes what users have; :class:`Uni
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
@@ -150,13 +149,13 @@ class Matrix:
             B = self.matrix
             A = sp.csr_array((B.data.astype(dtype), B.indices, B.indptr), shape=B.shape)
             self._copies[np.dtype(dtype)] = A
-        times = A.__matmul__
-        if n_jobs > 1 and self.threads_pay:
-            blocks = self._copies.get((np.dtype(dtype), n_jobs))
-            if blocks is None:
-                blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
-            times = partial(_threaded_product, blocks)
-        return np.asarray(times(Y))
+        if n_jobs == 1 or not self.threads_pay:
+            return np.asarray(A @ Y)
+        blocks = self._copies.get((np.dtype(dtype), n_jobs))
+        if blocks is None:
+            blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
+        # Rows are summed as by one thread: the same to the last bit.
+        return np.concatenate(in_threads(lambda block: block @ Y, blocks, n_jobs))
 
 
 class _FromLinearOperator:
@@ -347,11 +346,6 @@ def to_dense(operator: Operator) -> FloatArray:
     if isinstance(operator, Matrix):
         return np.asarray(operator.matrix.toarray() if operator.sparse else operator.matrix.copy())
     return operator.dot(np.eye(operator.shape[0]))
-
-
-def _threaded_product(blocks: list[sp.csr_array], Y: NDArray[Any]) -> NDArray[Any]:
-    """A thread per block of rows, which are summed as by one: the same to the last bit."""
-    return np.concatenate(in_threads(lambda block: block @ Y, blocks, len(blocks)))
 
 
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:

@@ -26,9 +26,8 @@ from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
 from .operator import Matrix, UnitDiagonal, as_operator, check_positive, inner_product
 from .preconditioners import Preconditioner, cholesky, dense_inverse, make_preconditioner, two_level
-from .results import SPDResult
 
-__all__ = ["Column", "cg_steps", "conjugate_gradients", "solve_spd"]
+__all__ = ["Column", "SPDResult", "conjugate_gradients", "solve_spd"]
 
 FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Operator.dot.
@@ -40,6 +39,39 @@ REACHED = "residual reached"
 SINGLE_TOL = 1e-5
 # A round in single precision reduces the residual no further: rounding errors come next.
 SINGLE_REDUCTION = 5e-6
+
+
+@dataclass(frozen=True)
+class SPDResult:
+    """Solution of a symmetric positive definite system.
+
+    Parameters
+    ----------
+    x : ndarray
+        Solution, of the shape of the right-hand side. Never NaN.
+    residual : float
+        Largest relative residual over the columns, computed from `x` at the end, in the norm in
+        which the matrix has unit diagonal: ``|S (b - A x)| / |S b|``, ``S = diag(A)^-1/2``.
+    iterations : int
+        Iterations of conjugate gradients (0 for a factorisation).
+    matvecs : int
+        Products of the matrix with one vector.
+    converged : bool
+        Whether the tolerance was met.
+    method : str
+        "dense-cholesky", "dense-eigh" (singular), "cg", or "cholesky-cg": a factorisation, and as
+        many steps as its rounding takes.
+    message : str
+        Why it stopped, in words.
+    """
+
+    x: NDArray[np.float64]
+    residual: float
+    iterations: int
+    matvecs: int
+    converged: bool
+    method: str
+    message: str
 
 
 def solve_spd(
@@ -297,11 +329,6 @@ def conjugate_gradients(
             single, previous = False, np.full(target.shape, np.inf)
 
 
-def cg_steps(smallest: float, tol: float) -> float:
-    """Steps of conjugate gradients on a spectrum in [smallest, 2], by the Chebyshev bound."""
-    return float(0.5 * np.sqrt(2.0 / np.maximum(smallest, 1e-12)) * np.log(2.0 / tol))
-
-
 def _unit_preconditioner(
     spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy
 ) -> tuple[Preconditioner | None, str]:
@@ -327,7 +354,9 @@ def _unit_preconditioner(
 
 def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
     """What "auto" stands for, by the steps that Jacobi would take: so that set-up pays."""
-    n, steps = unit.shape[0], cg_steps(unit.smallest(), tol)
+    n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
+    # The Chebyshev bound for a spectrum in [smallest, 2].
+    steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)
     full = unit.minus is not None and 4 * unit.minus.matrix.nnz >= n * n
     worth = steps * columns > policy.factor_products + n / policy.factor_nodes
     if full and worth and policy.full_least <= n <= policy.full_most:

@@ -128,11 +128,9 @@ class CoarseSpace:
         this gives to the first does not matter, since that is what is being iterated; the others
         have weights between half of ``1 / (mu - mu_1)`` and all of it.
         """
-        if not np.isfinite(self.matrix).all() or self.count < 2:
+        if not np.isfinite(self.matrix).all() or self.count < 2 or not self.matrix.any():
             return None
         size = float(np.abs(self.matrix).max())
-        if size == 0.0:
-            return None
         with one_thread():
             values, vectors = linalg.eigh(self.matrix, subset_by_index=[0, 1])
             shift = values[0] - max(values[1] - values[0], 1e-6 * size)

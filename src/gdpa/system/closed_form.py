@@ -160,15 +160,18 @@ def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
 def _by_columns(system: LabeledSystem, shift: float, T: FloatArray) -> FloatArray:
     """``(L + s)^-1 [E_l, T]`` at labelled nodes, solved for; slow, and safe for any weights."""
     n, nodes = system.diagonal.size, system.labeled
-    units = sp.csc_array((np.ones(nodes.size), (nodes, np.arange(nodes.size))), (n, nodes.size))
-    right = sp.hstack([units, T], format="csc")
-    plain = replace(system, labeled=nodes[:0], label_weight=np.inf, self_loop=shift)
-    step, found = max(4, int(2**21 // (48 * n))), []
-    for start in range(0, right.shape[1], step):
-        h = right[:, start : start + step].toarray()
-        part = replace(plain, targets=h[:0], evidence=h, evidence_weight=0.0)
-        found.append(part.solve(tol=1e-8).x[nodes])
-    return np.hstack(found)
+    units = np.zeros((n, nodes.size))
+    units[nodes, np.arange(nodes.size)] = 1.0
+    right = np.hstack([units, T])
+    plain = replace(
+        system,
+        labeled=nodes[:0],
+        targets=right[:0],
+        self_loop=shift,
+        evidence=right,
+        evidence_weight=0.0,
+    )
+    return np.asarray(plain.solve(tol=1e-8).x[nodes])
 
 
 def left_out_by_one(

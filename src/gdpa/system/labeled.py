@@ -31,8 +31,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from ..errors import ConvergenceWarning
 from ..linalg.operator import Difference, Matrix
-from ..linalg.results import SPDResult
-from ..linalg.spd import solve_spd
+from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 

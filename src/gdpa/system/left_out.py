@@ -9,22 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .labeled import LabeledSystem
 
-__all__ = [
-    "FOLD_TOL",
-    "LARGE_FOLDS",
-    "SCREENING_TOL",
-    "FirstFold",
-    "by_appearance",
-    "fold_scores",
-    "stratified_folds",
-]
+__all__ = ["FOLD_TOL", "LARGE_FOLDS", "SCREENING_TOL", "FirstFold", "fold_scores"]
 
 FloatArray = NDArray[np.float64]
 
@@ -33,48 +24,9 @@ SCREENING_TOL, FOLD_TOL = 1e-2, 1e-3
 LARGE_FOLDS = 3
 
 
-def by_appearance(codes: NDArray[Any]) -> NDArray[np.int32]:
-    """Classes numbered as they first appear: the same whatever they are called.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_labels,)
-        Class numbers.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_labels,)
-        Numbers from 0, in the order of the labels.
-    """
-    _, first, code = np.unique(codes, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first)).astype(np.int32)[code]
-
-
-def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32]:
-    """Fold of each label: the classes are dealt out in turn, without chance.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_labels,)
-        Class numbers.
-    n_folds : int
-        Number of folds.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_labels,)
-        Fold numbers; sizes differ by at most one, in total and within each class.
-    """
-    order = np.argsort(by_appearance(codes), kind="stable")
-    fold = np.empty(codes.size, dtype=np.int32)
-    fold[order] = np.arange(codes.size) % n_folds
-    return fold
-
-
 def fold_scores(
     system: LabeledSystem,
-    codes: NDArray[np.int32],
-    n_folds: int,
+    fold: NDArray[np.int32],
     label_weights: Iterable[float],
     evidence: FloatArray | None = None,
 ) -> Iterator[tuple[float, FloatArray, FloatArray | None]]:
@@ -84,10 +36,8 @@ def fold_scores(
     ----------
     system : LabeledSystem
         The graph and its labels, and as self-loop the total ``gamma + e``.
-    codes : ndarray of int of shape (n_labeled,)
-        Class numbers, which the folds are dealt out by.
-    n_folds : int
-        Number of folds.
+    fold : ndarray of int of shape (n_labeled,)
+        Fold of each label.
     label_weights : iterable of float
         The a.
     evidence : ndarray of shape (n_nodes, n_columns), optional
@@ -100,7 +50,6 @@ def fold_scores(
     from_labels, from_evidence : ndarray of shape (n_labeled, n_columns) or None
         Left-out scores, and what evidence of weight one adds to them.
     """
-    fold = stratified_folds(codes, n_folds)
     Y, k = system.targets, system.targets.shape[1]
     if evidence is not None:
         Y = np.hstack([Y, np.zeros_like(Y)])
@@ -108,7 +57,7 @@ def fold_scores(
         system = replace(system, evidence=both, evidence_weight=0.0)
     for weight in label_weights:
         out = np.zeros_like(Y)
-        for number in range(n_folds):
+        for number in range(int(fold.max()) + 1):
             held = fold == number
             nodes, targets = system.labeled[~held], Y[~held]
             rest = replace(system, labeled=nodes, targets=targets, label_weight=weight)
@@ -117,30 +66,26 @@ def fold_scores(
 
 
 class FirstFold:
-    """The first of three folds: scores of its labels from all other labels.
+    """One fold: scores of its labels from all other labels.
 
     Parameters
     ----------
     system : LabeledSystem
         The graph, its labels and their weight.
-    codes : ndarray of int of shape (n_labeled,)
-        Class numbers.
+    held : ndarray of bool of shape (n_labeled,)
+        The labels of the fold.
 
     Attributes
     ----------
-    held : ndarray of bool of shape (n_labeled,)
-        The labels of the fold.
     nodes : ndarray of int
         Their nodes.
     targets : ndarray of shape (n_held, n_columns)
         What they say.
     """
 
-    def __init__(self, system: LabeledSystem, codes: NDArray[np.int32]) -> None:
-        self.held = stratified_folds(codes, LARGE_FOLDS) == 0
-        self.nodes, self.targets = system.labeled[self.held], system.targets[self.held]
-        rest = ~self.held
-        self.rest = replace(system, labeled=system.labeled[rest], targets=system.targets[rest])
+    def __init__(self, system: LabeledSystem, held: NDArray[np.bool_]) -> None:
+        self.nodes, self.targets = system.labeled[held], system.targets[held]
+        self.rest = replace(system, labeled=system.labeled[~held], targets=system.targets[~held])
         self._started: dict[float, FloatArray] = {}
 
     def screened(self, loops: Iterable[float]) -> Iterator[tuple[float, FloatArray]]:

@@ -82,30 +82,25 @@ def update_scores(
         Solution of the second.
     """
     n, k = scores.shape
-    old, new = _label_parts(before, n, k), _label_parts(after, n, k)
-    changed = np.flatnonzero((old[0] != new[0]) | (old[1] != new[1]).any(axis=1))
+    old_weight, old = _label_parts(before, n, k)
+    weight, new = _label_parts(after, n, k)
+    changed = np.flatnonzero((old_weight != weight) | (old != new).any(axis=1))
     values, residual = scores.copy(), np.zeros((n, k))
     free = np.ones(n, dtype=bool)
+    free[after.kept] = False
+    given, gone = changed[~free[changed]], changed[free[changed]]
     visits = 0
     if after.kept.size:
-        free[after.kept] = False
-        given = changed[new[0][changed] > 0]
-        rows = after.adjacency[given]
-        residual += rows.T @ (new[1][given] - values[given])
-        values[given] = new[1][given]
+        rows, around = after.adjacency[given], after.adjacency[gone]
+        residual += rows.T @ (new[given] - values[given])
+        values[given] = new[given]
         # A label that was kept and is no more leaves a node to its own equation.
-        gone = changed[new[0][changed] == 0]
-        if gone.size:
-            residual[gone] = after.rhs[gone] - after.total[gone, None] * values[gone]
-            around = after.adjacency[gone]
-            held = np.where(free[:, None], values, 0.0)
-            residual[gone] += around @ held
-            visits += k * int(around.nnz)
-        visits += k * int(rows.nnz)
+        residual[gone] = around @ values - after.total[gone, None] * values[gone]
+        if after.evidence is not None:
+            residual[gone] += after.evidence.reshape(n, k)[gone]
+        visits = k * int(rows.nnz + around.nnz)
     else:
-        weight = new[0][changed] - old[0][changed]
-        told = new[0][changed, None] * new[1][changed] - old[0][changed, None] * old[1][changed]
-        residual[changed] = told - weight[:, None] * values[changed]
+        residual += weight[:, None] * (new - values) - old_weight[:, None] * (old - values)
     scaled = after.rhs[free] / np.sqrt(np.maximum(after.total[free], 1e-300))[:, None]
     size = np.linalg.norm(scaled, axis=0)
     relaxed = relax_locally(

@@ -24,9 +24,9 @@ from gdpa.classifier.committee.member import (
 from gdpa.classifier.committee.whitened import whitening
 from gdpa.classifier.labels import LabelCoding
 from gdpa.classifier.options import FitOptions
+from gdpa.folds import stratified_folds
 from gdpa.graph import shared_leaves
 from gdpa.policy import Policy
-from gdpa.system.left_out import stratified_folds
 
 GRAPHS = ("importance", "forest graph", "whitened")
 JUDGED_ONLY = ("self-trained", "gaussian", "whitened", "forest kernel")

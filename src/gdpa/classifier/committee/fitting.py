@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...system.left_out import stratified_folds
+from ...folds import stratified_folds
 from ..fitting import fit_state, is_shared, more_labels, solve_state
 from ..graphs import ClassifierGraph, candidate_graphs
 from ..labels import LabelCoding

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...folds import by_appearance
 from ...graph import Rescaler
-from ...system.left_out import by_appearance
 from ..labels import LabelCoding
 from ..options import FitOptions
 from ..probabilities import fit_sharpness, sharpen

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...system.left_out import by_appearance
+from ...folds import by_appearance
 
 __all__ = ["CrossForest", "Forest", "cross_forest", "join_forests"]
 
