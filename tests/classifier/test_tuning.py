@@ -29,7 +29,7 @@ def direct(
     graph: LabeledSystem, T: np.ndarray | None, setting: Setting, skip: np.ndarray
 ) -> np.ndarray:
     """Scores by dense algebra, with the labels of `skip` unknown."""
-    n, k = graph.n_nodes, graph.targets.shape[1]
+    n, k = graph.diagonal.size, graph.targets.shape[1]
     keep = ~np.isin(graph.labeled, skip)
     nodes, Y = graph.labeled[keep], graph.targets[keep]
     L = np.diag(graph.diagonal) - graph.adjacency.toarray()

@@ -99,9 +99,8 @@ def fit_state(
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(first.adjacency, options.policy)
     build = partial(LabeledSystem, arranged=arranged, policy=options.policy, n_jobs=options.n_jobs)
-    systems = []
-    for graph in candidates:
-        systems.append(build(graph.adjacency, graph.diagonal, labeled, np.eye(k)[codes]))
+    targets = np.eye(k)[codes]
+    systems = [build(graph.adjacency, graph.diagonal, labeled, targets) for graph in candidates]
     given = Given(options.label_weight, options.self_loop, options.evidence_weight)
     if evidence is None:
         tuning = tune(systems, codes, None, given)

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 
 
 def class_splits(
-    counts: Sequence[int], order: Sequence[int] | None = None
+    counts: Sequence[int], order: Sequence[int]
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Nested splits of the classes into halves with about equally many labels.
 
@@ -37,30 +37,27 @@ def class_splits(
     ----------
     counts : sequence of int
         Labels per class.
-    order : sequence of int, optional
-        The classes, heaviest first; by default those of equal counts in the order of their numbers.
+    order : sequence of int
+        The classes, heaviest first.
 
     Yields
     ------
     left, right : list of int
         Class numbers on the two sides of a split; every split comes before those below it.
     """
-    if order is None:
-        order = np.argsort(-np.asarray(counts), kind="stable").tolist()
     waiting = [list(order)]
     while waiting:
         classes = waiting.pop(0)
         if len(classes) < 2:
             continue
-        left: list[int] = []
-        right: list[int] = []
+        sides: tuple[list[int], list[int]] = ([], [])
         mass = [0, 0]
         for c in classes:  # heaviest first, always to the lighter side
             side = 0 if mass[0] <= mass[1] else 1
-            (left if side == 0 else right).append(int(c))
-            mass[side] += int(counts[c])
-        yield left, right
-        waiting += [left, right]
+            sides[side].append(c)
+            mass[side] += counts[c]
+        yield sides
+        waiting += sides
 
 
 def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int]:
@@ -69,16 +66,13 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
     By the degrees of these nodes, which does not depend on the order of the rows either; where that
     is equal, too, by the first of them.
     """
-    codes = problem.targets.argmax(axis=1)
-    degrees = np.bincount(
-        codes, weights=np.diff(problem.W.indptr)[problem.labeled], minlength=counts.size
-    )
+    rows, codes = problem.W[problem.labeled], problem.targets.argmax(axis=1)
+    degrees = np.bincount(codes, weights=np.diff(rows.indptr), minlength=counts.size)
     # Of the weights themselves: the diagonal of a normalised Laplacian is 1 everywhere.
-    sums = np.asarray(problem.W.sum(axis=1)).ravel()[problem.labeled]
-    weights = np.bincount(codes, weights=sums, minlength=counts.size)
-    first = np.full(counts.size, problem.diagonal.size)
-    np.minimum.at(first, codes, problem.labeled)
-    return [int(c) for c in np.lexsort((first, -weights, -degrees, -counts))]
+    weights = np.bincount(codes, weights=rows.sum(axis=1), minlength=counts.size)
+    first = problem.labeled[problem.targets.argmax(axis=0)]
+    order: list[int] = np.lexsort((first, -weights, -degrees, -counts)).tolist()
+    return order
 
 
 def tree_scores(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name
 from ..gershgorin.sampling import sample_nodes
+from ..linalg.operator import check_positive
 from .sketch import sketch_graph
 from .strategies import choose_apart, choose_informative, lead, representatives
 
@@ -74,12 +75,10 @@ def query_nodes(
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy={strategy!r}; {nearest_name(strategy, list(STRATEGIES))}")
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n={n!r} must be a whole number of at least 1")
     open_nodes = np.ones(W.shape[0], dtype=bool)
     open_nodes[labeled] = open_nodes[aside] = False
     free = np.flatnonzero(open_nodes)
-    n = min(int(n), free.size)
+    n = min(check_positive(n, "n", 1), free.size)
     rng = np.random.default_rng([seed, labeled.size])
     if n == 0 or strategy == "random":
         return rng.permutation(free)[:n]
@@ -89,11 +88,9 @@ def query_nodes(
         raise ValueError("strategy='margin' needs a fitted classifier; 'representatives' does not")
     if strategy == "representatives" and points is not None:
         few = free if free.size <= CLUSTERED else np.sort(rng.choice(free, CLUSTERED, False))
-        chosen = few[representatives(points[few], n, seed=seed)]
-        return _filled(chosen, free, n, rng)
+        return _filled(few[representatives(points[few], n, seed=seed)], free, n, rng)
     if strategy == "discs" and W.shape[0] <= CLUSTERED:
-        known = np.union1d(labeled, aside)
-        return sample_nodes(W, n, known=known).nodes
+        return sample_nodes(W, n, known=np.union1d(labeled, aside)).nodes
     sketch = sketch_graph(W, seed=seed)
     known = np.unique(sketch.place[labeled])
     field = sketch.given(known)
@@ -102,14 +99,13 @@ def query_nodes(
         short = free[np.argsort(-doubt[free], kind="stable")[: max(SHORT_LIST, 4 * n)]]
         return choose_apart(field, sketch.place, short, doubt, n)
     # The sample's nodes stand for those around them.
-    stand = np.flatnonzero(open_nodes[sketch.rows])
-    stand = np.setdiff1d(stand, known)
+    stand = np.setdiff1d(np.flatnonzero(open_nodes[sketch.rows]), known)
     if strategy == "discs":
         coarse = sample_nodes(sketch.weights_between, min(n, stand.size), known=known).nodes
         return _filled(sketch.rows[np.intersect1d(coarse, stand)], free, n, rng)
-    at = sketch.rows
-    picks = choose_informative(field, sketch.components, known, stand, doubt[at], n, rng)
-    return _filled(at[picks], free, n, rng)
+    doubts = doubt[sketch.rows]
+    picks = choose_informative(field, sketch.components, known, stand, doubts, n, rng)
+    return _filled(sketch.rows[picks], free, n, rng)
 
 
 def _filled(

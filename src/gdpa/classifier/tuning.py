@@ -304,19 +304,14 @@ def _totals(
 ) -> dict[float, list[tuple[float, float]]]:
     """Totals s = gamma + e, each with the pairs (gamma, e) that it splits into."""
     g, e = given.self_loop, given.evidence_weight
-    loops = (unit * np.array(LARGE_SELF_LOOPS if large else SELF_LOOPS)).tolist()
-    if not evidence:
-        plain = {}
-        for loop in loops if g is None else [g]:
-            plain[loop] = [(loop, 0.0)]
-        return plain
+    tried = (unit * np.array(LARGE_SELF_LOOPS if large else SELF_LOOPS)).tolist()
+    if not evidence or e is not None:
+        e = e if evidence and e is not None else 0.0
+        return {loop + e: [(loop, e)] for loop in (tried if g is None else [g])}
     totals = (unit * np.array(LARGE_EVIDENCE_TOTALS if large else EVIDENCE_TOTALS)).tolist()
-    if g is None and e is None:
-        return {s: [((1.0 - q) * s, q * s) for q in EVIDENCE_SHARES] for s in totals}
-    if g is None:
-        assert e is not None
-        return {loop + e: [(loop, e)] for loop in loops}
-    return {g + value: [(g, value)] for value in ([0.0, *totals] if e is None else [e])}
+    if g is not None:
+        return {g + value: [(g, value)] for value in [0.0, *totals]}
+    return {s: [((1.0 - q) * s, q * s) for q in EVIDENCE_SHARES] for s in totals}
 
 
 def _screened(fold: FirstFold, judged: NDArray[np.bool_]) -> float:

@@ -139,18 +139,16 @@ class GDPA(Solver):
         dual, iterations, converged, message = self._loop(problem, run)
         recover = self._eigenvector if self.recovery == "eigenvector" else self._linear
         with run.stage("recovery"):
-            scores, good, text, extra = recover(problem, dual)
-        if not good:
-            converged, message = False, text
-        return Outcome(
-            scores=scores,
+            found = recover(problem, dual)
+        return replace(
+            found,
             lower_bound=float(bounds[0]),
             bound_status="certified" if np.isfinite(bounds[0]) else "none",
             iterations=iterations,
-            converged=converged,
-            message=message,
+            converged=converged and found.converged,
+            message=message if found.converged else found.message,
             dual=dual,
-            info={"dual_objective": dual_objective(problem, dual), **extra},
+            info={"dual_objective": dual_objective(problem, dual), **found.info},
         )
 
     def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
@@ -255,19 +253,15 @@ class GDPA(Solver):
             "preconditioner": self.preconditioner,
         }
 
-    def _linear(
-        self, problem: GraphProblem, dual: DualVariables
-    ) -> tuple[FloatArray, bool, str, dict[str, Any]]:
-        labeled = problem.labeled
-        bias = problem.bias
+    def _linear(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
         a: Any = self.label_weight
-        if self.lp != "closed-form" or isinstance(self.self_loop, str):
+        gamma, bias = self.self_loop, problem.bias
+        if self.lp != "closed-form" or isinstance(gamma, str):
             a = np.abs(dual.z)
-        gamma = self.self_loop
         if isinstance(gamma, str):
             bias = np.where(problem.labels == 0, bias, 0.0)
             gamma = dual.y[:-1] - np.abs(bias)
-            gamma[labeled] -= a
+            gamma[problem.labeled] -= a
         elif np.ndim(gamma) and np.shape(gamma) != (problem.n_nodes,):
             raise ValueError(
                 f"self_loop must be a number or have one entry per node ({problem.n_nodes}), "
@@ -280,7 +274,7 @@ class GDPA(Solver):
                 DegenerateProblemWarning,
                 stacklevel=7,
             )
-            return np.zeros(problem.n_nodes), True, "", {"erased": True}
+            return Outcome(np.zeros(problem.n_nodes), info={"erased": True})
         options = {"evidence": bias if bias.any() else None, "policy": self.policy}
         system = LabeledSystem.of_signs(
             problem, label_weight=a, self_loop=gamma, n_jobs=self.n_jobs, **options
@@ -292,11 +286,9 @@ class GDPA(Solver):
             "linear_iterations": result.iterations,
             "linear_solver": result.method,
         }
-        return result.x, result.converged, result.message, info
+        return Outcome(result.x, converged=result.converged, message=result.message, info=info)
 
-    def _eigenvector(
-        self, problem: GraphProblem, dual: DualVariables
-    ) -> tuple[FloatArray, bool, str, dict[str, Any]]:
+    def _eigenvector(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
         result = first_eigenvector(
             build_H(problem, dual),
             tol=1e-9,
@@ -307,4 +299,4 @@ class GDPA(Solver):
         first = problem.labeled[:1]
         sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
         scores = (1.0 if sign >= 0 else -1.0) * v[:-1] * np.sqrt(v.size)
-        return scores, bool(result.converged), str(result.message), {}
+        return Outcome(scores, converged=result.converged, message=result.message)

@@ -163,15 +163,8 @@ def _by_columns(system: LabeledSystem, shift: float, T: FloatArray) -> FloatArra
     units = np.zeros((n, nodes.size))
     units[nodes, np.arange(nodes.size)] = 1.0
     right = np.hstack([units, T])
-    plain = replace(
-        system,
-        labeled=nodes[:0],
-        targets=right[:0],
-        self_loop=shift,
-        evidence=right,
-        evidence_weight=0.0,
-    )
-    return np.asarray(plain.solve(tol=1e-8).x[nodes])
+    plain = replace(system, labeled=nodes[:0], targets=right[:0], self_loop=shift)
+    return np.asarray(replace(plain, evidence=right, evidence_weight=0.0).solve(tol=1e-8).x[nodes])
 
 
 def left_out_by_one(

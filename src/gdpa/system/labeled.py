@@ -209,11 +209,6 @@ class LabeledSystem:
         return cls(problem.adjacency, problem.diagonal, problem.labeled, signs, **options)
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return int(self.diagonal.size)
-
-    @property
     def unit(self) -> float:
         """Mean diagonal of the Laplacian: what self-loops and weights are measured against."""
         top = float(self.diagonal.max(initial=0.0))
