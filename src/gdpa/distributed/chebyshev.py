@@ -35,6 +35,7 @@ __all__ = [
     "Rows",
     "State",
     "coefficients",
+    "inverse_root",
     "steps_needed",
 ]
 
@@ -132,8 +133,9 @@ class Rows:
         Columns of the nodes of the parts.
     fringe, outer : ndarray of int
         Columns of the fringe, and of nodes without a row here.
-    degree, outer_degree : ndarray
-        Degrees of the nodes of the rows, and of those without.
+    root, outer_root : ndarray
+        ``degree^-1/2``, 0 for nodes without a neighbour; of the nodes of the rows, and of those
+        without. See :func:`inverse_root`.
     weights : callable
         The weights of a block in double precision.
     """
@@ -143,8 +145,8 @@ class Rows:
     own: slice
     fringe: NDArray[np.intp]
     outer: NDArray[np.intp]
-    degree: FloatArray
-    outer_degree: FloatArray
+    root: FloatArray
+    outer_root: FloatArray
     weights: Callable[[int], FloatArray]
 
     @cached_property
@@ -162,16 +164,6 @@ class Rows:
         """Rows of the parts."""
         return self.ends[self.n_parts]
 
-    @cached_property
-    def root(self) -> FloatArray:
-        """``degree^-1/2``, 0 for nodes without a neighbour; of the rows."""
-        return _inverse_root(self.degree)
-
-    @cached_property
-    def outer_root(self) -> FloatArray:
-        """The same of nodes without a row."""
-        return _inverse_root(self.outer_degree)
-
     def products(self, z: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Products of the blocks with values of all columns, in their precision."""
         for number, block in enumerate(self.blocks):
@@ -181,7 +173,8 @@ class Rows:
             yield slice(*self.ends[number : number + 2]), W @ z
 
 
-def _inverse_root(degree: FloatArray) -> FloatArray:
+def inverse_root(degree: FloatArray) -> FloatArray:
+    """``degree^-1/2``, 0 where the degree is."""
     root = np.zeros(degree.size)
     linked = degree > 0
     root[linked] = 1.0 / np.sqrt(degree[linked])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.adjacency import csr_from_parts
-from .chebyshev import Rows
+from .chebyshev import Rows, inverse_root
 from .rows import Shard, load_shard, places
 from .shuffle import part_file
 from .store import Folder, open_folder
@@ -183,7 +183,7 @@ def load_group(folder: Folder, group: Group, dtype: Any) -> Loaded:
     else:
         halo = _first_level(folder, group)
         fringe = np.zeros(halo.size, dtype=bool)
-    blocks, degree, extra = [], [], []
+    blocks, root, extra = [], [], []
     labeled, label = [], []
     for part, mine in [(p, None) for p in parts] + group.part_of(halo[fringe]):
         shard = load_shard(folder, part)
@@ -204,7 +204,7 @@ def load_group(folder: Folder, group: Group, dtype: Any) -> Loaded:
             data = W.data.astype(dtype, copy=False)
         shape = (W.shape[0], n + halo.size)
         blocks.append(csr_from_parts(data, place[W.indices], W.indptr, shape))
-        degree.append(degrees)
+        root.append(inverse_root(degrees))
         labeled.append(own + base)
         label.append(which)
 
@@ -216,14 +216,14 @@ def load_group(folder: Folder, group: Group, dtype: Any) -> Loaded:
     outside = [np.empty(0)]
     for part, mine in group.part_of(halo[~fringe]):
         theirs = folder.read_array(f"rows/{part:05d}.degree.npy")
-        outside.append(theirs[halo[~fringe][mine] - group.starts[part]])
+        outside.append(inverse_root(theirs[halo[~fringe][mine] - group.starts[part]]))
     send = [_needed(folder, group, other) - low for other in range(len(group.bounds) - 1)]
     column = np.arange(halo.size)
     below = int(np.searchsorted(halo, low))
     column[below:] += n
     rows = Rows(
         tuple(blocks), len(parts), slice(below, below + n), column[fringe], column[~fringe],
-        np.concatenate(degree), np.concatenate(outside), weights,
+        np.concatenate(root), np.concatenate(outside), weights,
     )  # fmt: skip
     return Loaded(
         rows,

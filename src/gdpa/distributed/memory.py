@@ -13,7 +13,9 @@ __all__ = ["ENVIRONMENT", "give_back", "load_little"]
 
 # Dask has workers give every block above 128 kB back at once, and take it anew: the pages that this
 # fills with zeros cost half of the time of a search of 200,000 points. Blocks of up to 16 MB stay.
+# One arena for all threads of a worker, of which one works: others leave holes.
 ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**24}
+ALLOCATOR["MALLOC_ARENA_MAX"] = 1
 # Says that a worker process works for us alone.
 OURS = "GDPA_LOCAL_WORKER"
 ENVIRONMENT = {**ALLOCATOR, OURS: 1}

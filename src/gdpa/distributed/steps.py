@@ -155,7 +155,7 @@ def _system(
 ) -> tuple[BlockSystem | BlockFilling, State]:
     """The system on a group, and where its iteration starts: labels, and 0 elsewhere."""
     rows, labeled, label = held.group.rows, held.group.labeled, held.group.label
-    n, k = rows.degree.size, len(spec.columns)
+    n, k = rows.root.size, len(spec.columns)
     if spec.rounds is None:
         files = [[checkpoint_file(*f, part, "x") for f in spec.fill] for part in group.parts]
         x = np.vstack([np.hstack([folder.read_array(f) for f in own]) for own in files])
@@ -167,7 +167,7 @@ def _system(
     folds = folder.read_array("plan/folds.npy")[label]
     known = np.array([folds != column.fold for column in spec.columns]).reshape(k, -1).T
     targets = np.stack([_targets(codes, c.target) for c in spec.columns], axis=1) * known
-    diagonal = (rows.degree > 0).astype(np.float64)  # of the normalised Laplacian
+    diagonal = (rows.root > 0).astype(np.float64)  # of the normalised Laplacian
     finite = np.isfinite(spec.label_weight)
     if not finite and diagonal.all():
         total = 1.0 + np.array([spec.self_loops])
@@ -199,9 +199,11 @@ def _at(folder: Folder, held: _Held, place: Place, step: int) -> State:
     """State of a group before a step: as it is held, or repeated from the last checkpoint."""
     spec, since = place.spec, place.since
     if held.spec != spec or held.system is None:
+        held.system = held.state = held.outer = None  # memory for the next one
         held.system, held.state = _system(folder, held, spec, place.group)
         held.spec, held.step = spec, 0
     if held.step > step or held.step < since:
+        held.state = None
         held.state = _system(folder, held, spec, place.group)[1]
         for part, rows in zip(place.group.parts, held.group.rows.spans, strict=True):
             for what, values in _kept(held.state).items() if since else ():
