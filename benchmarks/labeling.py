@@ -34,7 +34,7 @@ import numpy as np
 
 from gdpa import LabelingSession
 from gdpa.classifier.strategies import representatives
-from gdpa.labeling.estimate import share_interval
+from gdpa.shares import share_interval
 
 from .table_data import encode, folder, read
 

@@ -321,3 +321,11 @@ def test_a_citation_network_as_well_as_graph_networks_do():
     model = GDPAClassifier().fit(X, y, adjacency=data["edges"])
     assert (model.transduction_ == z)[test].mean() >= 0.825
     assert model.graph_share_[test].mean() > 0.9
+
+
+def test_two_samples_go_by_their_features_and_say_so():
+    model = GDPAClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], adjacency=np.ones((2, 2)))
+    assert model.predict([[0.1, 0.9]]).tolist() == [0]
+    for ask in (model.predict, model.graph_share):
+        with pytest.raises(ValueError, match="on three samples or more"):
+            ask([[0.1, 0.9]], adjacency=[[1.0, 0.0]])

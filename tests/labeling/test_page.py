@@ -289,6 +289,38 @@ def test_a_slow_answer_shows_no_row_before_it_is_on_disk(flowers, label_command,
     assert len(log.read_text().splitlines()) == 7
 
 
+def test_an_answer_overtaken_by_a_later_one_is_not_drawn(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    server = label_command(
+        "flowers.csv", "--target", "kind", "--log", str(folder / "overtaken.log"), cwd=folder
+    )
+    page = new_page(server.url)
+    give(page, kinds[truth[row_of(page)]])
+    answered(page, 1)
+    held = []
+
+    def hold(route):
+        held.append((route, route.fetch()))
+
+    def until(n):
+        for _ in range(4500):  # however busy the machine is
+            if len(held) >= n:
+                return
+            page.wait_for_timeout(20)
+
+    page.route("**/api/state?**", hold)
+    until(1)  # the page looks for news by itself: one label
+    page.keyboard.press("Backspace")
+    until(2)  # undone: none
+    (first, old), (second, new) = held
+    second.fulfill(response=new)
+    answered(page, 0)
+    first.fulfill(response=old)
+    until(3)  # it looks for news again, so that it has done with the old ones
+    assert page.text_content("#progress-text").startswith("0 of")
+    assert page.wrong == []
+
+
 def test_a_class_that_is_called_by_a_key_has_that_key(flowers, label_command, new_page):
     folder, _, _ = flowers
     classes = ["7", "1", "ant", "0", "axe", "x"]

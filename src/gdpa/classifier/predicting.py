@@ -15,6 +15,11 @@ __all__ = ["Predicting"]
 
 FloatArray = NDArray[np.float64]
 
+# What `adjacency` at prediction needs.
+LINKED = (
+    "a model that was fitted with adjacency= on three samples or more (fewer go by their features)"
+)
+
 
 class Predicting(Attributes):
     """What a fitted classifier says about new rows."""
@@ -95,7 +100,7 @@ class Predicting(Attributes):
                 links = self._rows_and_links(X, adjacency)[1]
                 return np.ones((links.shape[0], 1))
             if adjacency is not None:
-                raise ValueError("adjacency= goes with a model that was fitted with adjacency=")
+                raise ValueError(f"adjacency= goes with {LINKED}")
             return state.row_shares(self._check_X(X, reset=False))
         return state.row_shares(*self._rows_and_links(X, adjacency))
 
@@ -128,7 +133,7 @@ class Predicting(Attributes):
         """
         state = self.state_
         if not state.linked:
-            raise ValueError("graph_share needs a model that was fitted with adjacency=")
+            raise ValueError(f"graph_share needs {LINKED}")
         rows, links = self._rows_and_links(X, adjacency)
         codes = state.winners(state.row_shares(rows, links))
         return state.row_graph_share(rows, links, codes)

@@ -27,11 +27,9 @@ FloatArray = NDArray[np.float64]
 # Candidates per question, and the power of the doubt, chosen on digits and six tables of 1,500 rows
 # (optdigits, segment, texture, letter, splice, chess): 10 to 100 candidates are within a point of
 # each other, all rows at once lose 25 points on splice.
-# Tried instead of the variance, with three other seeds: its sum over all rows that a label settles
-# (with and without doubts as weights), the square of its sum, and medoids of k-means for the first
-# eight questions. With 20 labels they have 69.2, 68.6, 67.3 and 71.6 % in the mean against 71.5
-# (better on handwriting, worse on segment, letter and splice), with 50 labels 85.8, 85.3, 82.6 and
-# 86.4 against 86.8.
+# Tried instead of the variance, with three other seeds: sums of what a label settles over all rows,
+# in several forms (67.3 to 69.9 % in the mean with 20 labels, 82.6 to 85.8 with 50), and medoids of
+# k-means for the first eight questions (71.6 and 86.4), against 71.5 and 86.8.
 CANDIDATES = 50
 POWER = 2.0
 # Share of the rows from which on a component without a label is asked before anything else;

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ..classifier import GDPAClassifier
 from ..classifier.frames import adopt_encoder
 from ..files import write_text
+from ..shares import share_interval
 from ..tables import TableEncoder
-from .estimate import Estimate, share_interval
+from .estimate import Estimate
 from .export import table_text
 from .ledger import Ledger, Value
 from .model import Answers, FullModel

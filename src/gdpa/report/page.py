@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shares import share_interval
 from .charts import LEVELS, MOST_SHOWN, graph_chart, histogram, legend
 from .committee import committee_section
 from .data import ReportData
@@ -148,7 +149,7 @@ def _check(data: ReportData) -> str:
     counts = confusion(checked, len(data.classes))
     right = int(np.trace(counts))
     total = int(counts.sum())
-    low, high = _interval(right, total)
+    low, high = share_interval(right, total, 0.95)
     which = "Every third label" if checked.source == "one fold" else "Each label"
     how, hint = checked.source, "a little optimistic: settings were chosen on the same labels"
     if how == "sample":
@@ -196,14 +197,6 @@ def _baselines(data: ReportData) -> str:
         numeric=(1,),
         first_is_header=True,
     ) + paragraph(f"In plain words: {b.verdict}.")
-
-
-def _interval(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share."""
-    share, room = right / total, z * z / total
-    middle = (share + room / 2) / (1 + room)
-    half = z * np.sqrt(share * (1 - share) / total + room / (4 * total)) / (1 + room)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _shaded(count: int, peak: int, diagonal: bool) -> str:

@@ -172,11 +172,16 @@ async function guess() {
 }
 
 // What others did, what the background has found out.
+let asked = 0;
+let drawn = 0;
 async function update() {
-  const before = state;
+  const number = ++asked;
   const found = await get(`api/state?by=${annotator}`);
   // Counts and list change together: no moment shows the new number beside the old list.
   const labels = listed === found.version ? null : await get("api/labels");
+  if (number < drawn) return; // an answer asked for later is on the screen
+  drawn = number;
+  const before = state;
   state = found;
   document.title = `${state.title} · labelling`;
   $("title").textContent = state.title;
