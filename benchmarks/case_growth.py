@@ -30,9 +30,9 @@ def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
     signs = np.where(codes[labeled] > 0, 1.0, -1.0)
     before = resident_mb()
     forget_peak()
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     built = build_neighbor_graph(X, 10, n_jobs=2)
-    graph_s = time.perf_counter() - start
+    graph_s, graph_cpu = time.perf_counter() - start, time.process_time() - cpu
     graph_peak = peak_mb() - before
     W = built.W
     search, recall = built.algorithm, built.recall
@@ -62,6 +62,7 @@ def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
         "nodes": n,
         "edges": int(W.nnz) // 2,
         "graph_s": graph_s,
+        "graph_cpu_s": graph_cpu,
         "product_s": product,
         "solve_s": solve,
         "products_per_solve": solve / product,
@@ -72,6 +73,7 @@ def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
         "graph_mb": graph_mb,
         "graph_peak_mb": graph_peak,
         "graph_peak_ratio": graph_peak / graph_mb,
+        "graph_peak_bytes": 1e6 * graph_peak / n,
         "solve_peak_mb": peak_mb() - before,
         "search": search,
         "recall": recall,
@@ -132,7 +134,46 @@ def claims_growth(medians: Medians) -> list[Claim]:
     return found
 
 
+def plan_ten(quick: bool) -> list[Measurement]:
+    """One million, and ten times as many, once each."""
+    sizes = (6_000, 60_000) if quick else (1_000_000, 10_000_000)
+    function, needs = "benchmarks.case_growth:stages", ("psutil",)
+    return [
+        Measurement(f"n = {n:,}", function, {"n": n, "repeats": 1}, 1, 3600.0, needs) for n in sizes
+    ]
+
+
+def claims_ten(medians: Medians) -> list[Claim]:
+    """Search and graph of ten times as many points: processor time, and memory of a point."""
+    few, many = medians
+    base, times = (value_of(medians, label, "graph_cpu_s") for label in (few, many))
+    ratio = None if not base or times is None else times / base
+    memory = value_of(medians, many, "graph_peak_bytes")
+    return [
+        Claim("time of the graph, ten times the points", ratio, 14.0, at_least=False),
+        Claim("peak memory of building it, bytes a point", memory, 500.0, at_least=False),
+    ]
+
+
 CASES = (
+    Case(
+        "growth-ten-million",
+        "Graph and solve, from one million points to ten",
+        plan_ten,
+        claims_ten,
+        (
+            "edges",
+            "graph_s",
+            "graph_cpu_s",
+            "solve_s",
+            "graph_mb",
+            "graph_peak_mb",
+            "graph_peak_bytes",
+            "solve_peak_mb",
+            "recall",
+        ),
+        default=False,
+    ),
     Case(
         "solve-cost",
         "The solve in units of one sparse product (tolerance 1e-4)",
