@@ -76,14 +76,18 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
         )  # fmt: skip
         seconds = time.perf_counter() - start
         wrong = predicted(folder / "out") != truth
-        steps = {k: v for k, v in result.seconds.items() if k.startswith(("tune", "fold", "final"))}
+        stages = {
+            "shuffle": ("sample", "ids", "plan", "assign", "gather"),
+            "search": ("queries", "truth", "probes", "search"),
+            "rows": ("rows", "counts"),
+            "solve": ("tune-0", "fold-0", "final-0"),
+        }
+        spent = {f"{k}_cpu_s": sum(result.cpu.get(s, 0.0) for s in v) for k, v in stages.items()}
         return {
             "seconds": seconds,
             "cpu_s": _cpu() - cpu,
-            "search_s": result.seconds["search"],
-            "shuffle_s": sum(result.seconds[s] for s in ("sample", "plan", "assign", "gather")),
-            "rows_s": result.seconds["rows"],
-            "solve_s": sum(steps.values()),
+            **{f"{k}_s": sum(result.seconds.get(s, 0.0) for s in v) for k, v in stages.items()},
+            **spent,
             "error_percent": 100.0 * float(wrong[~known].mean()),
             "recall": result.recall,
             "worker_peak_mb": max(peaks),
@@ -284,8 +288,9 @@ def claims_kills(medians: Medians) -> list[Claim]:
 
 
 COLUMNS = (
-    "seconds", "cpu_s", "shuffle_s", "search_s", "rows_s", "solve_s", "error_percent", "recall",
-    "worker_peak_mb", "parts", "step_s",
+    "seconds", "cpu_s", "shuffle_s", "search_s", "rows_s", "solve_s", "shuffle_cpu_s",
+    "search_cpu_s", "rows_cpu_s", "solve_cpu_s", "error_percent", "recall", "worker_peak_mb",
+    "parts", "step_s",
 )  # fmt: skip
 CASES = (
     Case(

@@ -149,8 +149,9 @@ def solve(runner: Runner, spec: Spec, starts: Sequence[int], tol: float) -> Solv
         results = runner.calls(spec.name, calls)
         end = since + steps
         taken += sum(r.get("halo_bytes", 0) for r in results.values())
+        cpu = log.get("cpu", 0.0) + sum(r.get("cpu", 0.0) for r in results.values())
         log = {"step": end, "base": log["base"] or _sums(results, "first"),
-               "last": _sums(results, "last")}  # fmt: skip
+               "last": _sums(results, "last"), "cpu": round(cpu, 4)}  # fmt: skip
         manifest.data.setdefault("solves", {})[spec.name] = log
         files = [kept for r in results.values() for kept in r.get("files", ())]
         records = {f"{p:05d}": Record(kept, {}) for p, kept in enumerate(files)}

@@ -77,7 +77,7 @@ class FitResult:
     seconds : dict
         Time of each stage in this run (none of those that were done before).
     cpu : dict
-        CPU time of the tasks of each stage, in whichever run.
+        CPU time of the tasks of each stage and of the steps of each solve, in whichever run.
     notes : tuple of str
         What the user should know.
     files : tuple of str
@@ -334,8 +334,9 @@ def _files(
 
 
 def _cpu(manifest: Manifest) -> dict[str, float]:
-    """CPU seconds of the tasks of each stage."""
-    return {
+    """CPU seconds of the tasks of each stage, and of the steps of each solve."""
+    tasks = {
         name: round(sum(t["result"].get("cpu", 0.0) for t in tasks.values()), 3)
         for name, tasks in manifest.data["stages"].items()
     }
+    return tasks | {name: log.get("cpu", 0.0) for name, log in manifest.data["solves"].items()}

@@ -11,6 +11,7 @@ call.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -297,9 +298,9 @@ def take_steps(place: Place, first: int, last: int, keep: bool) -> dict[str, Any
     -------
     dict
         "first", "last": squared residuals before the first and the last of the steps, by part and
-        column; "halo_bytes": taken from others; "files": of each part's checkpoint.
+        column; "halo_bytes": taken from others; "files": of each part's checkpoint; "cpu": seconds.
     """
-    folder = open_folder(place.url)
+    folder, start = open_folder(place.url), time.process_time()
     held = _hold(folder, place)
     state = _at(folder, held, place, first)
     assert held.system is not None
@@ -309,7 +310,8 @@ def take_steps(place: Place, first: int, last: int, keep: bool) -> dict[str, Any
         taken += _advance(folder, held, place)
     if not keep:
         _share(folder, held, place)
-        return {"first": squares, "halo_bytes": taken}
+        cpu = time.process_time() - start
+        return {"first": squares, "halo_bytes": taken, "cpu": cpu}
     files = []
     for part, rows in zip(place.group.parts, held.group.rows.spans, strict=True):
         output = Output(folder)
@@ -317,4 +319,4 @@ def take_steps(place: Place, first: int, last: int, keep: bool) -> dict[str, Any
             output.array(place.spec.checkpoint(last, part, what), values[slice(*rows)])
         files.append(output.files)
     found = {"first": squares, "last": held.system.squares(state), "halo_bytes": taken}
-    return found | {"files": files}
+    return found | {"files": files, "cpu": time.process_time() - start}
