@@ -92,3 +92,34 @@ def test_a_missing_extra_of_a_format_is_named(refused, command, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
     refused(command("fit", "t.parquet", "-t", "y"), "gdpa[parquet]")
+
+
+def test_a_file_of_numbers_between_blanks_without_a_header(command, tmp_path):
+    rows = [
+        f"{i % 2 * 9 + i / 50}   {i % 2 * 5 + i % 3}  {1 + i % 2 if i < 12 else '?'}"
+        for i in range(40)
+    ]
+    (tmp_path / "data.txt").write_text("\n".join(rows) + "\n")
+    fit = command(
+        "fit",
+        "data.txt",
+        "--no-header",
+        "--target",
+        "3",
+        "--out",
+        "p.csv",
+        "--model",
+        "m.gdpa",
+        "--report",
+        "r.html",
+    )
+    assert fit.code == 0, fit.err
+    assert "no header: the columns are called 1 to 3" in fit.err
+    assert "--no-header" in (tmp_path / "r.html").read_text()
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == [str(1 + i % 2) for i in range(40)]
+    (tmp_path / "new.txt").write_text("0.1 1 ?\n9.2 6 ?\n")
+    new = command("predict", "m.gdpa", "new.txt", "--no-header", "--out", "n.csv")
+    assert new.code == 0, new.err
+    lines = (tmp_path / "n.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == ["1", "2"]

@@ -234,7 +234,43 @@ def test_a_first_line_of_data_is_doubted(tmp_path):
     path.write_text("65,Female,0.7,1\n62,Male,10.9,2\n")
     assert any("looks like data, not like names" in note for note in read_table(path).notes)
     path.write_text("30,64,1,1\n30,62,3,1\n")
-    with pytest.raises(TableError, match=r"two columns.*looks like data.*put a line of names"):
+    with pytest.raises(TableError, match=r"two columns.*looks like data.*--no-header"):
         read_table(path)
     path.write_text("name,2020,weight\na,1,2\n")
     assert not any("looks like data" in note for note in read_table(path).notes)
+
+
+def test_a_file_without_a_header_has_columns_called_by_their_place(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("5.1,3.5,setosa\n6.2,2.9,\n6.2,2.9,virginica\n")
+    table = read_table(path, header=False)
+    assert table.names == ("1", "2", "3")
+    assert table.column("3").cells() == ["setosa", "", "virginica"]
+    assert table.column("1").cells() == ["5.1", "6.2", "6.2"]
+    assert "no header: the columns are called 1 to 3" in table.notes
+    path.write_text("1,2\n3,4,5\n")
+    with pytest.raises(TableError, match="line 2: 3 cells where the first line has 2"):
+        read_table(path, header=False)
+    with pytest.raises(TableError, match="belongs to CSV, not to jsonl"):
+        read_table(write(tmp_path, "t.jsonl", '{"a": 1}'), header=False)
+
+
+def test_cells_between_blanks(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("  5.1   3.5 \t 1e-3  1\n 62   2.9    4.7  2  \n\n7 8 9 1\n")
+    table = read_table(path, header=False)
+    assert [c.cells() for c in table.columns] == [
+        ["5.1", "62", "7"],
+        ["3.5", "2.9", "8"],
+        ["0.001", "4.7", "9"],
+        ["1", "2", "1"],
+    ]
+    assert "cells are separated by blanks" in table.notes
+    path.write_text("length width kind\n5.1 3.5 a\n6.2 2.9 b\n")
+    assert read_table(path).names == ("length", "width", "kind")
+    path.write_text('width  name\n3.5  "red rose"\n2.9  tulip\n')
+    assert read_table(path, delimiter=" ").column("name").cells() == ["red rose", "tulip"]
+    # Words between blanks are one text, as are rows of unequal length.
+    for text in ("name\nanna smith\njohn miller\n", "n\n1 2\n1 2 3\n"):
+        path.write_text(text)
+        assert len(read_table(path).names) == 1

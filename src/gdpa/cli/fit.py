@@ -22,6 +22,7 @@ from .options import (
     EdgesDelimiter,
     EdgesFile,
     Encoding,
+    Header,
     IdColumn,
     Json,
     Keep,
@@ -91,6 +92,7 @@ def fit(
     raw: RawCells = False,
     format: TableFormat = None,
     delimiter: Delimiter = None,
+    has_header: Header = True,
     encoding: Encoding = None,
     seed: Seed = 0,
     json: Json = False,
@@ -127,7 +129,12 @@ def fit(
             if edges is not None and id_column is not None:
                 as_text |= {id_column}  # 007 is not 7 where edges are to find it
             table = read_table(
-                data, format=format, delimiter=delimiter, encoding=encoding, as_text=as_text
+                data,
+                format=format,
+                delimiter=delimiter,
+                encoding=encoding,
+                as_text=as_text,
+                header=has_header,
             )
             labels, notes = read_target(
                 table, target, unlabeled=unlabeled, complete=model is not None
@@ -212,6 +219,7 @@ def fit(
                         }
                         | ({} if edges is None else {"links": edges}),
                         command=_command(data, target, unlabeled, id_column, drop, kinds, rescale)
+                        + ("" if has_header else " --no-header")
                         + _links(edges, skip_unknown, duplicates, edges_delimiter)
                         + _settings(classifier),
                         notes=output.result["notes"],

@@ -17,6 +17,7 @@ from .options import (
     Delimiter,
     Drop,
     Encoding,
+    Header,
     IdColumn,
     Quiet,
     Seed,
@@ -78,6 +79,7 @@ def label(
     ] = True,
     format: TableFormat = None,
     delimiter: Delimiter = None,
+    has_header: Header = True,
     encoding: Encoding = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -103,6 +105,7 @@ def label(
             unlabeled=unlabeled,
             format=format,
             delimiter=delimiter,
+            header=has_header,
             encoding=encoding,
         )
         fitted = None if model is None else load_model(model)

@@ -53,6 +53,13 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", help="Character between the cells of a CSV file; found if unset."),
 ]
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether a CSV file begins with names; without, the columns are called 1, 2, ...",
+    ),
+]
 Encoding = Annotated[
     str | None, typer.Option("--encoding", help="Encoding of a CSV file; found if unset.")
 ]

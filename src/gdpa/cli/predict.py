@@ -16,6 +16,7 @@ from .options import (
     EdgesDelimiter,
     EdgesFile,
     Encoding,
+    Header,
     Json,
     Keep,
     ModelFile,
@@ -57,6 +58,7 @@ def predict(
     raw: RawCells = False,
     format: TableFormat = None,
     delimiter: Delimiter = None,
+    has_header: Header = True,
     encoding: Encoding = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -87,6 +89,7 @@ def predict(
                 delimiter=delimiter,
                 encoding=encoding,
                 as_text=fitted.as_text,
+                header=has_header,
             )
             for note in table.notes:
                 output.note(note)

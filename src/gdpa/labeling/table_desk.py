@@ -48,6 +48,8 @@ class TableSource:
         What marks an unknown label, besides missing cells.
     format, delimiter, encoding : str, optional
         How to read the file; found by looking by default.
+    header : bool, default=True
+        Whether its first line has the names of the columns.
     """
 
     data: str
@@ -63,6 +65,7 @@ class TableSource:
     format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    header: bool = True
 
     @property
     def folder(self) -> Path:
@@ -79,6 +82,7 @@ class TableSource:
             delimiter=self.delimiter,
             encoding=self.encoding,
             as_text=as_text,
+            header=self.header,
         )
         for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):
             if name is not None:

@@ -56,6 +56,7 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     as_text: frozenset[str] = frozenset(),
+    header: bool = True,
 ) -> Table:
     """Read a table.
 
@@ -67,11 +68,15 @@ def read_table(
     format : {"csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"}, optional
         Told by the file's ending by default; CSV from standard input.
     delimiter : str, optional
-        One character between the cells of a CSV file; found by looking by default.
+        One character between the cells of a CSV file; found by looking by default (commas,
+        semicolons, tabs, bars; blanks between numbers).
     encoding : str, optional
         Encoding of a CSV file; found by looking by default.
     as_text : frozenset of str
         Columns of a CSV file whose cells are to be kept as they are written, numbers too.
+    header : bool, default=True
+        Whether the first line of a CSV file has the names of the columns; else they are called 1,
+        2, ...
 
     Returns
     -------
@@ -101,7 +106,11 @@ def read_table(
     if kind in ("csv", "tsv"):
         if kind == "tsv" and delimiter is None:
             delimiter = "\t"
-        return read_text_file(source, delimiter=delimiter, encoding=encoding, as_text=as_text)
+        return read_text_file(
+            source, delimiter=delimiter, encoding=encoding, as_text=as_text, header=header
+        )
+    if not header:
+        raise TableError(f"{source.name}: header=False (--no-header) belongs to CSV, not to {kind}")
     if kind == "jsonl":
         return _read_json_lines(source)
     with source.open() as stream:

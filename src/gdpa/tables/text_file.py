@@ -10,12 +10,13 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .looking import LOOK, WORDS, find_encoding, find_marks
 from .numbers import FormatError, find_format
 from .source import Source
 from .table import Column, Table, TableError
@@ -26,17 +27,9 @@ __all__ = ["column_names", "decode_text", "read_text_file"]
 
 BLOCK_CELLS = 50_000
 MOST_EXPECTED = 2**22  # rows that room is made for before they have come
-LOOK = 2**16  # characters that delimiter and quotes are found from
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 # Of one cell: whole books are read, a file that is one cell by mistake is refused.
 MOST_CHARACTERS = 2**26
+NAMELESS = "put a line of names before it, or say --no-header (header=False in Python)"
 
 
 def read_text_file(
@@ -45,6 +38,7 @@ def read_text_file(
     delimiter: str | None = None,
     encoding: str | None = None,
     as_text: frozenset[str] = frozenset(),
+    header: bool = True,
 ) -> Table:
     """Read a text table.
 
@@ -53,11 +47,13 @@ def read_text_file(
     source : Source
         The file.
     delimiter : str, optional
-        One character between cells; found by looking by default.
+        One character between cells; found by looking by default. Blanks in a row count as one.
     encoding : str, optional
         Encoding of the text; found by looking by default.
     as_text : frozenset of str
         Columns whose cells are kept as they are written.
+    header : bool, default=True
+        Whether the first line has the names of the columns; else they are called 1, 2, ...
 
     Returns
     -------
@@ -72,6 +68,7 @@ def read_text_file(
     if delimiter is not None and len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
     form = _Form.find(source, delimiter, encoding)
+    form.header = header
     names, columns, again = form.read(as_text)
     if not again and any(_proves_commas(column) for column in columns):
         # Where one column has decimal commas, the points of another may separate thousands.
@@ -106,10 +103,11 @@ class _Form:
         self.delimiter, self.quote = delimiter, quote
         self.notes: tuple[str, ...] = ()
         self.skip = 0  # lines before the header
+        self.header = True
 
     @classmethod
     def find(cls, source: Source, delimiter: str | None, encoding: str | None) -> _Form:
-        found, note = _find_encoding(source) if encoding is None else (encoding, "")
+        found, note = find_encoding(source) if encoding is None else (encoding, "")
         try:
             codecs.lookup(found)
             with source.open() as stream:
@@ -126,9 +124,9 @@ class _Form:
         if first.lower().startswith("sep=") and len(first) == 5:  # as spreadsheets write it
             form.skip, form.delimiter = 1, delimiter or first[4]
         elif head.strip():
-            form.delimiter, form.quote = _find_marks(head, delimiter)
+            form.delimiter, form.quote = find_marks(head, delimiter)
         if delimiter is None and form.delimiter != ",":
-            word = DELIMITERS.get(form.delimiter, repr(form.delimiter))
+            word = WORDS.get(form.delimiter, repr(form.delimiter))
             notes.append(f"cells are separated by {word}")
         if form.quote != '"':
             notes.append("texts are quoted by ' instead of \"")
@@ -141,7 +139,8 @@ class _Form:
             stream.readline()
         # The limit is the module's, for all readers: it is raised, never lowered.
         csv.field_size_limit(max(csv.field_size_limit(), MOST_CHARACTERS))
-        return csv.reader(stream, delimiter=self.delimiter, quotechar=self.quote), stream
+        lines = (" ".join(line.split()) for line in stream) if self.delimiter == " " else stream
+        return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote), stream
 
     def read(self, as_text: frozenset[str]) -> tuple[tuple[str, ...], list[Column], frozenset[str]]:
         """Names, columns, and those that must be read again as text."""
@@ -149,13 +148,14 @@ class _Form:
         name = self.source.name
         with stream:
             try:
-                header = next((row for row in reader if any(cell.strip() for cell in row)), None)
-                if header is None:
+                first = next((row for row in reader if any(cell.strip() for cell in row)), None)
+                if first is None:
                     raise TableError(f"{name} is empty")
-                names, renamed = _header_names(header, name)
+                names, renamed = _header_names(first, name) if self.header else _places(first)
                 self.notes += tuple(note for note in renamed if note not in self.notes)
                 builders, expected = [_Builder(n in as_text) for n in names], 0
-                for block in self._blocks(reader, len(names)):
+                rows = reader if self.header else chain([first], reader)
+                for block in self._blocks(rows, len(names)):
                     expected = expected or self._expected_rows(len(block), stream)
                     for builder, cells in zip(builders, zip(*block, strict=True), strict=True):
                         builder.add(cells, expected)
@@ -195,7 +195,7 @@ class _Form:
                 if len(row) != width and not _blank(row, width):
                     raise TableError(
                         f"{self.source.name}, line {reader.line_num + self.skip}: {len(row)} cells "
-                        f"where the header has {width}"
+                        f"where the {'header' if self.header else 'first line'} has {width}"
                     )
 
 
@@ -246,80 +246,6 @@ def _numbers(cells: tuple[str, ...]) -> NDArray[np.float64] | None:
     return None if "_" in "".join(cells) else numbers
 
 
-def _find_encoding(source: Source) -> tuple[str, str]:
-    """Encoding of a file, and a word about it where it is not UTF-8."""
-    with source.open() as stream:
-        head = stream.read(4096)
-        for mark, name in MARKS:
-            if head.startswith(mark):
-                return name, "" if name == "utf-8-sig" else f"text in {name}"
-        if b"\0" in head:
-            even, odd = head[0::2].count(0), head[1::2].count(0)
-            if min(even, odd) == 0 and max(even, odd) > len(head) // 4:
-                name = "utf-16-le" if odd else "utf-16-be"
-                return name, f"text in {name}"
-            raise TableError(f"{source.name} has NUL bytes: it is not a text file")
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        line, bad = 1, 0
-        while head:
-            try:
-                decoder.decode(head)
-            except UnicodeDecodeError as error:
-                bad = error.start
-                break
-            line += head.count(b"\n")
-            head = stream.read(2**20)
-            if b"\0" in head:
-                raise TableError(f"{source.name} has NUL bytes: it is not a text file")
-        else:
-            return "utf-8", ""
-    line += head.count(b"\n", 0, bad)
-    return "cp1252" if _fits(source, "cp1252") else "latin-1", (
-        f"line {line} is not UTF-8: the text is read as Windows-1252; if names look wrong, say "
-        "--encoding"
-    )
-
-
-def _fits(source: Source, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with source.open() as stream:
-        try:
-            while block := stream.read(2**20):
-                decoder.decode(block)
-        except UnicodeDecodeError:
-            return False
-    return True
-
-
-def _find_marks(head: str, delimiter: str | None) -> tuple[str, str]:
-    """Delimiter and quote that cut the first lines into the most even rows."""
-    if len(head) >= LOOK:  # the last line may be cut
-        head = head[: head.rfind("\n") + 1] or head
-    best: tuple[float, int, int] | None = None
-    chosen = (delimiter or ",", '"')
-    for rank, mark in enumerate([delimiter] if delimiter else list(DELIMITERS)):
-        for quote in ("'", '"'):
-            if quote == "'" and not _quoted(head, mark, quote):
-                continue
-            try:
-                lines = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
-                widths = [len(row) for row in islice(lines, 200) if any(c.strip() for c in row)]
-            except csv.Error:
-                continue
-            if not widths:
-                continue
-            even = sum(w == widths[0] for w in widths) / len(widths)
-            score = (even if widths[0] > 1 else 0.0, widths[0], -rank)
-            if best is None or score > best:
-                best, chosen = score, (mark, quote)
-    return chosen
-
-
-def _quoted(head: str, mark: str, quote: str) -> bool:
-    """Whether cells are put in these quotes: they open after a mark and close before one."""
-    return f"{quote}{mark}{quote}" in head and f'"{mark}"' not in head
-
-
 def _header_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of a file's columns, and a word where its first line looks like data."""
     cells = tuple(cell for cell in header if cell.strip())
@@ -329,8 +255,14 @@ def _header_names(header: list[str], source: str) -> tuple[tuple[str, ...], tupl
     try:
         names, notes = column_names(header, source)
     except TableError as error:
-        raise TableError(f"{error}; {doubt}: put a line of names before it") from None
-    return names, (*notes, f"{doubt}: put a line of names before it if it is")
+        raise TableError(f"{error}; {doubt}: {NAMELESS}") from None
+    return names, (*notes, f"{doubt}: {NAMELESS} if it is")
+
+
+def _places(first: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the columns of a file without a header."""
+    names = tuple(str(place) for place in range(1, len(first) + 1))
+    return names, (f"no header: the columns are called 1 to {len(names)}",)
 
 
 def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
