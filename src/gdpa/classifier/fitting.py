@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,14 +28,7 @@ from .graphs import ClassifierGraph, candidate_graphs
 from .labels import LabelCoding
 from .multiclass import tree_scores
 from .options import FitOptions
-from .probabilities import (
-    fit_sharpness,
-    match_masses,
-    sharpen,
-    to_shares,
-    warn_about,
-    winners,
-)
+from .probabilities import fit_sharpness, match_masses, sharpen, to_shares, warn_about, winners
 from .reporting import report
 from .state import FitRun, FittedState
 from .tuning import Given, Tuning, tune, tune_beside
@@ -46,8 +38,9 @@ __all__ = ["fit_state", "is_shared", "more_labels", "solve_state"]
 FloatArray = NDArray[np.float64]
 
 
-# What a run says as the solution does.
+# What a run says as the solution does, and as an update.
 SOLVED = ("method", "iterations", "matvecs", "residual", "converged", "exact", "message")
+UPDATED = ("iterations", "edge_visits", "residual", "converged", "active")
 # Updates may leave the residual at this multiple of their tolerance before all is solved again.
 MOST_DRIFT = 5.0
 
@@ -78,7 +71,8 @@ def fit_state(
     n, k, labeled = first.W.shape[0], coding.classes.size, coding.labeled
     if coding.codes.size != n:
         raise ValueError(f"y has {coding.codes.size} entries, the graph has {n} nodes")
-    report(options, stage="graph", nodes=n, edges=int(first.W.nnz) // 2)
+    tell = partial(report, options)
+    tell(stage="graph", nodes=n, edges=int(first.W.nnz) // 2)
     if k == 1:
         warnings.warn(
             f"y has one class only, {coding.classes[:1].tolist()[0]!r}; every node gets it",
@@ -88,13 +82,7 @@ def fit_state(
     codes, evidence, arranged = coding.codes[labeled], None, None
     if models:
         evidence = gather_evidence(
-            models,
-            features,
-            labeled,
-            codes,
-            k,
-            random_state=options.random_state,
-            report=partial(report, options),
+            models, features, labeled, codes, k, random_state=options.random_state, report=tell
         )
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(first.adjacency, options.policy)
@@ -106,14 +94,8 @@ def fit_state(
         tuning = tune(systems, codes, None, given)
     else:
         tuning = tune_beside(systems, codes, evidence.probabilities, given)
-    report(
-        options,
-        stage="tuning",
-        source=tuning.source,
-        tried=tuning.tried,
-        loss=tuning.loss,
-        **asdict(tuning.setting),
-    )
+    facts: dict[str, Any] = {"source": tuning.source, "tried": tuning.tried, "loss": tuning.loss}
+    tell(stage="tuning", **facts, **asdict(tuning.setting))
     graph = candidates[tuning.candidate]
     state = solve_state(graph, coding, tuning, evidence, options, arranged=arranged)
     warn_about(state)
@@ -173,7 +155,7 @@ def solve_state(
         edge_visits=solution.matvecs * int(problem.adjacency.nnz),
         bounds=solution.lower_bounds,
         seconds=dict(solution.seconds),
-        **dict(zip(SOLVED, attrgetter(*SOLVED)(solution), strict=True)),
+        **{name: getattr(solution, name) for name in SOLVED},
     )
     state = _decided(graph, coding, tuning, evidence, options, solution.scores, run, sharpness)
     return replace(state, splits=splits) if splits else state
@@ -277,14 +259,10 @@ def more_labels(
     update = update_scores(state.system(), system, state.scores, tol=tol)
     run = FitRun(
         tol=options.tol,
-        iterations=update.iterations,
-        edge_visits=update.edge_visits,
-        residual=update.residual,
-        converged=update.converged,
         exact=state.run.exact,
         method=state.run.method,
         message=f"{update.active} of {state.n_nodes} nodes relaxed in {update.rounds} rounds",
         drift=drift,
-        active=update.active,
+        **{name: getattr(update, name) for name in UPDATED},
     )
     return _decided(*parts, update.values, run, state.sharpness)

@@ -223,10 +223,7 @@ def tune(
 
 
 def tune_beside(
-    systems: Sequence[LabeledSystem],
-    codes: NDArray[np.int32],
-    evidence: FloatArray,
-    given: Given,
+    systems: Sequence[LabeledSystem], codes: NDArray[np.int32], evidence: FloatArray, given: Given
 ) -> Tuning:
     """As :func:`tune`; evidence is never believed against the left-out labels.
 

@@ -23,10 +23,13 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..errors import ConvergenceWarning
 from ..threads import effective_jobs, one_thread
 from .lobpcg import Correction, Pair, lobpcg, measured
-from .operator import SAFE_HIGH, SAFE_LOW, Matrix, as_operator, check_positive, to_dense
+from .operator import Matrix, as_operator, check_positive, to_dense
 from .preconditioners import Counted
 
 __all__ = ["EigenResult", "first_eigenvector"]
+
+# Products of numbers between these leave the range of floats nowhere on the way.
+SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -140,9 +143,8 @@ def first_eigenvector(
             V = linalg.eigh(dense, driver="ev")[1][:, :1]
         best = measured(A, V[:, 0], "dense")
     else:
-        best = Pair(np.inf, np.empty(0), np.inf, "start")
-        if start is not None:
-            best = measured(A, start, "start")
+        nothing = Pair(np.inf, np.empty(0), np.inf, "start")
+        best = nothing if start is None else measured(A, start, "start")
         if best.residual > threshold:
             M = Correction(preconditioner, A, warm=start is not None)
             first = M.guess(random_state) if start is None else best.vector

@@ -34,8 +34,6 @@ FloatArray = NDArray[np.float64]
 
 # Entries below, and scales between this and its inverse, are safe in single precision.
 SINGLE_HIGH = 1e9
-# Products of numbers between these leave the range of floats nowhere on the way.
-SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
 # Numbers below this have fewer digits.
 TINY = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 # Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
@@ -104,9 +102,8 @@ class Matrix:
 
     def __init__(self, A: Any, *, checked: bool = False, policy: Policy = DEFAULT_POLICY) -> None:
         self.sparse = bool(sp.issparse(A))
-        matrix: Any = (
-            sp.csr_array(A, dtype=np.float64) if self.sparse else np.asarray(A, np.float64)
-        )
+        make: Any = sp.csr_array if self.sparse else np.asarray
+        matrix = make(A, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"A must be square, got shape {matrix.shape}")
         if matrix.shape[0] == 0:
@@ -164,18 +161,14 @@ class _FromLinearOperator:
     single = False
 
     def __init__(self, A: LinearOperator, diagonal: Any) -> None:
-        self.operator = A
         if A.shape[0] != A.shape[1]:
             raise ValueError(f"A must be square, got shape {A.shape}")
+        self.operator = A
         self.shape: tuple[int, int] = A.shape
-        self._diagonal: FloatArray | None = None
-        if diagonal is not None:
-            d = np.asarray(diagonal, dtype=np.float64)
-            if d.shape != (self.shape[0],) or not np.isfinite(d).all():
-                raise ValueError(
-                    f"diagonal must be {self.shape[0]} finite numbers, got shape {d.shape}"
-                )
-            self._diagonal = d
+        d = None if diagonal is None else np.asarray(diagonal, dtype=np.float64)
+        if d is not None and not (d.shape == A.shape[:1] and np.isfinite(d).all()):
+            raise ValueError(f"diagonal must be {A.shape[0]} finite numbers, got shape {d.shape}")
+        self._diagonal = d
 
     def diagonal(self) -> FloatArray | None:
         return self._diagonal

@@ -75,11 +75,7 @@ def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
     safe = diagonal > 1e-12 * top
     ordinary = float(np.median(diagonal[safe])) if safe.any() else top
     inverse = 1.0 / np.where(safe, diagonal, ordinary)
-
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        return R * (inverse if R.ndim == 1 else inverse[:, None])
-
-    return apply
+    return lambda R: R * (inverse if R.ndim == 1 else inverse[:, None])
 
 
 def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditioner | None:
@@ -208,10 +204,7 @@ def with_coarse(
 
 
 def two_level(
-    A: sp.csr_array,
-    scale: NDArray[np.float64],
-    *,
-    diagonal: NDArray[np.float64] | None = None,
+    A: sp.csr_array, scale: NDArray[np.float64], *, diagonal: NDArray[np.float64] | None = None
 ) -> Preconditioner | None:
     """Jacobi plus a coarse correction (see :mod:`gdpa.linalg.two_level`) for a scaled matrix.
 

@@ -184,8 +184,7 @@ def solve_spd(
     )
     norms = np.linalg.norm(R, axis=0)
     bad = ~(norms <= size)  # columns worse than zero
-    if bad.any():
-        Y, norms = np.where(bad, 0.0, Y), np.where(bad, size, norms)
+    Y[:, bad], norms[bad] = 0.0, size[bad]
     relative = np.divide(norms, size, out=np.zeros_like(norms), where=size > 0)
     # A right-hand side where the matrix has a zero row cannot be met.
     relative = np.where(rhs[unit.dead].any(axis=0), np.maximum(relative, 1.0), relative)
@@ -315,16 +314,14 @@ def conjugate_gradients(
             running = [c for c in running if c.good and np.sqrt(c.square) > enough[c.number]]
             if running and iterations >= limit:
                 why = "max_iter reached"
-        definite = True
         for column in columns:
-            X[:, column.number] += column.x
-            R[:, column.number] = B[:, column.number] - dot(X[:, column.number], np.float64, n_jobs)
-            definite = definite and column.good
+            j = column.number
+            X[:, j] += column.x
+            R[:, j] = B[:, j] - dot(X[:, j], np.float64, n_jobs)
         products += len(columns)
-        if not definite and not single:
-            return iterations, products, NOT_DEFINITE
-        if why != REACHED:
-            return iterations, products, why
+        definite = all(column.good for column in columns)
+        if why != REACHED or not (definite or single):
+            return iterations, products, why if definite else NOT_DEFINITE
         if not definite:
             single, previous = False, np.full(target.shape, np.inf)
 

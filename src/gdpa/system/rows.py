@@ -165,21 +165,15 @@ def with_far_nodes(
     ndarray of shape (n_nodes, n_columns)
         Scores, replaced at far nodes; zero at unreached ones.
     """
-    total = scores.sum(axis=1)
+    total, out = scores.sum(axis=1), scores.copy()
     far = total < threshold
-    far[labeled] = False
-    far[unreached] = False
-    out = scores.copy()
+    far[labeled] = far[unreached] = False
     out[unreached] = 0.0
-    near = np.flatnonzero(~far & (total >= threshold))
-    if not far.any() or near.size == 0:
+    if not far.any() or not (total >= threshold).any():
         return out
-    near = np.union1d(near, labeled)
-    positive = np.maximum(scores[near], 0.0)
+    others = np.flatnonzero(~far)
+    positive = np.maximum(out[others], 0.0)
     shares = positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
-    keep = np.union1d(np.flatnonzero(far), near)
-    A = adjacency[keep][:, keep] if keep.size < total.size else adjacency
-    harmonic = LabeledSystem(A, diagonal[keep], np.searchsorted(keep, near), shares, n_jobs=n_jobs)
-    values = harmonic.solve(tol=1e-6).x
-    out[far] = threshold * values[np.searchsorted(keep, np.flatnonzero(far))]
+    harmonic = LabeledSystem(adjacency, diagonal, others, shares, n_jobs=n_jobs)
+    out[far] = threshold * harmonic.solve(tol=1e-6).x[far]
     return out
