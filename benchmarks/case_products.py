@@ -69,8 +69,6 @@ def main(argv: list[str] | None = None) -> None:
     A, diagonal = laplacian_parts(graph.W, "normalized")
     order = arrange(A, policy).order
     given = {"as given": A, "breadth first, lengths together": permuted(A, order)}
-    if graph.node_order is not None:
-        given["order of the search"] = permuted(A, graph.node_order)
     x = rng.standard_normal(n)
     short = x.astype(np.float32)
     jobs: dict[str, Callable[[], Any]] = {}

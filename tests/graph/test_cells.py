@@ -176,22 +176,6 @@ def test_bad_recall(recall):
         nearest_neighbors(points(50), 3, recall=recall)
 
 
-@pytest.mark.parametrize(("algorithm", "known"), [("approximate", True), ("exact", False)])
-def test_node_order_puts_neighbors_near_each_other(algorithm, known):
-    X = points(d=12)
-    X = np.vstack([X, np.repeat(X[:1], 40, axis=0)])  # some are left out of the search
-    index = NeighborIndex(X, algorithm=algorithm)
-    assert index.node_order() is None
-    found = index.neighbors(5)
-    order = index.node_order()
-    assert (order is not None) == known
-    if order is not None:
-        assert np.array_equal(np.sort(order), np.arange(len(X)))
-        place = np.argsort(order)
-        gap = np.abs(place[found.indices] - place[:, None])
-        assert np.median(gap) < len(X) / 10
-
-
 def test_two_levels_of_cells_find_what_one_level_finds(monkeypatch):
     """Points look for their cell in a few groups; those that miss the nearest lose little."""
     X = points(6000, 4)

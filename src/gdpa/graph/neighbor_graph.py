@@ -79,11 +79,6 @@ class NeighborGraph:
     algorithm: str
     recall: float
 
-    @property
-    def node_order(self) -> NDArray[np.intp] | None:
-        """Order of the nodes in which neighbours are near each other, if the search has one."""
-        return self.index.node_order()
-
     def attach(self, X: Any) -> sp.csr_array:
         """Weights between new points and the nodes.
 

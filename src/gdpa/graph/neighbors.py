@@ -222,22 +222,6 @@ class NeighborIndex:
         in_threads(work, *self._blocks(backend, Q.shape[0]))
         return NeighborResult(indices, distances, self.algorithm, self.recall)
 
-    def node_order(self) -> NDArray[np.intp] | None:
-        """Order of the points in which neighbours in space are near each other.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or None
-            None where the search has none (before the first search, or if it is exhaustive).
-        """
-        if self._order is None or isinstance(self._backend, BruteForce):
-            return None
-        if self._order.size == self.X.shape[0]:
-            return self._order
-        left_out = np.ones(self.X.shape[0], dtype=bool)
-        left_out[self._order] = False
-        return np.concatenate([self._order, np.flatnonzero(left_out)])
-
     def _prepare(self, k: int, n_queries: int) -> Backend:
         """Build the search structure for k neighbours, or keep the one there is."""
         if 12.0 * n_queries * k > memory.WORTH_A_LOOK:

@@ -112,7 +112,7 @@ class Correction:
 
     def _build(self, vector: NDArray[np.float64] | None) -> None:
         """Coarse functions: the pieces of a vector on the patches, constant ones without it."""
-        assert self.base is not None and self.A.csr is not None
+        assert self.A.csr is not None
         count = coarse_count(self.A.csr, share=SHARE)
         if self.patch is None:
             self.patch = patches(self.A.csr, count)
