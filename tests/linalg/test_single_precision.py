@@ -142,3 +142,12 @@ def test_threads_change_no_digit(columns):
         found = solve_spd(matrix, B, tol=1e-7, preconditioner="jacobi", n_jobs=n_jobs)
         np.testing.assert_array_equal(found.x, one.x)
         assert found.matvecs == one.matvecs
+
+
+@pytest.mark.filterwarnings("ignore::gdpa.errors.ConvergenceWarning")
+def test_rounds_together_make_no_more_iterations_than_allowed():
+    A, B = grid_system(2)
+    needed = solve_spd(A, B, tol=1e-9, preconditioner="jacobi").iterations
+    for most in range(1, needed):
+        found = solve_spd(A, B, tol=1e-9, preconditioner="jacobi", max_iter=most)
+        assert found.iterations <= most

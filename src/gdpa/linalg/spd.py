@@ -301,7 +301,7 @@ def conjugate_gradients(
             r = R[:, j].astype(np.float32 if single else np.float64)
             columns.append(Column(j, np.zeros_like(r), r, inner_product(r, r)))
         running = columns
-        while running and why == REACHED:
+        while running and why == REACHED and iterations < limit:
             # A thread for each column, or all of them for each product.
             if M is None and 1 < n_jobs <= len(running):
                 in_threads(partial(Column.advance, dot=dot, M=M, n_jobs=1), running, n_jobs)
@@ -312,8 +312,8 @@ def conjugate_gradients(
             if watch is not None and watch(iterations, running):
                 why = "stopped by the callback"
             running = [c for c in running if c.good and np.sqrt(c.square) > enough[c.number]]
-            if running and iterations >= limit:
-                why = "max_iter reached"
+        if running and why == REACHED:
+            why = "max_iter reached"
         for column in columns:
             j = column.number
             X[:, j] += column.x
