@@ -297,7 +297,7 @@ class LabeledSystem:
         if self.kept.size == n:
             return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
         A: Any
-        rows: Any = self.unknown
+        rows: Any
         named = isinstance(preconditioner, str) and preconditioner in WITHOUT_MATRIX
         if (preconditioner is None or named) and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
@@ -306,7 +306,7 @@ class LabeledSystem:
             rows = slice(None) if graph.order is None else graph.order
             A = Difference(graph.matrix, total[rows])
         else:
-            A = self.matrix()
+            rows, A = self.unknown, self.matrix()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             result = solve_spd(
