@@ -195,8 +195,9 @@ def with_coarse(
     Zt = Z.T
 
     def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Not by BLAS, whose threads take longer to wake than this takes.
-        out = Z @ np.einsum("ij,j...->i...", inverse, Zt @ R)
+        rough = Zt @ R
+        # One vector not by BLAS, whose threads take longer to wake than this takes.
+        out = Z @ (np.einsum("ij,j->i", inverse, rough) if R.ndim == 1 else inverse @ rough)
         out += R if smooth is None else smooth(R)
         return np.asarray(out)
 

@@ -89,7 +89,6 @@ class CoarseSpace:
         *,
         diagonal: NDArray[np.float64] | None = None,
     ) -> None:
-        self.count = count
         entries, data = np.diff(A.indptr), A.data
         if vector is not None:
             data = data * vector[A.indices]
@@ -128,13 +127,13 @@ class CoarseSpace:
         this gives to the first does not matter, since that is what is being iterated; the others
         have weights between half of ``1 / (mu - mu_1)`` and all of it.
         """
-        if not np.isfinite(self.matrix).all() or self.count < 2 or not self.matrix.any():
+        if not np.isfinite(self.matrix).all() or not self.matrix.any():
             return None
         size = float(np.abs(self.matrix).max())
         with one_thread():
             values, vectors = linalg.eigh(self.matrix, subset_by_index=[0, 1])
             shift = values[0] - max(values[1] - values[0], 1e-6 * size)
-            return vectors[:, 0], linalg.inv(self.matrix - shift * np.eye(self.count))
+            return vectors[:, 0], linalg.inv(self.matrix - shift * np.eye(len(self.matrix)))
 
 
 def coarse_count(A: sp.csr_array, *, share: float = 0.25) -> int:
