@@ -130,17 +130,17 @@ class Committee:
     width: int | None = None
 
     @property
-    def own(self) -> str:
+    def graph_name(self) -> str:
         """The member that is the state's own graph."""
         return self.judgement.names[0]
 
     def _mixed(
         self,
-        own: FloatArray | None,
+        graph_shares: FloatArray | None,
         others: Mapping[str, FloatArray | None],
         silent: Mapping[str, NDArray[Any]] | None = None,
     ) -> FloatArray:
-        found = {self.own: own, **others}
+        found = {self.graph_name: graph_shares, **others}
         return self.judgement.mix([found.get(name) for name in self.judgement.names], silent)
 
     def vote(self, shares: FloatArray, unreached: NDArray[np.intp]) -> FloatArray:
@@ -159,7 +159,7 @@ class Committee:
             What all of them say.
         """
         silent = {m.name: m.state.unreached for m in self.members if hasattr(m, "state")}
-        silent[self.own] = unreached
+        silent[self.graph_name] = unreached
         return self._mixed(shares, {m.name: m.shares for m in self.members}, silent)
 
     def vote_rows(
@@ -185,10 +185,12 @@ class Committee:
         said = self.said(X, links)
         silent = None
         if links is not None:
-            silent = {self.own: np.flatnonzero(np.diff(links.indptr) == 0)}
+            silent = {self.graph_name: np.flatnonzero(np.diff(links.indptr) == 0)}
         weights = dict(zip(self.judgement.names, self.judgement.weights, strict=True))
         if shares is not None and not any(
-            weights[name] > 0 for name, s in {self.own: shares, **said}.items() if s is not None
+            weights[name] > 0
+            for name, s in {self.graph_name: shares, **said}.items()
+            if s is not None
         ):
             return shares  # only features carry weight, and there are only links
         if shares is None and not any(s is not None for s in said.values()):
@@ -210,7 +212,7 @@ class Committee:
 
     def graph_share(
         self,
-        own: FloatArray | None,
+        graph_shares: FloatArray | None,
         said: Mapping[str, FloatArray | None],
         codes: NDArray[Any],
         linked: NDArray[np.bool_],
@@ -219,7 +221,7 @@ class Committee:
 
         Parameters
         ----------
-        own : ndarray of shape (n_rows, n_classes) or None
+        graph_shares : ndarray of shape (n_rows, n_classes) or None
             What the given graph says.
         said : mapping of str to ndarray or None
             What the members say.
@@ -234,8 +236,8 @@ class Committee:
             Parts from 0 to 1.
         """
         j, rows = self.judgement, np.arange(codes.size)
-        knows = {m.name for m in self.members if isinstance(m, LinkedMember)} | {self.own}
-        heard = {self.own: own, **said}
+        knows = {m.name for m in self.members if isinstance(m, LinkedMember)} | {self.graph_name}
+        heard = {self.graph_name: graph_shares, **said}
         by_links, total = np.zeros(codes.size), np.zeros(codes.size)
         for name, weight, beta in zip(j.names, j.weights, j.sharpness, strict=True):
             shares = heard.get(name)
@@ -301,14 +303,14 @@ def judge(
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
     # Never worth more than a factor e.
     fair = losses - min(HANDICAP, m**-0.5) * np.isin(names, HANDICAPPED)
-    own = np.arange(len(trials)) < len(trials) - n_evidence
+    inside = np.arange(len(trials)) < len(trials) - n_evidence
     if names[0] != OWN:
         # Beside a given graph every second member may know nothing but noise. Each alone would
         # cost little; those that do no better than the classes' shares have no say.
         p = np.bincount(codes) / codes.size
         chance = float(-(p[p > 0] * np.log(p[p > 0])).sum())
-        hopeless = own & (losses >= chance)
-        fair[hopeless if hopeless.sum() < own.sum() else False] = np.inf
+        hopeless = inside & (losses >= chance)
+        fair[hopeless if hopeless.sum() < inside.sum() else False] = np.inf
     first = Judgement(
         names,
         soft_weights(fair, m, least_weight),
@@ -320,12 +322,12 @@ def judge(
         tried = replace(first, weights=weights)
         return replace(tried, loss=log_loss(tried.mix(shares), codes)[0])
 
-    if own.all() or not own.any():
+    if inside.all() or not inside.any():
         return with_weights(first.weights)
     inner, outer = np.zeros(len(trials)), np.zeros(len(trials))
-    inner[own] = soft_weights(fair[own], m, least_weight)
-    outer[~own] = soft_weights(fair[~own], m, least_weight)
-    given = float(first.weights[~own].sum())
+    inner[inside] = soft_weights(fair[inside], m, least_weight)
+    outer[~inside] = soft_weights(fair[~inside], m, least_weight)
+    given = float(first.weights[~inside].sum())
     tried = [
         with_weights((1.0 - part * given) * inner + part * given * outer)
         for part in SHARES_OF_EVIDENCE
@@ -347,10 +349,10 @@ def unnoticed(
     """Whether left-out labels are predicted as well without a member, up to the noise or a hair."""
     shares = [t.left_out for t in trials]
     judged = judged_labels(codes, int(codes.max()) + 1)
-    own = np.arange(codes.size), codes
+    at_label = np.arange(codes.size), codes
 
     def loss(weights: FloatArray) -> FloatArray:
-        p = replace(judgement, weights=weights).mix(shares)[own][judged]
+        p = replace(judgement, weights=weights).mix(shares)[at_label][judged]
         return np.asarray(-np.log(np.maximum(p, 1e-12)))
 
     others = without(judgement, name)

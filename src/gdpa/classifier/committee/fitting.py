@@ -151,7 +151,9 @@ def fit_committee(
         weights=dict(zip(judgement.names, judgement.weights.tolist(), strict=True)),
     )
     arranged = None if linked is None else linked.arranged
-    own = solve_state(graph, coding, tuning, None, plain(options), arranged=arranged, sharpness=1.0)
+    graph_state = solve_state(
+        graph, coding, tuning, None, plain(options), arranged=arranged, sharpness=1.0
+    )
     if kept is not None and kept.size == task.codes.size:
         # The same labels: the trees that were judged are those that would be grown.
         task.__dict__["forest"] = part.forest
@@ -162,7 +164,7 @@ def fit_committee(
             report(options, stage="member", member=trial.name, action="built", weight=float(weight))
     importances = part.forest.forest.importances if "forest" in part.__dict__ else None
     committee = Committee(judgement, tuple(members), importances, int(features.shape[1]))
-    state = voted(own, committee, options)
+    state = voted(graph_state, committee, options)
     warn_about(state)
     return state
 
@@ -282,7 +284,7 @@ def _tuning(
 
 
 def voted(
-    own: FittedState,
+    graph_state: FittedState,
     committee: Committee,
     options: FitOptions,
     sharpness: float | None = None,
@@ -291,7 +293,7 @@ def voted(
 
     Parameters
     ----------
-    own : FittedState
+    graph_state : FittedState
         The own graph, solved.
     committee : Committee
         The others.
@@ -305,38 +307,38 @@ def voted(
     FittedState
         The state.
     """
-    known, k = own.coding.labeled, own.n_classes
-    codes = own.coding.codes[known]
-    shares = committee.vote(own.shares, own.unreached)
+    known, k = graph_state.coding.labeled, graph_state.n_classes
+    codes = graph_state.coding.codes[known]
+    shares = committee.vote(graph_state.shares, graph_state.unreached)
     shares[known] = np.eye(k)[codes]
     if sharpness is None:
-        tuning = own.tuning
+        tuning = graph_state.tuning
         checked = codes if tuning.checked is None else codes[tuning.checked]
         fewest = options.policy.calibration_labels
         sharpness = fit_sharpness(tuning.left_out, checked, fewest=fewest)
-    prior, offset = own.prior, np.zeros(k)
+    prior, offset = graph_state.prior, np.zeros(k)
     if isinstance(options.class_prior, np.ndarray):
         prior = options.class_prior
     if options.class_prior is not None:
-        offset = match_masses(sharpen(shares[own.coding.codes < 0], sharpness), prior)
+        offset = match_masses(sharpen(shares[graph_state.coding.codes < 0], sharpness), prior)
     labels = winners(shares, sharpness, offset)
     labels[known] = codes
     return replace(
-        own,
+        graph_state,
         shares=shares,
-        own_shares=own.shares,
+        own_shares=graph_state.shares,
         labels=labels,
         prior=prior,
         sharpness=float(sharpness),
         offset=offset,
-        unreached=_unreached(own, committee),
+        unreached=_unreached(graph_state, committee),
         committee=committee,
     )
 
 
-def _unreached(own: FittedState, committee: Committee) -> NDArray[np.intp]:
+def _unreached(graph_state: FittedState, committee: Committee) -> NDArray[np.intp]:
     """Nodes that no member has a word on."""
-    out = own.unreached
+    out = graph_state.unreached
     for member in committee.members:
         reached = getattr(member, "state", None)
         if reached is None:
@@ -377,6 +379,6 @@ def change_labels(
         return more_labels(state, nodes, codes, options, tol)
     assert state.own_shares is not None
     alone = replace(state, committee=None, own_shares=None, shares=state.own_shares)
-    own = more_labels(alone, nodes, codes, plain(options), tol)
+    graph_state = more_labels(alone, nodes, codes, plain(options), tol)
     moved = committee.more_labels(nodes, codes, options, tol)
-    return voted(own, moved, options, sharpness=state.sharpness)
+    return voted(graph_state, moved, options, sharpness=state.sharpness)

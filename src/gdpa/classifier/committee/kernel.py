@@ -97,7 +97,7 @@ def _single_scores(
     """
     middle = points.mean(axis=0, dtype=np.float64)
     P = np.asarray(points - middle, dtype=np.float32)
-    own = np.float32(gamma) * (P * P).sum(axis=1)
+    squares = np.float32(gamma) * (P * P).sum(axis=1)
     twice, c = np.float32(2.0 * gamma) * P.T, coefficients.astype(np.float32)
 
     def scores(rows: Any) -> FloatArray:
@@ -105,7 +105,7 @@ def _single_scores(
         K = A @ twice
         with np.errstate(over="ignore", invalid="ignore"):
             K -= (np.float32(gamma) * (A * A).sum(axis=1))[:, None]
-            K -= own
+            K -= squares
             np.exp(np.minimum(np.nan_to_num(K, copy=False, nan=-np.inf), 0.0, out=K), out=K)
         return np.asarray(K @ c, dtype=np.float64)
 
@@ -143,10 +143,10 @@ def try_kernel(task: Task) -> Trial:
     def build(full: Task) -> Supervised:
         points, gamma = _points(full, chosen)
         kept = thinned(full.codes, MOST_LABELS)
-        own = points[full.labeled[kept]]
-        c = _coefficients(own, full.targets[kept], gamma, chosen[2])
-        machine = KernelMachine(full.scaling if chosen[0] else None, own, c, gamma)
-        return Supervised("kernel", machine, machine_shares(points, own, c, gamma))
+        anchors = points[full.labeled[kept]]
+        c = _coefficients(anchors, full.targets[kept], gamma, chosen[2])
+        machine = KernelMachine(full.scaling if chosen[0] else None, anchors, c, gamma)
+        return Supervised("kernel", machine, machine_shares(points, anchors, c, gamma))
 
     return Trial("kernel", left_out, build)
 
@@ -195,8 +195,8 @@ def _left_out(task: Task, kept: NDArray[np.intp]) -> Iterator[tuple[Setting, Flo
     for scaling in (False, True) if unlike_units(task.X) else (False,):
         for width in WIDTHS:
             points, gamma = _points(task, (scaling, width, 0.0))
-            own = points[task.labeled[kept]]
-            K = _kernel(own, own, gamma)
+            anchors = points[task.labeled[kept]]
+            K = _kernel(anchors, anchors, gamma)
             for ridge in RIDGES:
                 A = K.copy()
                 A[np.diag_indices_from(A)] += ridge

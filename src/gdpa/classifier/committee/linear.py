@@ -191,14 +191,14 @@ def self_trained(task: Task, kept: NDArray[np.intp]) -> tuple[FloatArray, FloatA
     rows, codes = task.labeled[kept], task.codes[kept]
     n = task.X.shape[0]
     asked = np.setdiff1d(np.linspace(0, n - 1, min(n, ASKED_ROWS)).astype(np.intp), rows)
-    own, others = task.Z[rows], task.Z[asked]
-    fit = fitted_slopes(own, codes, task.n_classes, 1.0)
+    labeled, others = task.Z[rows], task.Z[asked]
+    fit = fitted_slopes(labeled, codes, task.n_classes, 1.0)
     for _ in range(ROUNDS):
         shares = softmax(others @ fit[0] + fit[1])
         sure = np.flatnonzero(shares.max(axis=1) > SURE)
         guess = shares[sure].argmax(axis=1).astype(codes.dtype)
         few = thinned(guess, MOST_GUESSES)
-        stack = sp.vstack if sp.issparse(own) else np.vstack
-        Z = stack([own, others[sure[few]]])
+        stack = sp.vstack if sp.issparse(labeled) else np.vstack
+        Z = stack([labeled, others[sure[few]]])
         fit = fitted_slopes(Z, np.concatenate([codes, guess[few]]), task.n_classes, 1.0)
     return fit

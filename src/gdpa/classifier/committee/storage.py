@@ -198,8 +198,8 @@ def _put_member(member: Member, prefix: str, arrays: Arrays) -> dict[str, Any]:
 
 
 def _put_graph(member: GraphMember, prefix: str, arrays: Arrays) -> dict[str, Any]:
-    own, about = state_arrays(member.state)
-    arrays |= {prefix + name: a for name, a in own.items()}
+    parts, about = state_arrays(member.state)
+    arrays |= {prefix + name: a for name, a in parts.items()}
     _put_columns(member.view.columns, f"{prefix}view_", arrays)
     if member.view.mix is not None:
         arrays[f"{prefix}mix"] = member.view.mix
@@ -272,8 +272,8 @@ def _get_graph(
     about: dict[str, Any], prefix: str, arrays: Arrays, state: FittedState, options: FitOptions
 ) -> GraphMember:
     size = len(prefix)
-    own = {name[size:]: a for name, a in arrays.items() if name.startswith(prefix)}
-    found = read_state(own, about["state"], options)
+    parts = {name[size:]: a for name, a in arrays.items() if name.startswith(prefix)}
+    found = read_state(parts, about["state"], options)
     if found.n_nodes != state.n_nodes or found.n_classes != state.n_classes:
         raise ValueError(f"member {about['name']!r} has other nodes or classes than the rest")
     forest = embedding = None
@@ -281,24 +281,24 @@ def _get_graph(
         known = np.unique(found.coding.codes[found.coding.codes >= 0]).size
         width = int(arrays["forest_value"].shape[-1]) if "forest_value" in arrays else known
         forest = get_forest(arrays, width)
-        if "vectors" in own:
-            first = np.asarray(own["first"])
-            vectors = np.asarray(own["vectors"])
+        if "vectors" in parts:
+            first = np.asarray(parts["first"])
+            vectors = np.asarray(parts["vectors"])
             good = first.dtype.kind in "iu" and first.shape == (forest.n_trees + 1,)
             good = good and first[0] == 0 and bool((np.diff(first) > 0).all())
             if not (good and vectors.ndim == 2 and vectors.shape[0] == first[-1]):
                 raise ValueError("the leaves' points do not fit the forest")
             shape = (int(first[-1]), int(vectors.shape[1]))
-            values = numbers(own, "vectors", shape).astype(np.float32)
+            values = numbers(parts, "vectors", shape).astype(np.float32)
             embedding = LeafEmbedding(values, first.astype(np.int64))
         else:
-            leaves = np.asarray(own["leaves"])
+            leaves = np.asarray(parts["leaves"])
             if leaves.dtype.kind not in "iu" or leaves.shape != (found.n_nodes, forest.n_trees):
                 raise ValueError("the nodes' leaves do not fit the forest")
             graph = leaf_graph(found.graph.W, leaves, int(about["kept"]), found.graph.laplacian)
             found = replace(found, graph=graph)
     columns, mix = _get_columns(f"{prefix}view_", arrays), None
-    if columns is not None and "mix" in own:
-        mix = numbers(own, "mix", (int(columns.scale.size), np.shape(own["mix"])[-1]))
+    if columns is not None and "mix" in parts:
+        mix = numbers(parts, "mix", (int(columns.scale.size), np.shape(parts["mix"])[-1]))
     view = View(columns, forest, embedding, mix)
     return GraphMember(str(about["name"]), view, found)
