@@ -76,7 +76,8 @@ def choose_metric(
     y = np.full(Z.shape[0], -1)
     y[: others.size] = codes[others]
     loss = {}
-    learnt = _importances(X_labeled[folds != 0], codes[folds != 0], seed)
+    taught = folds != 0
+    learnt = _importances(X_labeled[taught], codes[taught], seed)
     for name, factors in (("plain", plain), ("importance", learnt)):
         model = GDPAClassifier(graph="knn", n_neighbors=10, self_loop=0.01, label_weight=np.inf)
         model.fit(Z * factors, y)
@@ -85,8 +86,9 @@ def choose_metric(
         loss[name] = left_out_loss(np.eye(scores.shape[1])[codes[some]], scores)
     verdict = f"loss {loss['plain']:.3f} as they are, {loss['importance']:.3f} by importance"
     if loss["importance"] < loss["plain"]:
-        factors = _importances(X_labeled, codes, seed)
-        return factors, f"columns weigh by their importance ({verdict})"
+        if np.count_nonzero(taught) < TAUGHT:  # the labels of the judges, too, are worth seeing
+            learnt = _importances(X_labeled, codes, seed)
+        return learnt, f"columns weigh by their importance ({verdict})"
     return plain, f"columns weigh as they are ({verdict})"
 
 
