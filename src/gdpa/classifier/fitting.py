@@ -38,8 +38,7 @@ __all__ = ["fit_state", "is_shared", "more_labels", "solve_state"]
 FloatArray = NDArray[np.float64]
 
 
-# What a run says as the solution does, and as an update.
-SOLVED = ("method", "iterations", "matvecs", "residual", "converged", "exact", "message")
+# What a run says as an update does.
 UPDATED = ("iterations", "edge_visits", "residual", "converged", "active")
 # Updates may leave the residual at this multiple of their tolerance before all is solved again.
 MOST_DRIFT = 5.0
@@ -87,8 +86,9 @@ def fit_state(
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(first.adjacency, options.policy)
     build = partial(LabeledSystem, arranged=arranged, policy=options.policy, n_jobs=options.n_jobs)
-    targets = np.eye(k)[codes]
-    systems = [build(graph.adjacency, graph.diagonal, labeled, targets) for graph in candidates]
+    systems = []
+    for graph in candidates:
+        systems.append(build(graph.adjacency, graph.diagonal, labeled, np.eye(k)[codes]))
     given = Given(options.label_weight, options.self_loop, options.evidence_weight)
     if evidence is None:
         tuning = tune(systems, codes, None, given)
@@ -133,8 +133,8 @@ def solve_state(
     problem = graph.problem(coding, evidence, setting.evidence_weight)
     splits: tuple[Solution, ...] = ()
     if coding.classes.size == 1:
-        scores = np.ones((problem.diagonal.size, 1))
-        solution = ClassSolution("gdpa", scores, exact=True, message="one class")
+        ones = np.ones((problem.diagonal.size, 1))
+        solution = ClassSolution("gdpa", ones, exact=True, message="one class")
     elif is_shared(options):
         heard = options.callback is not None or options.verbose > 1
         solution = GDPA(
@@ -150,14 +150,11 @@ def solve_state(
         ).solve(problem)
     else:
         solution, splits = tree_scores(problem, setting, options)
-    run = FitRun(
-        tol=options.tol,
-        edge_visits=solution.matvecs * int(problem.adjacency.nnz),
-        bounds=solution.lower_bounds,
-        seconds=dict(solution.seconds),
-        **{name: getattr(solution, name) for name in SOLVED},
-    )
-    state = _decided(graph, coding, tuning, evidence, options, solution.scores, run, sharpness)
+    facts = vars(solution) | {"seconds": dict(solution.seconds)}
+    scores, bounds = facts.pop("scores"), facts.pop("lower_bounds")
+    visits = solution.matvecs * int(problem.adjacency.nnz)
+    run = FitRun(tol=options.tol, edge_visits=visits, bounds=bounds, **facts)
+    state = _decided(graph, coding, tuning, evidence, options, scores, run, sharpness)
     return replace(state, splits=splits) if splits else state
 
 

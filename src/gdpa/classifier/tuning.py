@@ -304,7 +304,10 @@ def _totals(
     tried = (unit * np.array(LARGE_SELF_LOOPS if large else SELF_LOOPS)).tolist()
     if not evidence or e is not None:
         e = e if evidence and e is not None else 0.0
-        return {loop + e: [(loop, e)] for loop in (tried if g is None else [g])}
+        plain = {}
+        for loop in tried if g is None else [g]:
+            plain[loop + e] = [(loop, e)]
+        return plain
     totals = (unit * np.array(LARGE_EVIDENCE_TOTALS if large else EVIDENCE_TOTALS)).tolist()
     if g is not None:
         return {g + value: [(g, value)] for value in [0.0, *totals]}

@@ -147,11 +147,7 @@ def solve_spd(
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     Y, products = np.zeros_like(b), 0
-    M: Preconditioner | None
-    if dense:
-        M, method = dense_inverse(unit.toarray())
-    else:
-        M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy)
+    M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy, dense)
     R = b.copy(order="F")
     with np.errstate(over="ignore", invalid="ignore"):  # a start may be beyond all measure
         if M is not None and method != "cg":
@@ -300,7 +296,7 @@ def conjugate_gradients(
         for j in open_columns.tolist():
             r = R[:, j].astype(np.float32 if single else np.float64)
             columns.append(Column(j, np.zeros_like(r), r, inner_product(r, r)))
-        running = columns
+        running = columns.copy()
         while running and why == REACHED and iterations < limit:
             # A thread for each column, or all of them for each product.
             if M is None and 1 < n_jobs <= len(running):
@@ -311,15 +307,17 @@ def conjugate_gradients(
             iterations, products = iterations + 1, products + len(running)
             if watch is not None and watch(iterations, running):
                 why = "stopped by the callback"
-            running = [c for c in running if c.good and np.sqrt(c.square) > enough[c.number]]
+            for column in running.copy():
+                if not column.good or np.sqrt(column.square) <= enough[column.number]:
+                    running.remove(column)
         if running and why == REACHED:
             why = "max_iter reached"
+        products, definite = products + len(columns), True
         for column in columns:
             j = column.number
             X[:, j] += column.x
             R[:, j] = B[:, j] - dot(X[:, j], np.float64, n_jobs)
-        products += len(columns)
-        definite = all(column.good for column in columns)
+            definite &= column.good
         if why != REACHED or not (definite or single):
             return iterations, products, why if definite else NOT_DEFINITE
         if not definite:
@@ -327,9 +325,11 @@ def conjugate_gradients(
 
 
 def _unit_preconditioner(
-    spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy
+    spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy, dense: bool
 ) -> tuple[Preconditioner | None, str]:
     """Approximate inverse in the scaled variables, and what the method is called with it."""
+    if dense:
+        return dense_inverse(unit.toarray())
     name = _chosen(unit, tol, columns, policy) if isinstance(spec, str) and spec == "auto" else spec
     if name is None or name == "jacobi":  # which the scaling is
         return None, "cg"
