@@ -45,6 +45,9 @@ SPARE_CELLS, SPARE_FACTOR = 32, 8
 # Pairs compared by one product: they stay in the cache of a core.
 TILE = 2**18
 BLOCK = 32_768
+# What is multiplied here is finite. OpenBLAS computes lanes that it throws away; what lies there
+# can raise the processor's flag of an invalid number, and NumPy a warning, now and then.
+_FINITE = np.errstate(invalid="ignore")
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ class CellCenters:
         in_threads(work, row_blocks(X.shape[0], 1, BLOCK), n_jobs)
         return cell
 
+    @_FINITE
     def _nearest_in_groups(
         self, X: Float32Array, groups: Float32Array, factor: Float32Array
     ) -> NDArray[np.int32]:
@@ -170,6 +174,7 @@ class CellCenters:
                 cell[mine[better]] = best[better] + low
         return cell
 
+    @_FINITE
     def around(self, cells: NDArray[Any], m: int) -> NDArray[np.int32]:
         """Cells near others.
 
@@ -287,6 +292,7 @@ class CellSpace:
         placed -= self.centers.centers[home]
         return placed
 
+    @_FINITE
     def visited(
         self, residual: Float32Array, home: NDArray[np.int32], n_probe: int
     ) -> NDArray[np.int32]:
@@ -335,6 +341,7 @@ def runs(values: NDArray[Any]) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
+@_FINITE
 def nearest_of(X: Float32Array, centers: Float32Array) -> NDArray[np.int32]:
     """Number of the nearest centre of each row: ``x'c - |c|^2 / 2`` is largest there."""
     factor = np.vstack([centers.T, -0.5 * np.einsum("ij,ij->i", centers, centers)])
