@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from gdpa import LabelingSession
-from gdpa.classifier.strategies import representatives
+from gdpa.estimators.strategies import representatives
 from gdpa.shares import share_interval
 
 from .table_data import encode, folder, read

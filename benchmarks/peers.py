@@ -32,7 +32,7 @@ def _gdpa(**options: Any) -> Callable[[dict[str, Any]], Fit]:
         import time
 
         import gdpa
-        from gdpa.classifier import GDPAClassifier  # noqa: F401
+        from gdpa.estimators import GDPAClassifier  # noqa: F401
 
         def fit(X: Any, codes: Any, n_jobs: int) -> Any:
             start = time.perf_counter()

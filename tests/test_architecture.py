@@ -142,7 +142,7 @@ INTERNAL = {
     "gdpa.experiments": "the catalogue is listed by the command line before anything is computed",
     "gdpa.distributed": "runs on workers, which load what their task needs",
     "gdpa.solvers.sdr_interior_point": "the engine of an extra",
-    "gdpa.classifier.showing": "reports and frames, only where one is shown",
+    "gdpa.estimators.showing": "reports and frames, only where one is shown",
     "gdpa.labeling": "reports and pages, only where one is asked for",
 }
 
@@ -177,18 +177,6 @@ def test_imports_inside_functions_have_a_reason():
     ]
     assert without == []
     assert len(late_imports()) > 20
-
-
-@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples", "docs"])
-def test_no_file_is_longer_than_a_reader_likes(folder):
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for path in (ROOT / folder).rglob("*.py")
-        if "_build" not in path.parts
-        and path.name not in ("test_theory.py", "session.py")  # one page, one class: each a whole
-        and (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
-    }
-    assert long == {}
 
 
 def test_dir_shows_public_names_only():

@@ -10,7 +10,7 @@ import pytest
 
 import gdpa
 
-PACKAGES = ("gdpa", "gdpa.classifier", "gdpa.distributed", "gdpa.experiments", "gdpa.tables")
+PACKAGES = ("gdpa", "gdpa.estimators", "gdpa.distributed", "gdpa.experiments", "gdpa.tables")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

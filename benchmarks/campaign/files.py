@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.classifier import storage
+from gdpa.estimators import storage
 from gdpa.graph import load_graph, save_graph
 from gdpa.tables import read_graph, read_table
 

@@ -13,7 +13,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import datasets, gershgorin, graph
     from .certificate import Certificate, certify
-    from .classifier import GDPAClassifier, SemiSupervisedKFold, classify
+    from .estimators import GDPAClassifier, SemiSupervisedKFold, classify
     from .labeling import LabelingSession
     from .problem import BinaryQuadratic, GraphProblem
     from .solution import Solution
@@ -44,13 +44,13 @@ __getattr__ = load_on_use(
     {
         "BinaryQuadratic": "problem",
         "Certificate": "certificate",
-        "GDPAClassifier": "classifier",
+        "GDPAClassifier": "estimators",
         "GraphProblem": "problem",
         "LabelingSession": "labeling",
-        "SemiSupervisedKFold": "classifier",
+        "SemiSupervisedKFold": "estimators",
         "Solution": "solution",
         "certify": "certificate",
-        "classify": "classifier",
+        "classify": "estimators",
         "datasets": "datasets",
         "gershgorin": "gershgorin",
         "graph": "graph",

@@ -21,7 +21,7 @@ def model(command, table):
 
 def rewritten(path, change, monkeypatch=None, version=None):
     """The model with something changed and a valid checksum."""
-    from gdpa.classifier import storage
+    from gdpa.estimators import storage
 
     arrays, meta = storage.read_file(path)
     meta = {k: v for k, v in meta.items() if k not in ("format", "version")}

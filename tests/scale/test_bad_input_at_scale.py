@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.classifier import GDPAClassifier
 from gdpa.errors import UnreachedWarning
+from gdpa.estimators import GDPAClassifier
 from gdpa.graph import NeighborIndex, memory, neighbor_graph
 from gdpa.policy import Policy
 from gdpa.system import LabeledSystem
@@ -198,7 +198,7 @@ def test_memory_mapped_features_fit_the_same(tmp_path):
 def test_many_labels_choose_the_self_loop_by_one_fold(regions):
     # Two half planes want another reach of the labels than 900 squares of either class. The choice
     # of one fold is that of all folds.
-    from gdpa.classifier import tuning
+    from gdpa.estimators import tuning
     from gdpa.graph import laplacian_parts
 
     n = 12_000

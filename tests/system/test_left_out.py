@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gdpa import GDPAClassifier
-from gdpa.classifier import tuning
-from gdpa.classifier.probabilities import fit_sharpness
-from gdpa.classifier.tuning import Given, left_out_loss, tune
+from gdpa.estimators import tuning
+from gdpa.estimators.probabilities import fit_sharpness
+from gdpa.estimators.tuning import Given, left_out_loss, tune
 from gdpa.folds import stratified_folds
 from gdpa.graph import laplacian_parts, neighbor_graph
 from gdpa.policy import Policy

@@ -75,7 +75,7 @@ def _cells(row: Any) -> list[str]:
 
 def _report(rows: list[Any], pair: Any) -> str:
     """The report on breast cancer, with the comparison and the discs in front."""
-    from ..classifier import GDPAClassifier
+    from ..estimators import GDPAClassifier
     from ..report import gather, render
     from ..report.charts import discs_chart
     from ..report.markup import paragraph, table

@@ -116,7 +116,7 @@ def _compare(
 
 
 def _classifier(X: NDArray[np.float64], z: NDArray[np.intp]) -> NDArray[np.intp]:
-    from ..classifier import GDPAClassifier
+    from ..estimators import GDPAClassifier
 
     model = GDPAClassifier(n_jobs=-1).fit(X, z)
     return np.asarray(model.transduction_)

@@ -121,7 +121,7 @@ def fit(
                 raise ValueError(f"{name} needs a file name; only --out can be -")
         with Stages(output, 7 + (edges is not None) + (report is not None)) as stages:
             stages.start("starting", "loading modules")
-            from ..classifier import GDPAClassifier
+            from ..estimators import GDPAClassifier
             from ..tables import TableEncoder, read_links, read_table, read_target
 
             stages.start("reading", data)

@@ -163,7 +163,7 @@ def _shape(text: str | None) -> tuple[int, int] | None:
 def _save(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> None:
     """Write a model file that takes the rows of the table."""
     if encoder is not None:
-        from ..classifier.frames import adopt_encoder
+        from ..estimators.frames import adopt_encoder
 
         adopt_encoder(classifier, encoder)
     FittedTable(classifier, about).save(path)

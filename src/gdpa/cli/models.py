@@ -117,7 +117,7 @@ def load_model(path: str) -> FittedTable:
         If the file is missing, damaged, of a newer version, or no model.
     """
     open_file(path, path).close()  # missing, a directory, empty: said in the words of all commands
-    from ..classifier import GDPAClassifier
+    from ..estimators import GDPAClassifier
 
     try:
         model = GDPAClassifier.load(path)

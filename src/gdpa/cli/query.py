@@ -98,7 +98,7 @@ def _first_rows(
     path: str, target: str, id_column: str | None, n: int, strategy: str
 ) -> tuple[list[str], list[list[Any]]]:
     """Questions of a table without labels."""
-    from ..classifier import GDPAClassifier
+    from ..estimators import GDPAClassifier
     from ..tables import TableEncoder, read_table
 
     table = read_table(path)

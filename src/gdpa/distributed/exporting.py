@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier import GDPAClassifier
-from ..classifier.frames import adopt_encoder
-from ..classifier.probabilities import to_shares
+from ..estimators import GDPAClassifier
+from ..estimators.frames import adopt_encoder
+from ..estimators.probabilities import to_shares
 from ..graph import Rescaler
 from ..tables import TableEncoder
 from .new_rows import finished_model, values_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier.tuning import left_out_loss
+from ..estimators.tuning import left_out_loss
 from ..graph import importance_scales
 
 __all__ = ["METRICS", "choose_metric"]
@@ -66,7 +66,7 @@ def choose_metric(
     enough = judges.size >= FEWEST_JUDGES and np.unique(codes[folds != 0]).size > 1
     if not enough:
         return plain, "columns weigh as they are: too few labels to judge"
-    from ..classifier import GDPAClassifier  # scikit-learn: most workers do without
+    from ..estimators import GDPAClassifier  # scikit-learn: most workers do without
 
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(judges)[:JUDGES])

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..classifier.probabilities import to_shares
+from ..estimators.probabilities import to_shares
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from ..system import attached_scores
 from ..tables import TableError

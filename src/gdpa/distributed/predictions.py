@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier.probabilities import sharpen, to_shares
+from ..estimators.probabilities import sharpen, to_shares
 from .inputs import Piece
 from .manifest import Output
 from .sample import load_plan

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..classifier.committee import KINDS
-from ..classifier.probabilities import fit_sharpness, labeled_prior
-from ..classifier.tuning import Tuning
+from ..estimators.committee import KINDS
+from ..estimators.probabilities import fit_sharpness, labeled_prior
+from ..estimators.tuning import Tuning
 from ..tables import TableError
 from .inputs import Inputs
 from .manifest import Manifest, Record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier.tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, left_out_loss
+from ..estimators.tuning import DEFAULT, LARGE_SELF_LOOPS, Setting, Tuning, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system.left_out import FOLD_TOL, LARGE_FOLDS, SCREENING_TOL
 from .manifest import Output

@@ -232,7 +232,7 @@ def solve_with(spec: MethodSpec, problem: GraphProblem) -> Prediction:
 
 
 def _gdpa_classifier(run: PaperRun) -> Prediction:
-    from ..classifier import GDPAClassifier
+    from ..estimators import GDPAClassifier
 
     # One graph, as all others here have, told that 0 marks a hidden label (-1 is a class here).
     model = GDPAClassifier(graph="knn", unlabeled=0, n_jobs=1)

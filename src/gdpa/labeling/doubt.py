@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
-from ..classifier.sketch import Conditioned
-from ..classifier.strategies import lead
+from ..estimators.sketch import Conditioned
+from ..estimators.strategies import lead
 
 __all__ = ["doubts"]
 

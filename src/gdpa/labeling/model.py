@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..classifier import GDPAClassifier
 from ..errors import (
     ConfidenceWarning,
     DegenerateProblemWarning,
     ScaleWarning,
     UnreachedWarning,
 )
+from ..estimators import GDPAClassifier
 
 __all__ = ["Answers", "FullModel"]
 

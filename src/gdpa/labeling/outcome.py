@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier import GDPAClassifier
-from ..classifier.frames import adopt_encoder
+from ..estimators import GDPAClassifier
+from ..estimators.frames import adopt_encoder
 from ..files import write_text
 from ..shares import share_interval
 from ..tables import TableEncoder

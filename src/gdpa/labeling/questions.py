@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classifier.sketch import MOST_KNOWN, SKETCH_ROWS, Conditioned, Sketch, sketch_rows
-from ..classifier.strategies import choose_informative
+from ..estimators.sketch import MOST_KNOWN, SKETCH_ROWS, Conditioned, Sketch, sketch_rows
+from ..estimators.strategies import choose_informative
 from .doubt import doubts
 from .features import Scaled
 from .ledger import Ledger, Value
@@ -23,7 +23,7 @@ from .ledger import Ledger, Value
 __all__ = ["Questions"]
 
 # Every so many questions one is a random check. With one in five the simulated annotators (see
-# gdpa.classifier.strategies) lose 0.6 points of 9 at 50 labels, and the interval is half as wide as
+# gdpa.estimators.strategies) lose 0.6 points of 9 at 50 labels, and the interval is half as wide as
 # with one in twenty.
 CHECK_EVERY = 5
 # The quick committee follows after so many answers (a tenth of them where that is more), and after

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..classifier.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
+from ..estimators.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from .axes import CLASS_MARKERS, COLORS, get_axes

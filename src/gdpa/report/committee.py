@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..classifier.probabilities import confidence_of
+from ..estimators.probabilities import confidence_of
 from .charts import bars
 from .markup import escape, paragraph, percent, table
 

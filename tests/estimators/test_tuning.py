@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gdpa.classifier import tuning
-from gdpa.classifier.tuning import Given, Setting, left_out_loss, tune
+from gdpa.estimators import tuning
+from gdpa.estimators.tuning import Given, Setting, left_out_loss, tune
 from gdpa.folds import stratified_folds
 from gdpa.graph import laplacian_parts
 from gdpa.system import LabeledSystem

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gdpa.classifier.committee.committee import PRIOR_WEIGHTS, judge, soft_weights, unnoticed
-from gdpa.classifier.committee.member import Trial, log_loss
+from gdpa.estimators.committee.committee import PRIOR_WEIGHTS, judge, soft_weights, unnoticed
+from gdpa.estimators.committee.member import Trial, log_loss
 
 
 def trial(name, right, codes, seed, noise=0.3):

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.evidence import gather_evidence, mixture_weights
+from gdpa.estimators.evidence import gather_evidence, mixture_weights
 from gdpa.folds import stratified_folds
 
 

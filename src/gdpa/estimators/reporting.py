@@ -13,7 +13,7 @@ from .options import FitOptions
 
 __all__ = ["report"]
 
-logger = logging.getLogger("gdpa.classifier")
+logger = logging.getLogger("gdpa.estimators")
 
 # Seconds after which a fit speaks unasked: nobody wonders earlier.
 PATIENCE = 2.0

@@ -1,7 +1,7 @@
 """The forest on its own: the mean of its trees' leaves, as they are or weighed anew.
 
 The share of trees in which two samples share a leaf is a kernel, and regularised least squares with
-it (:mod:`~gdpa.classifier.committee.kernel`) gives every labelled sample a coefficient. The score
+it (:mod:`~gdpa.estimators.committee.kernel`) gives every labelled sample a coefficient. The score
 
     s(x) = sum_i k(x, x_i) c_i = 1/T sum_t v_t(leaf of x),   v_t(leaf) = sum of c_i of the i in it
 

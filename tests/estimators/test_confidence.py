@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.probabilities import Confidence, confidence_of
 from gdpa.errors import ConfidenceWarning
+from gdpa.estimators.probabilities import Confidence, confidence_of
 
 
 def test_sentences():

@@ -1,6 +1,6 @@
 """Members that know a given graph: they answer by features, links, or both.
 
-See :mod:`gdpa.classifier.committee.links` for how they are judged and built.
+See :mod:`gdpa.estimators.committee.links` for how they are judged and built.
 """
 
 from __future__ import annotations

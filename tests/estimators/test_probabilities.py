@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import log_loss
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.probabilities import fit_sharpness, match_masses, sharpen, to_shares
+from gdpa.estimators.probabilities import fit_sharpness, match_masses, sharpen, to_shares
 
 positive = arrays(np.float64, (8, 3), elements=st.floats(0, 1))
 

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
-from gdpa.classifier.committee import forest, gaussian, kernel, linear
-from gdpa.classifier.committee.evidence import evidence_trials
-from gdpa.classifier.committee.fitting import KINDS, sample_of
-from gdpa.classifier.committee.kernel import to_probabilities
-from gdpa.classifier.committee.member import (
+from gdpa.estimators.committee import forest, gaussian, kernel, linear
+from gdpa.estimators.committee.evidence import evidence_trials
+from gdpa.estimators.committee.fitting import KINDS, sample_of
+from gdpa.estimators.committee.kernel import to_probabilities
+from gdpa.estimators.committee.member import (
     Task,
     column_scales,
     least_loss,
@@ -21,9 +21,9 @@ from gdpa.classifier.committee.member import (
     thinned,
     unlike_units,
 )
-from gdpa.classifier.committee.whitened import whitening
-from gdpa.classifier.labels import LabelCoding
-from gdpa.classifier.options import FitOptions
+from gdpa.estimators.committee.whitened import whitening
+from gdpa.estimators.labels import LabelCoding
+from gdpa.estimators.options import FitOptions
 from gdpa.folds import stratified_folds
 from gdpa.graph import shared_leaves
 from gdpa.policy import Policy
@@ -263,7 +263,7 @@ def test_rows_as_far_as_a_number_can_be(name, sparse):
 
 
 def test_kernel_keeps_its_digits_far_from_the_origin():
-    from gdpa.classifier.committee.kernel import _kernel
+    from gdpa.estimators.committee.kernel import _kernel
 
     X = np.random.default_rng(0).normal(size=(30, 5))
     far = np.round(X * 2.0**20) / 2.0**20 + 2.0**30  # exact, and so are all differences
@@ -290,7 +290,7 @@ def test_names_of_the_classes_do_not_matter(name):
 
 
 def test_kernel_of_features_next_to_nothing():
-    from gdpa.classifier.committee import kernel
+    from gdpa.estimators.committee import kernel
 
     full = task()
     tiny = replace(full, X=full.X * 1e-155)  # the variance is a number, its inverse is not

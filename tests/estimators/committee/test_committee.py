@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import gdpa
 from gdpa import GDPAClassifier
-from gdpa.classifier.committee.committee import Committee
+from gdpa.estimators.committee.committee import Committee
 from gdpa.policy import Policy
 
 
@@ -108,8 +108,8 @@ def fitted_copy(model):
 
 @pytest.mark.parametrize("damage", ["weights", "member", "leaves", "forest_left"])
 def test_damaged_committees_are_refused(tmp_path, fitted, damage):
-    from gdpa.classifier import storage
-    from gdpa.classifier.committee import pack_state
+    from gdpa.estimators import storage
+    from gdpa.estimators.committee import pack_state
 
     arrays, meta = pack_state(fitted.state_)
     meta |= {

@@ -6,7 +6,7 @@ Features or a graph, labels for some rows, labels for all of them. The scores of
 
 on a neighbour graph: labels Y with weight a, a self-loop gamma that keeps their influence local,
 evidence T of other classifiers with weight e. By default several graphs, some of them learned from
-the labels, and other models vote (:mod:`gdpa.classifier.committee`), each with the weight that it
+the labels, and other models vote (:mod:`gdpa.estimators.committee`), each with the weight that it
 earns by predicting labels left out. A single graph chooses its weights in the same way.
 """
 
@@ -117,7 +117,7 @@ class GDPAClassifier(Checking, Showing, Labeling, Predicting, ClassifierMixin, B
         stops it.
     verbose : int, default=0
         1 logs stages, 2 iterations too, with the seconds since the fit began; 0 stages only of a
-        fit that has lasted 2 s. The logger is "gdpa.classifier", level INFO. Where logging is not
+        fit that has lasted 2 s. The logger is "gdpa.estimators", level INFO. Where logging is not
         set up it writes to stderr: always if asked, unasked only to a terminal.
 
     Attributes

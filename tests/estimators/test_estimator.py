@@ -301,7 +301,7 @@ def test_progress_is_reported_and_can_stop_the_solve(caplog):
     assert residuals[-1] < residuals[0]
     with pytest.warns(gdpa.errors.ConvergenceWarning, match="stopped by the callback"):
         GDPAClassifier(callback=lambda e: e["stage"] == "solve").fit(X, y)
-    with caplog.at_level("INFO", logger="gdpa.classifier"):
+    with caplog.at_level("INFO", logger="gdpa.estimators"):
         GDPAClassifier(verbose=1).fit(X, y)
     assert "stage: graph" in caplog.text
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
 from gdpa import GDPAClassifier
-from gdpa.classifier import storage
+from gdpa.estimators import storage
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Which samples to label next, from no label at all to the last doubts.
 
 *auto*: among some samples drawn at random the one with the largest variance given the labels, times
-the doubt (:mod:`gdpa.classifier.strategies`); without labels *representatives*. *margin*: of those
+the doubt (:mod:`gdpa.estimators.strategies`); without labels *representatives*. *margin*: of those
 with the smallest lead of the first class over the second, the ones that know least of each other.
 *representatives*: the nodes nearest to the centres of clusters. *discs*: the nodes whose self-loops
 lift the smallest Gershgorin disc the most (:mod:`gdpa.gershgorin.sampling`). *random*: evenly.

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 from gdpa import GDPAClassifier
-from gdpa.classifier.query import STRATEGIES
-from gdpa.classifier.sketch import SELF_LOOP, sketch_graph, sketch_rows
-from gdpa.classifier.strategies import lead, representatives, unlabeled_component
+from gdpa.estimators.query import STRATEGIES
+from gdpa.estimators.sketch import SELF_LOOP, sketch_graph, sketch_rows
+from gdpa.estimators.strategies import lead, representatives, unlabeled_component
 from gdpa.graph import neighbor_graph
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gdpa.classifier.committee.trees import Forest, cross_forest
+from gdpa.estimators.committee.trees import Forest, cross_forest
 
 
 @pytest.fixture(scope="module")

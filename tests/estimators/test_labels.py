@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from gdpa.classifier.labels import encode_labels, encode_more
+from gdpa.estimators.labels import encode_labels, encode_more
 
 
 @pytest.mark.parametrize(

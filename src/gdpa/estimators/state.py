@@ -104,7 +104,7 @@ class FittedState(NewRows):
     splits : tuple of Solution
         Records of the binary problems of a tree; empty otherwise.
     committee : Committee or None
-        Who votes beside the graph (:mod:`gdpa.classifier.committee`): `shares`, `labels` and
+        Who votes beside the graph (:mod:`gdpa.estimators.committee`): `shares`, `labels` and
         `sharpness` are theirs too then.
     own_shares : ndarray of shape (n_nodes, n_classes) or None
         What the graph alone says, where there is a committee.

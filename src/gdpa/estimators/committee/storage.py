@@ -1,4 +1,4 @@
-"""Committees as plain arrays: what :mod:`gdpa.classifier.storage` does for one graph, for members.
+"""Committees as plain arrays: what :mod:`gdpa.estimators.storage` does for one graph, for members.
 
 Every member has a number and its arrays that number as a prefix; the forest, which several may use,
 is stored once. What is read is checked: trees by :meth:`Forest.from_arrays`, all else for its kind,

@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from gdpa import GDPAClassifier
-from gdpa.classifier import reporting
+from gdpa.estimators import reporting
 
 MEMBERS = ["neighbours", "forest", "linear", "kernel", "importance"]
 
@@ -25,21 +25,21 @@ def fit():
 @pytest.fixture
 def fresh(monkeypatch):
     """A logger that nobody has set up."""
-    logger = logging.Logger("gdpa.classifier")
+    logger = logging.Logger("gdpa.estimators")
     monkeypatch.setattr(reporting, "logger", logger)
     return logger
 
 
 def test_a_short_fit_is_silent(fit, caplog, monkeypatch):
     monkeypatch.setattr(reporting, "PATIENCE", 1e6)
-    with caplog.at_level("INFO", logger="gdpa.classifier"):
+    with caplog.at_level("INFO", logger="gdpa.estimators"):
         fit()
     assert caplog.text == ""
 
 
 def test_a_long_fit_speaks_unasked(fit, caplog, monkeypatch):
     monkeypatch.setattr(reporting, "PATIENCE", 0.0)
-    with caplog.at_level("INFO", logger="gdpa.classifier"):
+    with caplog.at_level("INFO", logger="gdpa.estimators"):
         fit()
     for member in MEMBERS:
         assert f"member: {member}, action: judged" in caplog.text

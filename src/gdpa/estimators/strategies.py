@@ -1,7 +1,7 @@
 r"""How questions are chosen, as functions of what is known: no model, no session.
 
 The default weighs, for some rows drawn at random, how much of the row's variance the labels so far
-have left (:mod:`gdpa.classifier.sketch`), times how much the classifiers doubt the row:
+have left (:mod:`gdpa.estimators.sketch`), times how much the classifiers doubt the row:
 
     C_ii (1 - lead_i)^2,        lead = first probability minus the second.
 
