@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 from ..errors import require
@@ -78,7 +79,16 @@ def release_memory() -> None:
 def hide_pandas() -> None:
     """Keep pandas out of our own workers: pyarrow would load it, 45 MB, with the first array."""
     if "GDPA_LOCAL_WORKER" in os.environ and "pandas" not in sys.modules:
-        sys.modules["pandas"] = None  # type: ignore[assignment]
+        sys.meta_path.insert(0, _NoPandas())
+
+
+class _NoPandas(MetaPathFinder):
+    """Refuses to import pandas, and leaves everything else to the other finders."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Raise an error for pandas."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name=fullname)
 
 
 def run_task(
@@ -131,6 +141,7 @@ class Runner:
         self.client, self.manifest, self.folder = client, manifest, manifest.folder
         self.report = report or (lambda event: None)
         self.seconds: dict[str, float] = {}
+        self.current = ""  # the stage
 
     @property
     def n_workers(self) -> int:
@@ -215,6 +226,16 @@ class Runner:
             client.cancel(list(futures))
             raise
 
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have a call run on a worker; return its future."""
+        with named_errors(self.current):
+            return self.client.submit(function, *arguments, pure=False)
+
+    def gather(self, futures: list[Any]) -> Any:
+        """Return the results of calls."""
+        with named_errors(self.current):
+            return self.client.gather(futures)
+
     def wait(self, futures: list[Any]) -> None:
         """Wait until calls have ended."""
         if not isinstance(self.client, InProcess):
@@ -223,7 +244,7 @@ class Runner:
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[Callable[[int, int], None]]:
         """Note the time of a stage; yield a function that reports how much of it is done."""
-        start = time.perf_counter()
+        start, self.current = time.perf_counter(), stage
         yield lambda done, total: self.report(
             Event(stage, done, total, time.perf_counter() - start)
         )

@@ -71,7 +71,7 @@ def batches(
     cut = [tuple(columns[i : i + most]) for i in range(0, len(columns), most)]
     if len(cut) == 1:
         return [Solve(name, self_loop, cut[0])]
-    return [Solve(f"{name} {i + 1}", self_loop, own) for i, own in enumerate(cut)]
+    return [Solve(f"{name}, batch {i + 1}", self_loop, own) for i, own in enumerate(cut)]
 
 
 def choose_self_loop(

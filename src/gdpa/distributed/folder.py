@@ -104,7 +104,8 @@ class Folder:
         file = io.BytesIO()
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         header = file.getvalue()
-        data = memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+        raw: Any = array.reshape(-1).view(np.uint8) if array.size else b""
+        data = memoryview(raw)
         first = BLOCK - len(header)
         sums = [zlib.crc32(data[:first], zlib.crc32(header))]
         sums += [zlib.crc32(data[i : i + BLOCK]) for i in range(first, data.nbytes, BLOCK)]

@@ -23,15 +23,7 @@ from .inputs import Piece
 from .manifest import Output
 from .plan import load_plan
 
-__all__ = [
-    "encode",
-    "gather",
-    "load_cells",
-    "part_file",
-    "points_of",
-    "searched_points",
-    "sorted_rows",
-]
+__all__ = ["encode", "gather", "load_cells", "part_file", "points_of", "sorted_rows"]
 
 IntArray = NDArray[np.integer[Any]]
 

@@ -13,7 +13,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -416,16 +416,20 @@ def _check_options(**options: Any) -> None:
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
     recall, self_loop = options["recall"], options["self_loop"]
-    if recall is not None and not (isinstance(recall, Real) and 0 < recall <= 1):
+    if recall is not None and not (_is_number(recall) and 0 < recall <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")
     if self_loop is not None and not (
-        isinstance(self_loop, Real) and MIN_SELF_LOOP <= self_loop < np.inf
+        _is_number(self_loop) and MIN_SELF_LOOP <= self_loop < np.inf
     ):
         raise ValueError(
             f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "
             "would need too many steps on parts: leave it out to have it chosen, or fit on one "
             "machine"
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _check_space(folder: Folder, n_rows: int, n_columns: int, n_neighbors: int) -> None:

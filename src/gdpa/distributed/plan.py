@@ -242,10 +242,11 @@ def make_plan(
     n_parts: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Fit the encoder, weigh the features, choose cells, cut them into parts, number the classes."""
+    """Fit the encoder, weigh the features, cut space into cells and parts, number the classes."""
     from ..tables.encoder import HALF_PRECISION, TableEncoder  # scikit-learn: for this task alone
 
     folder = output.folder
+    rows, codes, classes = _classes(folder, labels, f"{source}, target column {target!r}")
     sample, known, queries = (
         _read_rows(folder, what, n_pieces) for what in ("rows", "known", "queries")
     )
@@ -254,7 +255,6 @@ def make_plan(
     # As one machine would: by the size of the whole table, not of the sample.
     encoder.half_ = n_rows * encoder.columns_.n_features > HALF_PRECISION
     X, X_known, Q = (encoder.encode(table_of(t, source))[0] for t in (sample, known, queries))
-    rows, codes, classes = _classes(folder, labels, f"{source}, target column {target!r}")
     known_rows = [folder.read_array(f"sample/{i:06d}.known-rows.npy") for i in range(n_pieces)]
     known_codes = codes[np.searchsorted(rows, np.concatenate(known_rows))]
     factors, note = _feature_weights(metric, X_known, known_codes, seed)

@@ -63,7 +63,7 @@ def predict_part(
     code = np.full(F.shape[0], -1, dtype=np.int32)
     code[labeled] = folder.read_array("plan/codes.npy")[label]
     best = np.where(code < 0, shares.argmax(axis=1), code)
-    model = {
+    model: dict[str, NDArray[Any]] = {
         "code": code,
         "scores": F,
         "degree": folder.read_array(f"rows/{part:05d}.degree.npy"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,7 @@ class GroupRows:
 
     def __sizeof__(self) -> int:
         """Bytes, by which Dask decides what to send where."""
-        return 24 * self.root.size + sum(8 * block.nnz for block in self.blocks)
+        return 24 * self.root.size + sum(8 * int(block.nnz) for block in self.blocks)
 
     def product(self, values: NDArray[Any], halo: NDArray[Any]) -> NDArray[Any]:
         """Return ``S W S`` times values, row by row; S is ``diag(degree)^-1/2``.
@@ -173,9 +174,8 @@ class GroupRows:
 
     def blocks_in(self, dtype: Any) -> Any:
         """Yield the rows of each part in a precision, and where they stand."""
-        for part, block, low, high in zip(
-            self.parts, self.blocks, self.ends[:-1], self.ends[1:], strict=True
-        ):
+        spans = pairwise(self.ends)
+        for part, block, (low, high) in zip(self.parts, self.blocks, spans, strict=True):
             W = block
             if dtype != np.float32:
                 data = Folder(self.url).read_array(row_file(part, "data"))
@@ -198,10 +198,8 @@ def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[in
     halo = halo[(halo < low) | (halo >= high)]
     blocks = []
     for part in parts:
-        data, indices, indptr, own_halo = (
-            folder.read_array(row_file(part, what))
-            for what in ("data", "indices", "indptr", "halo")
-        )
+        names = ("data", "indices", "indptr", "halo")
+        data, indices, indptr, own_halo = (folder.read_array(row_file(part, w)) for w in names)
         first, last = starts[part : part + 2]
         below = int(np.searchsorted(own_halo, first))
         nodes = in_order(np.arange(first, last), own_halo, below)

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..threads import one_thread
-from .cluster import Runner, named_errors
+from .cluster import Runner
 from .folder import Folder
 from .manifest import Output, Record
 from .rows import GroupRows, in_order, load_group
@@ -104,39 +104,34 @@ def first_scores(rows: GroupRows, solve: Solve) -> FloatArray:
 
 def begin_round(rows: GroupRows, solve: Solve, x: FloatArray, *halo: FloatArray) -> State:
     """Return the residual of scores; it is 0 at the labels that a column knows."""
-    with one_thread():
-        residual = rows.product(x, _joined(halo, x))
-        residual -= _diagonal(rows, solve) * x
-        residual[:, rows.labeled] *= ~_known(rows, solve)
-        zeros = np.zeros(x.shape, dtype=np.float32)
-        return State(zeros, zeros, residual.astype(np.float32))
+    residual = rows.product(x, _joined(halo, x))
+    residual -= _diagonal(rows, solve) * x
+    residual[:, rows.labeled] *= ~_known(rows, solve)
+    zeros = np.zeros(x.shape, dtype=np.float32)
+    return State(zeros, zeros, residual.astype(np.float32))
 
 
 def take_step(
     rows: GroupRows, solve: Solve, factors: tuple[float, float], state: State, *halo: Float32Array
 ) -> State:
     """Take one step of a round; before the first there is no change, and no halo."""
-    with one_thread():
-        diagonal = _diagonal(rows, solve).astype(np.float32)
-        residual = state.residual
-        if halo or factors[0]:
-            moved = rows.product(state.change, _joined(halo, state.change))
-            moved -= diagonal * state.change
-            moved[:, rows.labeled] *= ~_known(rows, solve)
-            residual = residual + moved
-        a, b = np.float32(factors[0]), np.float32(factors[1])
-        change = a * state.change + residual * (b / diagonal)
-        return State(state.total + change, change, residual)
+    diagonal = _diagonal(rows, solve).astype(np.float32)
+    momentum, length = np.float32(factors[0]), np.float32(factors[1])
+    residual = state.residual
+    if momentum:
+        moved = rows.product(state.change, _joined(halo, state.change))
+        moved -= diagonal * state.change
+        moved[:, rows.labeled] *= ~_known(rows, solve)
+        residual = residual + moved
+    change = momentum * state.change + residual * (length / diagonal)
+    return State(state.total + change, change, residual)
 
 
 def squares(rows: GroupRows, solve: Solve, state: State) -> list[list[float]]:
     """Return the squared length of the (scaled) residual, by part and column."""
     r = state.residual.astype(np.float64)
     weighted = r * r / _diagonal(rows, solve)
-    return [
-        weighted[:, a:b].sum(axis=1).tolist()
-        for a, b in zip(rows.ends, rows.ends[1:], strict=False)
-    ]
+    return [weighted[:, low:high].sum(axis=1).tolist() for low, high in pairwise(rows.ends)]
 
 
 def end_round(x: FloatArray, state: State) -> FloatArray:
@@ -152,7 +147,7 @@ def share(rows: GroupRows, values: State | FloatArray, other: int) -> NDArray[An
 
 def _diagonal(rows: GroupRows, solve: Solve) -> FloatArray:
     """Return the diagonal of the system: that of the Laplacian is 0 without a neighbour."""
-    return (rows.root > 0) + solve.self_loop
+    return np.asarray((rows.root > 0) + np.float64(solve.self_loop))
 
 
 def _joined(halo: Sequence[NDArray[Any]], like: NDArray[Any]) -> NDArray[Any]:
@@ -172,7 +167,7 @@ def score_file(name: str, part: int) -> str:
 def save_scores(rows: GroupRows, x: FloatArray, name: str) -> list[str]:
     """Write the scores of each part; return the names of the files."""
     output = Output(Folder(rows.url))
-    for part, low, high in zip(rows.parts, rows.ends, rows.ends[1:], strict=False):
+    for part, (low, high) in zip(rows.parts, pairwise(rows.ends), strict=True):
         output.array(score_file(name, part), x[:, low:high].T)
     return output.files
 
@@ -233,32 +228,31 @@ class Solver:
         counts = np.add.reduceat(np.add.reduceat(self.halo, bounds[:-1], 0), bounds[:-1], 1)
         groups = range(n_groups)
         self.near = [[q for q in groups if q != p and counts[p, q]] for p in groups]
-        self.rows = [self._submit(load_group, url, p, bounds, self.starts) for p in groups]
-
-    def _submit(self, function: Any, *arguments: Any) -> Any:
-        return self.runner.client.submit(function, *arguments, pure=False)
+        self.rows = [self.runner.submit(load_group, url, p, bounds, self.starts) for p in groups]
 
     def _each(self, function: Any, *arguments: Any) -> list[Any]:
         """Submit a call for each group; lists are arguments of one group each."""
         return [
-            self._submit(function, rows, *(a[p] if isinstance(a, list) else a for a in arguments))
+            self.runner.submit(
+                function, rows, *(a[p] if isinstance(a, list) else a for a in arguments)
+            )
             for p, rows in enumerate(self.rows)
         ]
 
     def _exchange(self, function: Any, arguments: Sequence[Any], values: list[Any]) -> list[Any]:
         """Submit a call for each group that also takes what the others share of the values."""
         return [
-            self._submit(
+            self.runner.submit(
                 function, rows, *arguments, values[p],
-                *(self._submit(share, self.rows[q], values[q], p) for q in self.near[p]),
+                *(self.runner.submit(share, self.rows[q], values[q], p) for q in self.near[p]),
             )
             for p, rows in enumerate(self.rows)
         ]  # fmt: skip
 
     def _sum(self, futures: list[Any]) -> FloatArray:
         """Add up what the parts return, always in the same order."""
-        parts = [own for group in self.runner.client.gather(futures) for own in group]
-        return np.sum(np.array(parts), axis=0)
+        parts = [own for group in self.runner.gather(futures) for own in group]
+        return np.asarray(np.sum(np.array(parts), axis=0))
 
     def _scores(self, solve: Solve, tol: float, report: Any) -> tuple[list[Any], dict[str, Any]]:
         """Return the scores of each group (as futures), and how the solve ended."""
@@ -285,7 +279,7 @@ class Solver:
                 if step % 16 == 15:  # not all of them at once
                     self.runner.wait(state)
                     report(done + step + 1, n_rounds * n_steps)
-            x = [self._submit(end_round, *own) for own in zip(x, state, strict=True)]
+            x = [self.runner.submit(end_round, *own) for own in zip(x, state, strict=True)]
             done += n_steps
         return x, {"steps": done, "residual": residual, "converged": residual <= tol}
 
@@ -294,15 +288,13 @@ class Solver:
         name = solve.name
         file = score_file(name, 0)
         if self.runner.manifest.stage(name) is None:
-            with self.runner.timed(name) as report, named_errors(name):
+            with self.runner.timed(name) as report:
                 self._connect()
                 x, result = self._scores(solve, tol, report)
-                found = self.runner.client.gather(self._each(label_scores, x))
+                found = self.runner.gather(self._each(label_scores, x))
                 output = Output(self.runner.folder)
-                scores = np.concatenate([own for _, own in found])
-                output.array(
-                    file, scores[np.argsort(np.concatenate([label for label, _ in found]))]
-                )
+                label, scores = map(np.concatenate, zip(*found, strict=True))
+                output.array(file, scores[np.argsort(label)])
                 self.runner.manifest.seal(name, [Record(output.files, result)])
         return self.runner.folder.read_array(file)
 
@@ -312,7 +304,7 @@ class Solver:
         finished = self.runner.manifest.stage(name)
         if finished is not None:
             return finished[0]
-        with self.runner.timed(name) as report, named_errors(name):
+        with self.runner.timed(name) as report:
             self._connect()
             x, result = self._scores(solve, tol, report)
             self._save(name, x, result)
@@ -322,20 +314,22 @@ class Solver:
         """Write shares for nodes too far from any label to have a score: those of neighbours."""
         if self.runner.manifest.stage(name) is not None:
             return
-        with self.runner.timed(name) as report, named_errors(name):
+        with self.runner.timed(name) as report:
             self._connect()
             x = self._each(read_shares, tuple(solves), threshold)
             for step in range(limit):
                 after = self._exchange(fill, [], x)
-                counts = [self._submit(count_filled, *own) for own in zip(x, after, strict=True)]
+                counts = [
+                    self.runner.submit(count_filled, *own) for own in zip(x, after, strict=True)
+                ]
                 x = after
                 report(step + 1, step + 2)  # how many there will be is not known
-                if not sum(self.runner.client.gather(counts)):
+                if not sum(self.runner.gather(counts)):
                     break
             self._save(name, x, {})
 
     def _save(self, name: str, x: list[Any], result: dict[str, Any]) -> None:
-        files = self.runner.client.gather(self._each(save_scores, x, name))
+        files = self.runner.gather(self._each(save_scores, x, name))
         self.runner.manifest.seal(name, [Record([f for own in files for f in own], result)])
 
     def close(self) -> None:
