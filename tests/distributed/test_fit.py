@@ -158,7 +158,7 @@ def test_stopped_after_any_few_tasks_it_goes_on_where_it_was(parts, tmp_path):
 
         def halt(event, seen=seen):
             seen.append(event)
-            if len(seen) > 8:
+            if len(seen) > 12:
                 raise Stop
 
         try:
