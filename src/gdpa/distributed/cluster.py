@@ -16,14 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.abc import MetaPathFinder
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import require
 from ..threads import effective_jobs, one_thread
 from .folder import Folder
 from .manifest import Manifest, Output, Record, read_record, record_name, write_record
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 __all__ = ["Event", "Runner", "TaskError", "connect"]
+
+Task = Callable[..., dict[str, Any]]
 
 # Dask has workers return every block above 128 kB to the system at once: taking it anew costs half
 # of the time of a search of 200,000 points. One arena for all threads of a worker, of which one
@@ -92,7 +97,7 @@ class _NoPandas(MetaPathFinder):
 
 
 def run_task(
-    url: str, stage: str, task: int, function: Callable[..., dict[str, Any]], arguments: Any
+    url: str, stage: str, task: int, function: Task, arguments: Mapping[str, object]
 ) -> Record:
     """Run one task, unless its record says that it is done."""
     hide_pandas()
@@ -113,11 +118,11 @@ def run_task(
 class InProcess:
     """A stand-in for Dask's client that runs everything in this process, at once."""
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
+    def submit(self, function: Callable[..., Any], *arguments: object, **_: object) -> Any:
         """Return the result of a call."""
         return function(*arguments)
 
-    def gather(self, results: Any) -> Any:
+    def gather(self, results: list[Any]) -> list[Any]:
         """Return the results."""
         return results
 
@@ -136,12 +141,15 @@ class Runner:
     """
 
     def __init__(
-        self, client: Any, manifest: Manifest, report: Callable[[Event], None] | None = None
+        self,
+        client: Client | InProcess,
+        manifest: Manifest,
+        report: Callable[[Event], None] | None = None,
     ) -> None:
         self.client, self.manifest, self.folder = client, manifest, manifest.folder
-        self.report = report or (lambda event: None)
+        self._report = report or (lambda event: None)
         self.seconds: dict[str, float] = {}
-        self.current = ""  # the stage
+        self.current, self._started = "", 0.0
 
     @property
     def n_workers(self) -> int:
@@ -153,11 +161,11 @@ class Runner:
     def stage(
         self,
         name: str,
-        function: Callable[..., dict[str, Any]],
-        each: Iterable[Mapping[str, Any]] = ({},),
+        function: Task,
+        each: Iterable[Mapping[str, object]] = ({},),
         *,
         here: bool = False,
-        **common: Any,
+        **common: object,
     ) -> list[dict[str, Any]]:
         """Run what is not done yet of a stage.
 
@@ -170,7 +178,7 @@ class Runner:
         each : iterable of mappings
             Arguments of each task; the tasks are independent of each other.
         here : bool, default=False
-            Run them in this process.
+            Run them in this process; they report their own progress.
         **common
             Arguments of all tasks.
 
@@ -183,37 +191,41 @@ class Runner:
         if finished is not None:
             return finished
         tasks = [{**own, **common} for own in each]
-        with self.timed(name) as report:
-            records: dict[int, Record] = {}
-            for task in range(len(tasks)):
-                record = read_record(self.folder, name, task)
-                if record is not None and all(map(self.folder.is_intact, record.files)):
-                    records[task] = record
-                else:
-                    self.folder.remove([record_name(name, task)])
-            report(len(records), len(tasks))
-            waiting = {task: tasks[task] for task in range(len(tasks)) if task not in records}
-            client = InProcess() if here else self.client
-            for task, record in self._run(client, name, function, waiting):
+        self.current, self._started = name, time.perf_counter()
+        records: dict[int, Record] = {}
+        for task in range(len(tasks)):
+            record = read_record(self.folder, name, task)
+            if record is not None and all(map(self.folder.is_intact, record.files)):
                 records[task] = record
-                report(len(records), len(tasks))
-            ordered = [records[task] for task in range(len(tasks))]
-            self.manifest.seal(name, ordered)
+            else:
+                self.folder.remove([record_name(name, task)])
+        self.progress(len(records), len(tasks))
+        waiting = {task: tasks[task] for task in range(len(tasks)) if task not in records}
+        if here:
+            for task, arguments in waiting.items():
+                records[task] = run_task(self.folder.url, name, task, function, arguments)
+        else:
+            for task, record in self._run(name, function, waiting):
+                records[task] = record
+                self.progress(len(records), len(tasks))
+        ordered = [records[task] for task in range(len(tasks))]
+        self.manifest.seal(name, ordered)
+        self.seconds[name] = time.perf_counter() - self._started
         return [record.result for record in ordered]
 
     def _run(
-        self, client: Any, stage: str, function: Callable[..., Any], tasks: Mapping[int, Any]
+        self, stage: str, function: Task, tasks: Mapping[int, Mapping[str, object]]
     ) -> Iterator[tuple[int, Record]]:
         """Run tasks; yield each with its record when it ends."""
         url = self.folder.url
-        if isinstance(client, InProcess):
+        if isinstance(self.client, InProcess):
             for task, arguments in tasks.items():
                 with named_errors(stage):
                     record = run_task(url, stage, task, function, arguments)
                 yield task, record
             return
         futures = {
-            client.submit(run_task, url, stage, task, function, arguments, pure=False): task
+            self.client.submit(run_task, url, stage, task, function, arguments, pure=False): task
             for task, arguments in tasks.items()
         }
         try:
@@ -223,32 +235,27 @@ class Runner:
                 yield futures[future], record
                 future.release()
         except BaseException:
-            client.cancel(list(futures))
+            self.client.cancel(list(futures))
             raise
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def progress(self, done: int, total: int) -> None:
+        """Report how much of the current stage is done."""
+        self._report(Event(self.current, done, total, time.perf_counter() - self._started))
+
+    def submit(self, function: Callable[..., object], *arguments: object) -> Any:
         """Have a call run on a worker; return its future."""
         with named_errors(self.current):
             return self.client.submit(function, *arguments, pure=False)
 
-    def gather(self, futures: list[Any]) -> Any:
+    def gather(self, futures: list[Any]) -> list[Any]:
         """Return the results of calls."""
         with named_errors(self.current):
-            return self.client.gather(futures)
+            return list(self.client.gather(futures))
 
     def wait(self, futures: list[Any]) -> None:
         """Wait until calls have ended."""
         if not isinstance(self.client, InProcess):
             require("distributed", "distributed").wait(futures)
-
-    @contextlib.contextmanager
-    def timed(self, stage: str) -> Iterator[Callable[[int, int], None]]:
-        """Note the time of a stage; yield a function that reports how much of it is done."""
-        start, self.current = time.perf_counter(), stage
-        yield lambda done, total: self.report(
-            Event(stage, done, total, time.perf_counter() - start)
-        )
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
 @contextlib.contextmanager

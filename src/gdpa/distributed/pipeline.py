@@ -344,15 +344,14 @@ def _sort_into_parts(
 ) -> tuple[dict[str, Any], list[int]]:
     """Run the stages up to the points of the parts; return the plan and each part's first node."""
     manifest, n = runner.manifest, inputs.n_rows
-    asked = manifest.parameters
-    seed, target, id_column = asked["random_state"], asked["target"], asked["id_column"]
+    options = manifest.parameters
+    id_column = options["id_column"]
     if "n_parts" not in manifest.data:  # the same when it continues with other workers
-        manifest.note("n_parts", asked["n_parts"] or default_parts(n, runner.n_workers))
+        manifest.note("n_parts", options["n_parts"] or default_parts(n, runner.n_workers))
     n_buckets = -(-n // ids_per_task)
     pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
     sampled = runner.stage(
-        "sample rows", take_sample, pieces, features=features, target=target,
-        unlabeled=asked["unlabeled"], id_column=id_column, n_rows=n, seed=seed,
+        "sample rows", take_sample, pieces, features=features, options=options, n_rows=n,
         n_buckets=n_buckets,
     )  # fmt: skip
     if id_column is not None:
@@ -362,17 +361,16 @@ def _sort_into_parts(
         )  # fmt: skip
     # In this process, where scikit-learn is loaded already: workers do without.
     plan = runner.stage(
-        "plan", make_plan, here=True, n_pieces=len(pieces), n_rows=n,
-        labels=[r["labels"] for r in sampled], target=target, source=inputs.paths[0],
-        scale=asked["scale"], metric=asked["metric"], n_neighbors=asked["n_neighbors"],
-        n_parts=manifest.data["n_parts"], seed=seed,
+        "plan", make_plan, here=True, n_pieces=len(pieces), n_rows=n, options=options,
+        labels=[r["labels"] for r in sampled], source=inputs.paths[0],
+        n_parts=manifest.data["n_parts"],
     )[0]  # fmt: skip
     encoded = runner.stage(
         "encode rows", encode, pieces, features=features, plan_url=runner.folder.url
     )
     gathered = runner.stage(
         "sort into parts", gather, [{"part": part} for part in range(plan["n_parts"])],
-        ends=[r["ends"] for r in encoded], max_duplicates=max_duplicates(asked["n_neighbors"]),
+        ends=[r["ends"] for r in encoded], max_duplicates=max_duplicates(options["n_neighbors"]),
     )  # fmt: skip
     manifest.discard("encode rows")
     return plan, [0, *np.cumsum([r["points"] for r in gathered]).tolist()]

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from ..tables import ColumnList, ColumnPlan, TableError, table_of
 from .folder import Folder
 from .inputs import Piece
 from .manifest import Output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Plan", "check_ids", "load_plan", "make_plan", "sample_share", "take_sample"]
 
@@ -40,7 +43,7 @@ def sample_share(n_rows: int, least: int = 20_000, most: int = 4_000_000) -> flo
     return min(1.0, min(wanted, most) / n_rows)
 
 
-def _labels(column: Any, unlabeled: str | None) -> tuple[NDArray[np.intp], list[str]]:
+def _labels(column: pa.ChunkedArray, unlabeled: str | None) -> tuple[NDArray[np.intp], list[str]]:
     """Return the rows of an Arrow column that have a label, and the labels as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -65,22 +68,20 @@ def take_sample(
     piece: Piece,
     number: int,
     features: list[str],
-    target: str,
-    unlabeled: str | None,
-    id_column: str | None,
+    options: dict[str, Any],
     n_rows: int,
-    seed: int,
     n_buckets: int,
     max_labeled: int = 20_000,
 ) -> dict[str, Any]:
     """Sample the rows of a piece, gather its labels, and sort its identifiers."""
-    base = f"sample/{number:06d}"
+    base, seed = f"sample/{number:06d}", options["random_state"]
+    target, id_column = options["target"], options["id_column"]
     wanted = [*features, target, *([id_column] if id_column else [])]
     table = piece.read(list(dict.fromkeys(wanted)))
     _check_finite(table.select(features), piece)
     rng = np.random.default_rng([seed, number])
     count = min(piece.rows, int(np.ceil(sample_share(n_rows) * piece.rows)))
-    labeled, texts = _labels(table.column(target), unlabeled)
+    labeled, texts = _labels(table.column(target), options["unlabeled"])
     names = sorted(set(texts))
     if len(names) > MAX_CLASSES:
         raise TableError(
@@ -114,7 +115,7 @@ def query_rows(n_rows: int, seed: int) -> NDArray[np.int64]:
     return np.sort(rng.choice(n_rows, min(n_rows, RECALL_SAMPLE), replace=False))
 
 
-def _check_finite(table: Any, piece: Piece) -> None:
+def _check_finite(table: pa.Table, piece: Piece) -> None:
     """Refuse infinite numbers; the encoder fills missing ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -129,7 +130,7 @@ def _check_finite(table: Any, piece: Piece) -> None:
                 )
 
 
-def _write_rows(output: Output, name: str, table: Any, rows: NDArray[np.integer[Any]]) -> None:
+def _write_rows(output: Output, name: str, table: pa.Table, rows: NDArray[np.integer[Any]]) -> None:
     """Write rows as Parquet, in the bytes of an array."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -150,7 +151,7 @@ def _read_rows(folder: Folder, what: str, n_pieces: int) -> Any:
     )
 
 
-def _id_keys(column: Any, piece: Piece, name: str) -> NDArray[np.uint64]:
+def _id_keys(column: pa.ChunkedArray, piece: Piece, name: str) -> NDArray[np.uint64]:
     """Return one number per identifier: mixed bits of whole numbers, a hash of anything else."""
     import pyarrow as pa
 
@@ -217,7 +218,7 @@ class Plan:
     bounds: NDArray[np.intp]
     classes: tuple[str, ...]
 
-    def features(self, table: Any, source: str) -> NDArray[Any]:
+    def features(self, table: pa.Table, source: str) -> NDArray[Any]:
         """Return rows of an Arrow table as features."""
         X, _ = self.columns.encode(table_of(table, source), np.float32 if self.half else np.float64)
         bad = np.argwhere(~np.isfinite(X))
@@ -234,30 +235,27 @@ def make_plan(
     n_pieces: int,
     n_rows: int,
     labels: list[list[str]],
-    target: str,
+    options: dict[str, Any],
     source: str,
-    scale: str,
-    metric: str,
-    n_neighbors: int,
     n_parts: int,
-    seed: int,
 ) -> dict[str, Any]:
     """Fit the encoder, weigh the features, cut space into cells and parts, number the classes."""
     from ..tables.encoder import HALF_PRECISION, TableEncoder  # scikit-learn: for this task alone
 
-    folder = output.folder
-    rows, codes, classes = _classes(folder, labels, f"{source}, target column {target!r}")
+    folder, seed = output.folder, options["random_state"]
+    where = f"{source}, target column {options['target']!r}"
+    rows, codes, classes = _classes(folder, labels, where)
     sample, known, queries = (
         _read_rows(folder, what, n_pieces) for what in ("rows", "known", "queries")
     )
-    encoder = TableEncoder(scale=scale, random_state=seed)
+    encoder = TableEncoder(scale=options["scale"], random_state=seed)
     encoder.fit(table_of(sample, f"a sample of {sample.num_rows} rows of {source}"))
     # As one machine would: by the size of the whole table, not of the sample.
     encoder.half_ = n_rows * encoder.columns_.n_features > HALF_PRECISION
     X, X_known, Q = (encoder.encode(table_of(t, source))[0] for t in (sample, known, queries))
     known_rows = [folder.read_array(f"sample/{i:06d}.known-rows.npy") for i in range(n_pieces)]
     known_codes = codes[np.searchsorted(rows, np.concatenate(known_rows))]
-    factors, note = _feature_weights(metric, X_known, known_codes, seed)
+    factors, note = _feature_weights(options["metric"], X_known, known_codes, seed)
     X, Q = X * factors.astype(X.dtype), Q * factors.astype(X.dtype)
     space = CellSpace.fit(X, feature_scale(X), seed, n_points=n_rows)
     n_cells = space.centers.n_cells
@@ -277,7 +275,7 @@ def make_plan(
         "codes": codes,
         "folds": stratified_folds(codes, LARGE_FOLDS).astype(np.int32),
         "queries": Q,
-        "reach": _reach(Q, X, n_neighbors, space.scale),
+        "reach": _reach(Q, X, options["n_neighbors"], space.scale),
     }
     for name, array in arrays.items():
         output.array(f"plan/{name}.npy", array)

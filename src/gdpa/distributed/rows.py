@@ -9,7 +9,7 @@ parts are put together, and sums over them are the same to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -172,7 +172,7 @@ class GroupRows:
         out *= root
         return out
 
-    def blocks_in(self, dtype: Any) -> Any:
+    def blocks_in(self, dtype: np.dtype[Any]) -> Iterator[tuple[sp.csr_array, slice]]:
         """Yield the rows of each part in a precision, and where they stand."""
         spans = pairwise(self.ends)
         for part, block, (low, high) in zip(self.parts, self.blocks, spans, strict=True):

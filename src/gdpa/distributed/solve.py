@@ -17,7 +17,7 @@ from the others; Dask moves them, and computes again what a lost worker held.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from .cluster import Runner
 from .folder import Folder
-from .manifest import Output, Record
+from .manifest import Output
 from .rows import GroupRows, in_order, load_group
 
 __all__ = ["MIN_SELF_LOOP", "Solve", "Solver", "score_file", "steps_needed"]
@@ -119,11 +119,12 @@ def take_step(
     momentum, length = np.float32(factors[0]), np.float32(factors[1])
     residual = state.residual
     if momentum:
-        moved = rows.product(state.change, _joined(halo, state.change))
-        moved -= diagonal * state.change
-        moved[:, rows.labeled] *= ~_known(rows, solve)
-        residual = residual + moved
-    change = momentum * state.change + residual * (length / diagonal)
+        residual = rows.product(state.change, _joined(halo, state.change))
+        residual -= diagonal * state.change
+        residual[:, rows.labeled] *= ~_known(rows, solve)
+        residual += state.residual
+    change = residual * (length / diagonal)
+    change += momentum * state.change
     return State(state.total + change, change, residual)
 
 
@@ -230,7 +231,7 @@ class Solver:
         self.near = [[q for q in groups if q != p and counts[p, q]] for p in groups]
         self.rows = [self.runner.submit(load_group, url, p, bounds, self.starts) for p in groups]
 
-    def _each(self, function: Any, *arguments: Any) -> list[Any]:
+    def _each(self, function: Callable[..., object], *arguments: object) -> list[Any]:
         """Submit a call for each group; lists are arguments of one group each."""
         return [
             self.runner.submit(
@@ -239,7 +240,9 @@ class Solver:
             for p, rows in enumerate(self.rows)
         ]
 
-    def _exchange(self, function: Any, arguments: Sequence[Any], values: list[Any]) -> list[Any]:
+    def _exchange(
+        self, function: Callable[..., object], arguments: Sequence[object], values: list[Any]
+    ) -> list[Any]:
         """Submit a call for each group that also takes what the others share of the values."""
         return [
             self.runner.submit(
@@ -254,8 +257,9 @@ class Solver:
         parts = [own for group in self.runner.gather(futures) for own in group]
         return np.asarray(np.sum(np.array(parts), axis=0))
 
-    def _scores(self, solve: Solve, tol: float, report: Any) -> tuple[list[Any], dict[str, Any]]:
+    def _scores(self, solve: Solve, tol: float) -> tuple[list[Any], dict[str, Any]]:
         """Return the scores of each group (as futures), and how the solve ended."""
+        self._connect()
         # Single precision stops at a reduction of 1e-5 where gamma is 0.01.
         n_rounds = max(1, int(np.ceil(np.log(tol) / np.log(1e-4))))
         n_steps = steps_needed(solve.self_loop, tol ** (1.0 / n_rounds))
@@ -268,7 +272,7 @@ class Solver:
             first = first if first.size else square
             ratio = np.divide(square, first, out=np.zeros(first.size), where=first > 0)
             residual = float(np.sqrt(ratio.max(initial=0.0)))
-            report(done, max(done, n_rounds * n_steps))
+            self.runner.progress(done, max(done, n_rounds * n_steps))
             if residual <= tol:
                 break
             for step, factors in enumerate(coefficients(solve.self_loop, n_steps)):
@@ -278,59 +282,55 @@ class Solver:
                     state = self._exchange(take_step, [solve, factors], state)
                 if step % 16 == 15:  # not all of them at once
                     self.runner.wait(state)
-                    report(done + step + 1, n_rounds * n_steps)
+                    self.runner.progress(done + step + 1, n_rounds * n_steps)
             x = [self.runner.submit(end_round, *own) for own in zip(x, state, strict=True)]
             done += n_steps
         return x, {"steps": done, "residual": residual, "converged": residual <= tol}
 
     def label_scores(self, solve: Solve, tol: float) -> FloatArray:
         """Return the scores of all labelled nodes, a column for each right-hand side."""
-        name = solve.name
-        file = score_file(name, 0)
-        if self.runner.manifest.stage(name) is None:
-            with self.runner.timed(name) as report:
-                self._connect()
-                x, result = self._scores(solve, tol, report)
-                found = self.runner.gather(self._each(label_scores, x))
-                output = Output(self.runner.folder)
-                label, scores = map(np.concatenate, zip(*found, strict=True))
-                output.array(file, scores[np.argsort(label)])
-                self.runner.manifest.seal(name, [Record(output.files, result)])
-        return self.runner.folder.read_array(file)
+
+        def run(output: Output) -> dict[str, Any]:
+            x, result = self._scores(solve, tol)
+            found = self.runner.gather(self._each(label_scores, x))
+            label, scores = map(np.concatenate, zip(*found, strict=True))
+            output.array(score_file(solve.name, 0), scores[np.argsort(label)])
+            return result
+
+        self.runner.stage(solve.name, run, here=True)
+        return self.runner.folder.read_array(score_file(solve.name, 0))
 
     def scores(self, solve: Solve, tol: float) -> dict[str, Any]:
         """Solve and write the scores of all nodes; return how the solve ended."""
-        name = solve.name
-        finished = self.runner.manifest.stage(name)
-        if finished is not None:
-            return finished[0]
-        with self.runner.timed(name) as report:
-            self._connect()
-            x, result = self._scores(solve, tol, report)
-            self._save(name, x, result)
-        return result
+
+        def run(output: Output) -> dict[str, Any]:
+            x, result = self._scores(solve, tol)
+            self._save(output, solve.name, x)
+            return result
+
+        return self.runner.stage(solve.name, run, here=True)[0]
 
     def fill(self, name: str, solves: Sequence[str], threshold: float, limit: int = 10_000) -> None:
         """Write shares for nodes too far from any label to have a score: those of neighbours."""
-        if self.runner.manifest.stage(name) is not None:
-            return
-        with self.runner.timed(name) as report:
+
+        def run(output: Output) -> dict[str, Any]:
             self._connect()
             x = self._each(read_shares, tuple(solves), threshold)
             for step in range(limit):
-                after = self._exchange(fill, [], x)
-                counts = [
-                    self.runner.submit(count_filled, *own) for own in zip(x, after, strict=True)
-                ]
-                x = after
-                report(step + 1, step + 2)  # how many there will be is not known
+                before, x = x, self._exchange(fill, [], x)
+                pairs = zip(before, x, strict=True)
+                counts = [self.runner.submit(count_filled, *pair) for pair in pairs]
+                self.runner.progress(step + 1, step + 2)  # how many there will be is not known
                 if not sum(self.runner.gather(counts)):
                     break
-            self._save(name, x, {})
+            self._save(output, name, x)
+            return {}
 
-    def _save(self, name: str, x: list[Any], result: dict[str, Any]) -> None:
-        files = self.runner.gather(self._each(save_scores, x, name))
-        self.runner.manifest.seal(name, [Record([f for own in files for f in own], result)])
+        self.runner.stage(name, run, here=True)
+
+    def _save(self, output: Output, name: str, x: list[Any]) -> None:
+        for files in self.runner.gather(self._each(save_scores, x, name)):
+            output.files += files
 
     def close(self) -> None:
         """Let the workers forget the rows."""
