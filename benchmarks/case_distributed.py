@@ -84,14 +84,10 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
             "rows": ["build graph"],
             "solve": [s for s in result.seconds if s.startswith(("tuning", "final scores"))],
         }  # fmt: skip
-        spent = {
-            f"{k}_cpu_s": sum(result.cpu[s] for s in v) for k, v in stages.items() if k != "solve"
-        }
         return {
             "seconds": seconds,
             "cpu_s": _cpu() - cpu,
             **{f"{k}_s": sum(result.seconds.get(s, 0.0) for s in v) for k, v in stages.items()},
-            **spent,
             "error_percent": 100.0 * float(wrong[~known].mean()),
             "recall": result.recall,
             "worker_peak_mb": max(peaks),
@@ -296,9 +292,8 @@ def claims_kills(medians: Medians) -> list[Claim]:
 
 
 COLUMNS = (
-    "seconds", "cpu_s", "shuffle_s", "search_s", "rows_s", "solve_s", "shuffle_cpu_s",
-    "search_cpu_s", "rows_cpu_s", "error_percent", "recall", "worker_peak_mb",
-    "parts", "step_s",
+    "seconds", "cpu_s", "shuffle_s", "search_s", "rows_s", "solve_s", "error_percent", "recall",
+    "worker_peak_mb", "parts", "step_s",
 )  # fmt: skip
 CASES = (
     Case(

@@ -192,7 +192,7 @@ def test_filling_gives_every_linked_node_shares(tmp_path):
     solver = make_solver(tmp_path, W, codes, 3)
     solver.scores(solve, 1e-6)
     assert (scores(solver, "s").sum(axis=1) < 1e-4).sum() > 20
-    solver.fill("filled", ["s"], 1e-4)
+    assert solver.fill("filled", ["s"], 1e-4)
     filled = scores(solver, "filled")
     assert np.allclose(filled[:n].sum(axis=1), 1.0)
     assert not filled[n:].any()

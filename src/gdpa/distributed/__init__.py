@@ -28,13 +28,8 @@ __all__ = [
 __getattr__ = load_on_use(
     __name__,
     {
-        "DamagedFileError": "folder",
-        "Event": "cluster",
-        "FitResult": "pipeline",
-        "PredictResult": "new_rows",
-        "TaskError": "cluster",
-        "export": "estimator",
-        "fit": "pipeline",
-        "predict": "new_rows",
+        "DamagedFileError": "folder", "Event": "cluster", "FitResult": "pipeline",
+        "PredictResult": "new_rows", "TaskError": "cluster", "export": "estimator",
+        "fit": "pipeline", "predict": "new_rows",
     },
-)
+)  # fmt: skip

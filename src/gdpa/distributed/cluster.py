@@ -105,10 +105,9 @@ def run_task(
     before = read_record(folder, stage, task)
     if before is not None:
         return before
-    cpu, output = time.process_time(), Output(folder)
+    output = Output(folder)
     with one_thread():
         result = function(output, **arguments)
-    result["cpu"] = round(time.process_time() - cpu, 4)
     record = Record(output.files, result)
     write_record(folder, stage, task, record)
     release_memory()

@@ -130,10 +130,6 @@ class Folder:
         values = np.frombuffer(blocks, np.uint8)[low % BLOCK :][: high - low]
         return np.asarray(values.view(dtype).reshape(max(0, stop - start), *shape[1:]))
 
-    def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
-        return bool(self._system.exists(self._path(name)))
-
     def is_intact(self, name: str) -> bool:
         """Whether a file is there and matches its checksums."""
         try:

@@ -123,14 +123,14 @@ class Manifest:
 
     def check(self) -> None:
         """Refuse a folder in which files of finished stages are missing."""
+        present = set(self.folder.names())
         for name, records in self.data["stages"].items():
-            if name not in self.data["removed"]:
-                for file in (file for record in records for file in record["files"]):
-                    if not self.folder.exists(file):
-                        raise ValueError(
-                            f"{self.folder.url}/{file}, written by stage {name!r}, is missing; "
-                            "start again with an empty work folder"
-                        )
+            for file in (file for record in records for file in record["files"]):
+                if file not in present and name not in self.data["removed"]:
+                    raise ValueError(
+                        f"{self.folder.url}/{file}, written by stage {name!r}, is missing; start "
+                        "again with an empty work folder"
+                    )
 
     def seal(self, name: str, records: Sequence[Record]) -> None:
         """Note that a stage is done, and remove the records that are now in the manifest."""

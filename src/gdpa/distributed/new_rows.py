@@ -116,33 +116,21 @@ def predict(
     manifest.folder.remove_unfinished()
     with connect(scheduler, n_workers, memory_limit) as client:
         runner = Runner(client, manifest, callback)
+        pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
         encoded = runner.stage(
-            "encode rows",
-            encode,
-            [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)],
-            features=model["features"],
-            plan_url=folder.url,
+            "encode rows", encode, pieces, features=model["features"], plan_url=folder.url
         )
         answers = runner.stage(
-            "predict",
-            _predict_rows,
+            "predict", _predict_rows,
             [{"part": part} for part in range(len(model["starts"]) - 1)],
-            ends=[result["ends"] for result in encoded],
-            url=folder.url,
-            model=model,
-            files=np.cumsum([0, *inputs.rows]).tolist(),
-            classes=bool(class_probabilities),
-        )
+            ends=[result["ends"] for result in encoded], url=folder.url, model=model,
+            files=np.cumsum([0, *inputs.rows]).tolist(), classes=bool(class_probabilities),
+        )  # fmt: skip
         files = write_predictions(
-            runner,
-            inputs,
-            [result["ends"] for result in answers],
-            os.fspath(out),
-            id_column=id_column,
-            target_type=model["target_type"],
-            classes=bool(class_probabilities),
-            plan_url=folder.url,
-        )
+            runner, inputs, [result["ends"] for result in answers], os.fspath(out),
+            id_column=id_column, target_type=model["target_type"],
+            classes=bool(class_probabilities), plan_url=folder.url,
+        )  # fmt: skip
     manifest.folder.remove_all()
     counts = np.sum([result["predicted"] for result in answers], axis=0).tolist()
     predicted = dict(zip(model["classes"], counts, strict=True))

@@ -30,7 +30,7 @@ from .manifest import Manifest
 from .neighbors import choose_probes, exact_neighbors, max_duplicates, search_part
 from .parts import encode, gather
 from .plan import METRICS, check_ids, make_plan, take_sample
-from .predictions import check_out, count_far, predict_part, write_predictions
+from .predictions import check_out, predict_part, write_predictions
 from .rows import build_rows
 from .solve import MIN_SELF_LOOP, Solver
 
@@ -71,10 +71,6 @@ class FitResult:
         The self-loop in use.
     tuning : str
         How it was chosen.
-    sharpness : float
-        Exponent of the probabilities.
-    residual : float
-        Relative residual of the solve.
     steps : int
         Steps of the solve.
     converged : bool
@@ -83,8 +79,6 @@ class FitResult:
         Rows without a path to a label; they get the most frequent class.
     seconds : dict
         Time of each stage in this run (none of those that were done before).
-    cpu : dict
-        CPU time of the tasks of each stage, in whichever run.
     notes : tuple of str
         What the user should know.
     files : tuple of str
@@ -103,13 +97,10 @@ class FitResult:
     cut: float
     self_loop: float
     tuning: str
-    sharpness: float
-    residual: float
     steps: int
     converged: bool
     unreached: int
     seconds: dict[str, float]
-    cpu: dict[str, float]
     notes: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -282,16 +273,14 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     solves = batches("final scores", tuning.self_loop, columns)
     solved = [solver.scores(solve, TOL) for solve in solves]
     names = [solve.name for solve in solves]
-    far = runner.stage("find far rows", count_far, parts, solves=names, threshold=THRESHOLD)
-    filled = "fill far rows" if any(result["far"] for result in far) else None
-    if filled is not None:
-        solver.fill(filled, names, THRESHOLD)
+    filled = "rows far from labels"
+    any_far = solver.fill(filled, names, THRESHOLD)
     solver.close()
     prior = labeled_prior(codes, len(classes)).tolist()
     answers = runner.stage(
-        "predict", predict_part, parts, solves=names, filled=filled, threshold=THRESHOLD,
+        "predict", predict_part, parts, solves=names, threshold=THRESHOLD,
         prior=prior, sharpness=tuning.sharpness, files=np.cumsum([0, *inputs.rows]).tolist(),
-        classes=asked["class_probabilities"],
+        classes=asked["class_probabilities"], filled=filled if any_far else None,
     )  # fmt: skip
     target_type = inputs.column_type(asked["target"])
     files = write_predictions(
@@ -299,14 +288,13 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
         id_column=asked["id_column"], target_type=target_type,
         classes=asked["class_probabilities"], plan_url=folder.url,
     )  # fmt: skip
-    if "model" not in manifest.data:
-        model = {
-            "classes": classes, "starts": starts, "features": features, "prior": prior,
-            "target_type": target_type, "sharpness": tuning.sharpness, "n_neighbors": k,
-            "self_loop": tuning.self_loop, "probes": search["probes"], "scale": search["scale"],
-            "threshold": THRESHOLD, "source": inputs.paths[0],
-        }  # fmt: skip
-        manifest.note("model", model)
+    model = {
+        "classes": classes, "starts": starts, "features": features, "prior": prior,
+        "target_type": target_type, "sharpness": tuning.sharpness, "n_neighbors": k,
+        "self_loop": tuning.self_loop, "probes": search["probes"], "scale": search["scale"],
+        "threshold": THRESHOLD, "source": inputs.paths[0],
+    }  # fmt: skip
+    manifest.note("model", model)
     if not keep:
         for stage in ("search neighbours", "build graph", "measure recall", "sample rows", *names):
             manifest.discard(stage)
@@ -324,16 +312,10 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
         cut=sum(r["cut"] for r in rows) / max(sum(r["nonzeros"] for r in rows), 1),
         self_loop=tuning.self_loop,
         tuning=tuning.source,
-        sharpness=tuning.sharpness,
-        residual=max(result["residual"] for result in solved),
         steps=max(result["steps"] for result in solved),
         converged=all(result["converged"] for result in solved),
         unreached=sum(result["unreached"] for result in answers),
         seconds=dict(runner.seconds),
-        cpu={
-            stage: round(sum(record["result"].get("cpu", 0.0) for record in records), 3)
-            for stage, records in manifest.data["stages"].items()
-        },
         notes=(*plan["notes"], *_notes(n, np.diff(starts).max(), len(parts), tuning)),
         files=tuple(files),
     )
@@ -414,20 +396,16 @@ def _check_options(**options: Any) -> None:
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
     recall, self_loop = options["recall"], options["self_loop"]
-    if recall is not None and not (_is_number(recall) and 0 < recall <= 1):
+    if recall is not None and not (isinstance(recall, int | float) and 0 < recall <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")
     if self_loop is not None and not (
-        _is_number(self_loop) and MIN_SELF_LOOP <= self_loop < np.inf
+        isinstance(self_loop, int | float) and MIN_SELF_LOOP <= self_loop < np.inf
     ):
         raise ValueError(
             f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "
             "would need too many steps on parts: leave it out to have it chosen, or fit on one "
             "machine"
         )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _check_space(folder: Folder, n_rows: int, n_columns: int, n_neighbors: int) -> None:

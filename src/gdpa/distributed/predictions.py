@@ -22,22 +22,9 @@ from .parts import part_file
 from .plan import load_plan
 from .solve import score_file
 
-__all__ = ["check_out", "count_far", "predict_part", "write_answers", "write_predictions"]
+__all__ = ["check_out", "predict_part", "write_answers", "write_predictions"]
 
 FloatArray = NDArray[np.float64]
-
-
-def _scores(folder: Folder, names: Sequence[str], part: int) -> FloatArray:
-    """Return the scores of a part, a column for each class."""
-    return np.hstack([folder.read_array(score_file(name, part)) for name in names])
-
-
-def count_far(
-    output: Output, *, part: int, solves: Sequence[str], threshold: float
-) -> dict[str, Any]:
-    """Count the nodes of a part whose scores are within the error of the solve."""
-    total = _scores(output.folder, solves, part).sum(axis=1)
-    return {"far": int(np.count_nonzero(total < threshold))}
 
 
 def predict_part(
@@ -54,7 +41,7 @@ def predict_part(
 ) -> dict[str, Any]:
     """Write classes and probabilities of the nodes of a part, and the model of the part."""
     folder = output.folder
-    F = _scores(folder, solves, part)
+    F = np.hstack([folder.read_array(score_file(name, part)) for name in solves])
     if filled is not None:
         far = F.sum(axis=1) < threshold
         F[far] = threshold * folder.read_array(score_file(filled, part))[far]
@@ -117,24 +104,20 @@ def write_predictions(
     stage, folder = "write predictions", Folder(out)
     done = runner.manifest.stage(stage) or ()
     names = inputs.output_names()
-    if any(not folder.exists(r["file"]) or zlib.crc32(folder.read(r["file"])) != r["crc"]
-           for r in done):  # fmt: skip
+    present = folder.names() if done else ()
+    if any(
+        r["file"] not in present or zlib.crc32(folder.read(r["file"])) != r["crc"] for r in done
+    ):
         runner.manifest.reopen(stage)
     firsts = np.cumsum([0, *inputs.rows]).tolist()
+    each = [
+        {"number": i, "first": firsts[i], "pieces": inputs.pieces_of(i), "name": name}
+        for i, name in enumerate(names)
+    ]
     runner.stage(
-        stage,
-        _write_file,
-        [
-            {"number": i, "first": firsts[i], "pieces": inputs.pieces_of(i), "name": names[i]}
-            for i in range(len(names))
-        ],
-        ends=ends,
-        out=out,
-        id_column=id_column,
-        target_type=target_type,
-        classes=classes,
-        plan_url=plan_url,
-    )
+        stage, _write_file, each, ends=ends, out=out, id_column=id_column,
+        target_type=target_type, classes=classes, plan_url=plan_url,
+    )  # fmt: skip
     return [f"{out}/{name}" for name in names]
 
 
@@ -173,24 +156,19 @@ def _write_file(
     values = pa.array(labels, type=pa.string())
     if target_type.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
         values = values.cast(pa.type_for_alias(target_type))
-    sink, tables, done = pa.BufferOutputStream(), [], 0
-    for piece in pieces:
-        rows = slice(done, done + piece.rows)
-        key, ids = "row", pa.array(np.arange(first + rows.start, first + rows.stop))
-        if id_column is not None:
-            key, ids = id_column, piece.read([id_column]).column(id_column)
-        table = {
-            key: ids,
-            "prediction": values.take(pa.array(columns["best"][rows])),
-            "probability": pa.array(columns["top"][rows]),
-        }
-        for c, label in enumerate(labels if classes else ()):
-            table[f"probability_{label}"] = pa.array(columns["all"][rows, c])
-        tables.append(pa.table(table))
-        done += piece.rows
-    with pq.ParquetWriter(sink, tables[0].schema) as writer:
-        for table in tables:
-            writer.write_table(table)
+    key, ids = "row", pa.array(np.arange(first, first + total))
+    if id_column is not None:
+        tables = [piece.read([id_column]) for piece in pieces]
+        key, ids = id_column, pa.concat_tables(tables).column(id_column)
+    table = {
+        key: ids,
+        "prediction": values.take(pa.array(columns["best"])),
+        "probability": pa.array(columns["top"]),
+    }
+    for c, label in enumerate(labels if classes else ()):
+        table[f"probability_{label}"] = pa.array(columns["all"][:, c])
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(table), sink)
     content = memoryview(sink.getvalue())
     Folder(out).write(name, content)
     return {"file": name, "crc": zlib.crc32(content)}

@@ -196,9 +196,9 @@ def fill(rows: GroupRows, x: FloatArray, *halo: FloatArray) -> FloatArray:
     return x
 
 
-def count_filled(before: FloatArray, after: FloatArray) -> int:
-    """Return how many nodes got shares."""
-    return int(np.count_nonzero(after.any(axis=0) & ~before.any(axis=0)))
+def count_empty(rows: GroupRows, x: FloatArray) -> int:
+    """Return how many nodes have no shares."""
+    return int(np.count_nonzero(~x.any(axis=0)))
 
 
 class Solver:
@@ -310,23 +310,30 @@ class Solver:
 
         return self.runner.stage(solve.name, run, here=True)[0]
 
-    def fill(self, name: str, solves: Sequence[str], threshold: float, limit: int = 10_000) -> None:
-        """Write shares for nodes too far from any label to have a score: those of neighbours."""
+    def fill(self, name: str, solves: Sequence[str], threshold: float, limit: int = 10_000) -> bool:
+        """Write shares for nodes too far from any label to have a score: those of neighbours.
+
+        Returns
+        -------
+        bool
+            Whether there are such nodes.
+        """
 
         def run(output: Output) -> dict[str, Any]:
             self._connect()
             x = self._each(read_shares, tuple(solves), threshold)
-            for step in range(limit):
-                before, x = x, self._exchange(fill, [], x)
-                pairs = zip(before, x, strict=True)
-                counts = [self.runner.submit(count_filled, *pair) for pair in pairs]
-                self.runner.progress(step + 1, step + 2)  # how many there will be is not known
-                if not sum(self.runner.gather(counts)):
+            far = left = sum(self.runner.gather(self._each(count_empty, x)))
+            for _ in range(limit if far else 0):
+                x, before = self._exchange(fill, [], x), left
+                left = sum(self.runner.gather(self._each(count_empty, x)))
+                self.runner.progress(far - left, far)
+                if left == before:
                     break
-            self._save(output, name, x)
-            return {}
+            if far:
+                self._save(output, name, x)
+            return {"far": far}
 
-        self.runner.stage(name, run, here=True)
+        return bool(self.runner.stage(name, run, here=True)[0]["far"])
 
     def _save(self, output: Output, name: str, x: list[Any]) -> None:
         for files in self.runner.gather(self._each(save_scores, x, name)):
