@@ -88,7 +88,7 @@ class Folder:
 
     def write_json(self, name: str, data: object) -> None:
         """Write plain data as JSON."""
-        text = json.dumps(data, default=_plain).encode()
+        text = json.dumps(data, default=to_plain).encode()
         self.write(name, text, b"\n%08x\n" % zlib.crc32(text))
 
     def read_json(self, name: str) -> Any:
@@ -203,7 +203,7 @@ def _checked(file: IO[bytes], head: bytes, end: int, low: int, high: int) -> byt
     return content if found == sums(low, high) else None
 
 
-def _plain(value: object) -> object:
+def to_plain(value: object) -> object:
     """Turn numbers of NumPy into those of Python."""
     if isinstance(value, np.generic):
         return value.item()

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .folder import DamagedFileError, Folder
+from .folder import DamagedFileError, Folder, to_plain
 
 __all__ = ["Manifest", "Output", "Record"]
 
@@ -74,7 +74,7 @@ class Manifest:
 
     def open(self, parameters: Mapping[str, object]) -> None:
         """Begin a run, or continue one with the same parameters; the first difference is named."""
-        wanted = json.loads(json.dumps(parameters))
+        wanted = json.loads(json.dumps(parameters, default=to_plain))
         if not self.load():
             if self.folder.names():
                 raise ValueError(

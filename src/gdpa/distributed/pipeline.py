@@ -275,7 +275,7 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     names = [solve.name for solve in solves]
     filled = "rows far from labels"
     any_far = solver.fill(filled, names, THRESHOLD)
-    solver.close()
+    del solver  # its futures, by which workers hold the graph
     prior = labeled_prior(codes, len(classes)).tolist()
     answers = runner.stage(
         "predict", predict_part, parts, solves=names, threshold=THRESHOLD,
@@ -296,7 +296,8 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     }  # fmt: skip
     manifest.note("model", model)
     if not keep:
-        for stage in ("search neighbours", "build graph", "measure recall", "sample rows", *names):
+        unused = ("search neighbours", "build graph", "measure recall", "sample rows", filled)
+        for stage in (*unused, *names):
             manifest.discard(stage)
     predicted = np.sum([result["predicted"] for result in answers], axis=0).tolist()
     return FitResult(
@@ -396,10 +397,10 @@ def _check_options(**options: Any) -> None:
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
     recall, self_loop = options["recall"], options["self_loop"]
-    if recall is not None and not (isinstance(recall, int | float) and 0 < recall <= 1):
+    if recall is not None and not (isinstance(recall, int | float | np.number) and 0 < recall <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")
     if self_loop is not None and not (
-        isinstance(self_loop, int | float) and MIN_SELF_LOOP <= self_loop < np.inf
+        isinstance(self_loop, int | float | np.number) and MIN_SELF_LOOP <= self_loop < np.inf
     ):
         raise ValueError(
             f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "

@@ -252,11 +252,6 @@ class Solver:
             for p, rows in enumerate(self.rows)
         ]  # fmt: skip
 
-    def _sum(self, futures: list[Any]) -> FloatArray:
-        """Add up what the parts return, always in the same order."""
-        parts = [own for group in self.runner.gather(futures) for own in group]
-        return np.asarray(np.sum(np.array(parts), axis=0))
-
     def _scores(self, solve: Solve, tol: float) -> tuple[list[Any], dict[str, Any]]:
         """Return the scores of each group (as futures), and how the solve ended."""
         self._connect()
@@ -268,7 +263,8 @@ class Solver:
         done, residual = 0, np.inf
         for _ in range(n_rounds + 1):  # one to spare
             state = self._exchange(begin_round, [solve], x)
-            square = self._sum(self._each(squares, solve, state))
+            by_group = self.runner.gather(self._each(squares, solve, state))
+            square = np.sum(np.concatenate(by_group), axis=0)  # the parts in their order
             first = first if first.size else square
             ratio = np.divide(square, first, out=np.zeros(first.size), where=first > 0)
             residual = float(np.sqrt(ratio.max(initial=0.0)))
@@ -338,7 +334,3 @@ class Solver:
     def _save(self, output: Output, name: str, x: list[Any]) -> None:
         for files in self.runner.gather(self._each(save_scores, x, name)):
             output.files += files
-
-    def close(self) -> None:
-        """Let the workers forget the rows."""
-        self.bounds, self.rows = [], []
