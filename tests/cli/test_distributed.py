@@ -40,6 +40,7 @@ def test_fit_predict_export(parts, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["rows"] == 600
     assert said["converged"]
+    assert 0.9 < said["accuracy"] <= 1.0
     found = pq.read_table(folder / "out" / "a.parquet")
     assert found.column_names == ["row", "prediction", "probability"]
     right = np.array(found.column("prediction").to_pylist()) == np.array(["no", "yes"])[truth[:400]]
@@ -62,9 +63,11 @@ def test_progress_says_stage_parts_and_estimate(parts, capsys):
     )  # fmt: skip
     assert code == 0
     lines = capsys.readouterr().err
-    for stage in ("sample", "assign", "gather", "search", "rows", "final-0", "answers", "files"):
+    for stage in ("sample rows", "encode rows", "search neighbours", "build graph", "final scores"):
         assert f"\n{stage}: " in lines
     assert "(2 of 2)" in lines
+    assert "held-out accuracy: " in lines
+    assert "`gdpa fit` is usually more accurate" in lines
 
 
 def test_errors_are_one_line(parts, capsys):

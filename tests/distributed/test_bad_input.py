@@ -9,7 +9,8 @@ import pytest
 from parquet_parts import clusters, content, pa, pq, predictions, table_columns, write_parts
 
 from gdpa.distributed import fit
-from gdpa.distributed.store import LocalFolder
+from gdpa.distributed.cluster import connect
+from gdpa.distributed.folder import Folder
 from gdpa.tables import TableError
 
 
@@ -59,25 +60,32 @@ def test_parts_that_do_not_fit_are_named(parts, tmp_path, change, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"self_loop": 0.001}, r"self_loop=0\.001: .* 0\.01 and more; leave it out"),
+        ({"self_loop": 0.001}, r"self_loop=0\.001 .* at least 0\.01; .*leave it out"),
         ({"self_loop": np.nan}, "self_loop=nan"),
-        ({"label_weight": 0}, "label_weight=0 must be positive"),
         ({"n_neighbors": 0}, "n_neighbors=0 must be a whole number"),
         ({"n_parts": 2.5}, r"n_parts=2\.5"),
         ({"n_workers": -1}, "n_workers=-1"),
-        ({"tol": 2}, "tol=2"),
         ({"recall": 0}, "recall=0"),
         ({"random_state": -1}, "random_state=-1"),
         ({"scale": "robst"}, "did you mean 'robust'"),
+        ({"metric": "plan"}, "did you mean 'plain'"),
         ({"id_column": "ids"}, "has no column 'ids'; did you mean 'id'"),
         ({"drop": ["f0", "f1", "f2", "f3"]}, "has no column besides"),
-        ({"scheduler": "tcp://127.0.0.1:1"}, "no scheduler answers at 'tcp://127.0.0.1:1'"),
     ],
 )
-def test_options_are_checked(parts, tmp_path, options, message, monkeypatch):
-    monkeypatch.setattr("gdpa.distributed.runner.PATIENCE", "1s")
+def test_options_are_checked(parts, tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run(parts[0], tmp_path, **options)
+
+
+def test_a_scheduler_that_does_not_answer_is_named():
+    pytest.importorskip("distributed")
+    address = "tcp://127.0.0.1:1"
+    with (
+        pytest.raises(ValueError, match=f"no scheduler answers at '{address}'"),
+        connect(address, None, timeout="1s"),
+    ):
+        pass
 
 
 def test_target_and_files_are_checked(parts, tmp_path):
@@ -224,7 +232,7 @@ def test_a_full_disk_is_named_and_the_run_goes_on_later(parts, tmp_path):
 
 
 def test_work_that_does_not_fit_on_the_disk_is_refused(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(LocalFolder, "free_bytes", lambda self: 1_000)
+    monkeypatch.setattr(Folder, "free_bytes", lambda self: 1_000)
     with pytest.raises(OSError, match=r"needs about .* GB, 1e-06 GB are free"):
         run(parts[0], tmp_path)
 

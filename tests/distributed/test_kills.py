@@ -18,7 +18,7 @@ from gdpa.distributed import fit
 
 distributed = pytest.importorskip("distributed")
 
-OPTIONS = {"id_column": "id", "n_parts": 5, "self_loop": 0.03, "label_weight": None}
+OPTIONS = {"id_column": "id", "n_parts": 5, "self_loop": 0.03}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,10 @@ def kill_a_worker():
 
 def test_a_worker_is_killed_in_shuffle_search_and_solve(whole, tmp_path):
     pattern, expected = whole
-    moments = {("assign", 1), ("gather", 2), ("search", 1), ("rows", 3), ("final-0", 16)}
+    moments = {
+        ("encode rows", 1), ("sort into parts", 2), ("search neighbours", 1), ("build graph", 3),
+        ("final scores", 16),
+    }  # fmt: skip
     killed = []
 
     def strike(event):
@@ -61,12 +64,12 @@ def test_a_worker_is_killed_in_shuffle_search_and_solve(whole, tmp_path):
 
 
 def test_the_only_worker_is_killed_in_the_solve(whole, tmp_path):
-    """Its calls wait for an address that never comes back; they are given to the next worker."""
+    """What it held is computed again by the worker that takes its place."""
     pattern, expected = whole
     killed = []
 
     def strike(event):
-        if (event.stage, event.done) == ("final-0", 16) and not killed:
+        if (event.stage, event.done) == ("final scores", 16) and not killed:
             killed.append(event.stage)
             kill_a_worker()
 
@@ -87,8 +90,8 @@ from gdpa.distributed import fit
 if __name__ == "__main__":
     pattern, work, out, last = sys.argv[1:]
     def say(event):
-        print(event.stage, event.done, flush=True)
-        if f"{{event.stage}} {{event.done}}" == last:
+        print(event.stage, event.done, sep=": ", flush=True)
+        if f"{{event.stage}}: {{event.done}}" == last:
             os.kill(os.getpid(), signal.SIGKILL)
     fit(pattern, "y", work=work, out=out, n_workers=2, callback=say, **{options!r})
 """
@@ -110,16 +113,16 @@ def test_client_and_scheduler_are_killed_and_the_same_command_goes_on(whole, tmp
     pattern, expected = whole
     script = tmp_path / "run.py"
     script.write_text(SCRIPT.format(options=OPTIONS))
-    process = start(script, pattern, tmp_path, last="search 2")
+    process = start(script, pattern, tmp_path, last="search neighbours: 2")
     assert process.stdout is not None
-    assert "search 2\n" in iter(process.stdout.readline, "")
+    assert "search neighbours: 2\n" in iter(process.stdout.readline, "")
     assert process.wait() == -signal.SIGKILL
     process = start(script, pattern, tmp_path)
     assert process.stdout is not None
-    after = [line.split() for line in process.stdout]
+    after = [line.split(": ") for line in process.stdout]
     assert process.wait(timeout=120) == 0
     # Stages that were done are not entered again; of the open one what is done stays.
-    assert after[0][0] == "search"
+    assert after[0][0] == "search neighbours"
     assert int(after[0][1]) >= 1
     assert content(tmp_path / "out") == expected
     deadline = time.monotonic() + 30

@@ -1,4 +1,4 @@
-"""Beyond one machine: the same fit on parts, arranged on Dask.
+"""Beyond one machine: the same steps on Dask.
 
 Needs the extra ``distributed``. Nothing here searches, weighs or solves by itself: tasks call the
 functions of :mod:`gdpa.graph` and of the labelled system on blocks of rows, and files carry the
@@ -12,25 +12,24 @@ from typing import TYPE_CHECKING
 from ..lazy import load_on_use
 
 if TYPE_CHECKING:
-    from .exporting import export
-    from .fitting import fit
+    from .cluster import Event, TaskError
+    from .estimator import export
+    from .folder import DamagedFileError
     from .new_rows import PredictResult, predict
-    from .runner import Event, TaskError
-    from .stages import FitResult
+    from .pipeline import FitResult, fit
 
-__all__ = ["Event", "FitResult", "PredictResult", "TaskError", "export", "fit", "predict"]
+__all__ = [
+    "DamagedFileError", "Event", "FitResult", "PredictResult", "TaskError", "export", "fit",
+    "predict",
+]  # fmt: skip
 
 # Loaded on first use: workers run tasks, and what only the client needs is most of what there is to
 # load.
 __getattr__ = load_on_use(
     __name__,
     {
-        "Event": "runner",
-        "FitResult": "stages",
-        "PredictResult": "new_rows",
-        "TaskError": "runner",
-        "export": "exporting",
-        "fit": "fitting",
-        "predict": "new_rows",
+        "DamagedFileError": "folder", "Event": "cluster", "FitResult": "pipeline",
+        "PredictResult": "new_rows", "TaskError": "cluster", "export": "estimator",
+        "fit": "pipeline", "predict": "new_rows",
     },
-)
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parquet parts: which files, whether they fit together, and rows of them as tables.
+"""Parquet files: which ones, whether they have the same columns, and rows of them as tables.
 
 A piece is a run of row groups of one file, small enough for one task. Rows are numbered over all
 files in the order of their names.
@@ -10,55 +10,54 @@ import glob
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import nearest_name, require
 from ..tables import TableError
 
-__all__ = ["Inputs", "Piece", "look"]
+__all__ = ["Inputs", "Piece", "open_inputs"]
 
-# Rows of a piece, unless one row group has more: a task reads, encodes and sorts them in memory.
-PIECE_ROWS = 250_000
+Schema = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Row groups of one file.
+    """Consecutive row groups of one file.
 
     Parameters
     ----------
     path : str
         The file.
     groups : tuple of int
-        Numbers of the row groups, consecutive.
-    first : int
-        Number of its first row, over all files.
+        Numbers of the row groups.
+    first, within : int
+        Number of its first row, over all files and within the file.
     rows : int
-        How many rows.
-    within : int
-        Number of its first row within the file.
+        Number of rows.
     """
 
     path: str
     groups: tuple[int, ...]
     first: int
-    rows: int
     within: int
+    rows: int
 
     def read(self, columns: Sequence[str]) -> Any:
-        """Columns of the piece, as an Arrow table."""
-        with open_parquet(self.path) as file:
+        """Return columns of the piece as an Arrow table."""
+        parquet = require("pyarrow.parquet", "distributed")
+        with parquet.ParquetFile(_source(self.path)) as file:
             return file.read_row_groups(list(self.groups), columns=list(columns))
 
     def place(self, row: int) -> str:
-        """File and row (counted from 1) for messages."""
+        """Return file and row (counted from 1) for messages."""
         return f"{self.path}, row {self.within + row + 1}"
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Parquet files that fit together.
+    """Parquet files with the same columns.
 
     Parameters
     ----------
@@ -69,14 +68,14 @@ class Inputs:
     schema : tuple of (str, str)
         Columns and their types.
     fingerprints : tuple of str
-        Rows and checksum of the footer of each file: sizes, offsets and extremes of its columns.
+        Size and checksum of each file.
     pieces : tuple of Piece
         The work.
     """
 
     paths: tuple[str, ...]
     rows: tuple[int, ...]
-    schema: tuple[tuple[str, str], ...]
+    schema: Schema
     fingerprints: tuple[str, ...]
     pieces: tuple[Piece, ...]
 
@@ -85,8 +84,8 @@ class Inputs:
         """Rows of all files."""
         return sum(self.rows)
 
-    def column(self, name: str, what: str) -> str:
-        """Type of a column, or an error that names the nearest."""
+    def column_type(self, name: str, what: str = "column") -> str:
+        """Return the type of a column, or raise an error that names the nearest."""
         types = dict(self.schema)
         if name not in types:
             raise TableError(
@@ -94,35 +93,38 @@ class Inputs:
             )
         return types[name]
 
-    def names(self) -> list[str]:
-        """Names of the files of predictions: those of the input, numbered where they repeat."""
+    def output_names(self) -> list[str]:
+        """Return names for the files of predictions: the input's, numbered where they repeat."""
         names = [path.rsplit("/", 1)[-1] for path in self.paths]
         if len(set(names)) == len(names):
             return names
         return [f"{i:05d}-{name}" for i, name in enumerate(names)]
 
     def pieces_of(self, file: int) -> list[Piece]:
-        """Pieces of one file."""
+        """Return the pieces of one file."""
         return [piece for piece in self.pieces if piece.path == self.paths[file]]
 
 
-def open_parquet(path: str) -> Any:
-    """Open a Parquet file of a file system or an object store."""
-    parquet = require("pyarrow.parquet", "distributed")
-    if "://" not in path:
-        return parquet.ParquetFile(path)
-    fsspec = require("fsspec", "distributed")
-    system, inside = fsspec.core.url_to_fs(path)
-    return parquet.ParquetFile(system.open(inside, "rb"))
+def _source(path: str) -> Any:
+    """Return what pyarrow reads: a path, or an open file of an object store."""
+    return require("fsspec", "distributed").open(path, "rb").open() if "://" in path else path
 
 
-def expand(patterns: str | Sequence[str]) -> list[str]:
-    """Files that patterns, folders and names stand for, in order of their names."""
-    found: list[str] = []
+def _fingerprint(path: str) -> str:
+    """Return size and CRC-32 of the content of a file."""
+    size = crc = 0
+    with require("fsspec", "distributed").open(path, "rb") as file:
+        while block := file.read(2**22):
+            size, crc = size + len(block), zlib.crc32(block, crc)
+    return f"{size} bytes, CRC {crc:08x}"
+
+
+def _expand(patterns: str | Sequence[str]) -> list[str]:
+    """Return the files that patterns, folders and names stand for, sorted."""
+    paths: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         if "://" in pattern:
-            fsspec = require("fsspec", "distributed")
-            system, inside = fsspec.core.url_to_fs(pattern)
+            system, inside = require("fsspec", "distributed").core.url_to_fs(pattern)
             if system.isdir(inside):
                 inside = inside.rstrip("/") + "/*.parquet"
             here = [system.unstrip_protocol(p) for p in system.glob(inside)]
@@ -132,38 +134,39 @@ def expand(patterns: str | Sequence[str]) -> list[str]:
             here = [pattern] if os.path.exists(pattern) else glob.glob(pattern)
         if not here:
             raise TableError(f"no file matches {pattern!r}")
-        found += [p if "://" in p else os.path.abspath(p) for p in here]
-    return sorted(set(found))
+        paths += [p if "://" in p else os.path.abspath(p) for p in here]
+    return sorted(set(paths))
 
 
-def look(patterns: str | Sequence[str], *, piece_rows: int = PIECE_ROWS) -> Inputs:
-    """Read the footers of all files and check that they fit together.
+def open_inputs(patterns: str | Sequence[str], *, piece_rows: int = 250_000) -> Inputs:
+    """Read the footers of all files, check that they fit together, and fingerprint them.
 
     Parameters
     ----------
     patterns : str or sequence of str
         Names, patterns with ``*`` or folders; paths, or URLs that fsspec knows.
     piece_rows : int, default=250000
-        Rows of a piece.
+        Rows of a piece, unless one row group has more.
 
     Returns
     -------
     Inputs
-        The files. One without rows is passed over, unless there is no other.
+        The files. One without rows is skipped, unless there is no other.
 
     Raises
     ------
     TableError
         If there is no file, one cannot be read, or its columns differ from the first one's.
     """
-    paths = expand(patterns)
-    kept, rows, prints = [], [], []
-    schema: tuple[tuple[str, str], ...] | None = None
+    parquet = require("pyarrow.parquet", "distributed")
+    paths = _expand(patterns)
+    kept: list[str] = []
+    rows: list[int] = []
+    schema: Schema | None = None
     pieces: list[Piece] = []
-    first = 0
     for path in paths:
         try:
-            with open_parquet(path) as file:
+            with parquet.ParquetFile(_source(path)) as file:
                 meta, arrow = file.metadata, file.schema_arrow
         except (OSError, ValueError) as error:
             raise TableError(f"{path} is not a readable Parquet file: {error}") from error
@@ -176,52 +179,50 @@ def look(patterns: str | Sequence[str], *, piece_rows: int = PIECE_ROWS) -> Inpu
         sizes = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
         if not sum(sizes):
             continue
+        first = sum(rows)
         kept.append(path)
         rows.append(sum(sizes))
-        prints.append(f"{sum(sizes)}-{zlib.crc32(repr(meta.to_dict()).encode()):08x}")
         for groups, within, size in _runs(sizes, piece_rows):
-            pieces.append(Piece(path, groups, first + within, size, within))
-        first += rows[-1]
-    if not kept:
+            pieces.append(Piece(path, groups, first + within, within, size))
+    if not kept or schema is None:
         raise TableError(f"{paths[0]} and the {len(paths) - 1} other files have no rows")
-    assert schema is not None
-    return Inputs(tuple(kept), tuple(rows), schema, tuple(prints), tuple(pieces))
+    with ThreadPoolExecutor(8) as pool:
+        fingerprints = tuple(pool.map(_fingerprint, kept))
+    return Inputs(tuple(kept), tuple(rows), schema, fingerprints, tuple(pieces))
 
 
-def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """Consecutive row groups of together at most `most` rows, where their sizes allow."""
+def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
+    """Yield row groups of together at most `limit` rows, their first row and number of rows."""
     groups: list[int] = []
     start = total = 0
     for number, size in enumerate(sizes):
-        if groups and total + size > most:
+        if groups and total + size > limit:
             yield tuple(groups), start, total
             start += total
             groups, total = [], 0
         if size:
             groups.append(number)
             total += size
-    if groups:
-        yield tuple(groups), start, total
+    yield tuple(groups), start, total
 
 
-def _check_names(path: str, schema: Sequence[tuple[str, str]]) -> None:
+def _check_names(path: str, schema: Schema) -> None:
     names = [name for name, _ in schema]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise TableError(f"{path} has two columns called {min(twice)!r}; rename one")
+    for name in names:
+        if names.count(name) > 1:
+            raise TableError(f"{path} has two columns called {name!r}; rename one")
 
 
-def _difference(
-    path: str, schema: Sequence[tuple[str, str]], other: str, here: Sequence[tuple[str, str]]
-) -> str:
+def _difference(path: str, schema: Schema, other: str, here: Schema) -> str:
+    """Return the first difference between the columns of two files."""
     ours, theirs = dict(schema), dict(here)
     for name in ours:
         if name not in theirs:
-            return f"{other} has no column {name!r}, which {path} has; all parts need the same"
+            return f"{other} has no column {name!r}, which {path} has; all files need the same"
         if ours[name] != theirs[name]:
             return (
                 f"column {name!r} is {theirs[name]} in {other} and {ours[name]} in {path}; all "
-                "parts need the same types"
+                "files need the same types"
             )
     more = [name for name in theirs if name not in ours]
     if more:

@@ -1,165 +1,112 @@
 """What has been done in a work folder: the manifest decides, not the presence of a file.
 
-Each task ends by writing its record, which names its files with their sizes and checksums. When
-all tasks of a stage are done their records become part of ``manifest.json``. A run that starts in a
-folder with a manifest of the same parameters skips what is recorded; one with other parameters, or
-other input, is refused.
+Each task ends by writing its record. When all tasks of a stage are done their records become part
+of ``manifest.json``. A run that starts in a folder with a manifest of the same parameters skips
+what is recorded; one with other parameters, or other input, is refused.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from .store import Folder
+from .folder import DamagedFileError, Folder, to_plain
 
-__all__ = ["FORMAT", "Manifest", "Output", "Record"]
+__all__ = ["Manifest", "Output", "Record"]
 
-FORMAT = "gdpa-distributed"
-VERSION = 1
-NAME = "manifest.json"
-
-Files = dict[str, list[int]]
+NAME, VERSION = "manifest.json", 2
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a task has done.
+    """What a task has done: the names of its files, and small results that JSON can hold."""
 
-    Parameters
-    ----------
-    files : dict
-        Name of each file with its size and CRC-32.
-    result : dict
-        Small results, as JSON can hold them.
-    """
-
-    files: Files
+    files: list[str]
     result: dict[str, Any]
-
-    def complete(self, folder: Folder, *, checksums: bool) -> bool:
-        """Whether all files are there with the right size, and on request the right content."""
-        for name, (size, crc) in self.files.items():
-            if folder.size(name) != size:
-                return False
-            if checksums and zlib.crc32(folder.read(name)) != crc:
-                return False
-        return True
 
 
 @dataclass
 class Output:
-    """Files that a task writes, noted for its record.
-
-    Parameters
-    ----------
-    folder : Folder
-        Where they go.
-    """
+    """The work folder as a task sees it, and the files that it wrote."""
 
     folder: Folder
-    files: Files = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
 
     def array(self, name: str, array: NDArray[Any]) -> None:
         """Write an array."""
-        self.files[name] = list(self.folder.write_array(name, array))
+        self.folder.write_array(name, array)
+        self.files.append(name)
 
-    def json(self, name: str, data: Any) -> None:
+    def json(self, name: str, data: object) -> None:
         """Write plain data."""
-        self.files[name] = list(self.folder.write(name, json.dumps(data).encode()))
+        self.folder.write_json(name, data)
+        self.files.append(name)
 
 
-def record_name(stage: str, task: str) -> str:
-    """Name of the file that holds a task's record."""
-    return f"records/{stage}/{task}.json"
+def record_name(stage: str, task: int) -> str:
+    """Return the name of the file that holds a task's record."""
+    return f"records/{stage.replace(' ', '-')}/{task:06d}.json"
 
 
-def read_record(folder: Folder, stage: str, task: str) -> Record | None:
-    """Record of a task, None if it has not ended."""
+def read_record(folder: Folder, stage: str, task: int) -> Record | None:
+    """Return the record of a task, None if it has not ended."""
     try:
-        data = json.loads(folder.read(record_name(stage, task)))
-        return Record(data["files"], data["result"])
-    except FileNotFoundError:
+        return Record(**folder.read_json(record_name(stage, task)))
+    except (FileNotFoundError, DamagedFileError):
         return None
-    except (ValueError, KeyError, TypeError):
-        return None  # cut short in a store without atomic writes: not done
 
 
-def write_record(folder: Folder, stage: str, task: str, record: Record) -> None:
+def write_record(folder: Folder, stage: str, task: int, record: Record) -> None:
     """Write the record of a task that has ended."""
-    data = {"files": record.files, "result": record.result}
-    folder.write(record_name(stage, task), json.dumps(data).encode())
+    folder.write_json(record_name(stage, task), asdict(record))
 
 
 class Manifest:
-    """The manifest of a work folder.
-
-    Parameters
-    ----------
-    folder : Folder
-        The folder.
-    """
+    """The manifest of a work folder."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.data: dict[str, Any] = {}
 
-    def open(self, parameters: Mapping[str, Any]) -> None:
-        """Begin, or go on with a run of the same parameters.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Everything that decides the result, as JSON can hold it, the input's sizes and
-            fingerprints too.
-
-        Raises
-        ------
-        ValueError
-            If the folder belongs to a run with other parameters (the first difference is named), or
-            holds files but no manifest.
-        """
-        wanted = json.loads(json.dumps(parameters))
+    def open(self, parameters: Mapping[str, object]) -> None:
+        """Begin a run, or continue one with the same parameters; the first difference is named."""
+        wanted = json.loads(json.dumps(parameters, default=to_plain))
         if not self.load():
-            if self.folder.names(""):
+            if self.folder.names():
                 raise ValueError(
                     f"work folder {self.folder.url} holds files but no {NAME}; choose an empty "
                     "folder"
                 )
-            self.data = {
-                "format": FORMAT, "version": VERSION, "parameters": wanted, "stages": {},
-            }  # fmt: skip
+            self.data = {"version": VERSION, "parameters": wanted, "stages": {}, "removed": []}
             self._save()
             return
-        stored = self.data["parameters"]
+        stored = self.parameters
         for name in [*wanted, *stored]:
             if wanted.get(name) != stored.get(name):
                 raise ValueError(
                     f"work folder {self.folder.url} belongs to another run: its {name} is "
-                    f"{_short(stored.get(name))}, asked for is {_short(wanted.get(name))}; use the "
-                    "same options and input to go on, or another folder"
+                    f"{_short(stored.get(name))}, now it is {_short(wanted.get(name))}; use the "
+                    "same options and the same input to continue, or another folder"
                 )
 
     def load(self) -> bool:
         """Read the manifest; False if there is none."""
         try:
-            data = json.loads(self.folder.read(NAME))
+            data = self.folder.read_json(NAME)
         except FileNotFoundError:
             return False
-        except ValueError as error:
-            raise ValueError(f"{self.folder.url}/{NAME} is damaged: {error}") from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"{self.folder.url}/{NAME} is no manifest of a distributed run")
-        if int(data.get("version", 0)) > VERSION:
+        except DamagedFileError:
+            if b'"format": "gdpa-distributed", "version": 1' not in self.folder.read(NAME):
+                raise
+            data = {"version": 1}  # which had no checksums
+        if data["version"] != VERSION:
             raise ValueError(
-                f"{self.folder.url} was written by a newer gdpa (format {data['version']}, this "
-                f"one reads up to {VERSION})"
+                f"work folder {self.folder.url} has format {data['version']}, this version of gdpa "
+                f"uses format {VERSION}; start again with an empty work folder"
             )
         self.data = data
         return True
@@ -169,71 +116,49 @@ class Manifest:
         """Parameters of the run."""
         return dict(self.data["parameters"])
 
-    def stage(self, name: str) -> dict[str, Record] | None:
-        """Records of a stage that is done, None if it is not.
-
-        Raises
-        ------
-        ValueError
-            If one of its files has been removed or cut.
-        """
-        tasks = self.data["stages"].get(name)
-        if tasks is None:
-            return None
-        return {task: Record(r["files"], r["result"]) for task, r in tasks.items()}
+    def stage(self, name: str) -> list[dict[str, Any]] | None:
+        """Return the results of a stage that is done, None if it is not."""
+        records = self.data["stages"].get(name)
+        return None if records is None else [dict(record["result"]) for record in records]
 
     def check(self) -> None:
-        """Refuse a folder in which files of finished stages are missing or of another size."""
-        removed = set(self.data.get("removed", ()))
-        for name in self.data["stages"]:
-            if name in removed:
-                continue
-            for record in (self.stage(name) or {}).values():
-                for file, (size, _) in record.files.items():
-                    if self.folder.size(file) != size:
-                        raise ValueError(
-                            f"{self.folder.url}/{file} is missing or not the file that stage "
-                            f"{name!r} wrote; start again in an empty folder"
-                        )
+        """Refuse a folder in which files of finished stages are missing."""
+        present = set(self.folder.names())
+        for name, records in self.data["stages"].items():
+            for file in (file for record in records for file in record["files"]):
+                if file not in present and name not in self.data["removed"]:
+                    raise ValueError(
+                        f"{self.folder.url}/{file}, written by stage {name!r}, is missing; start "
+                        "again with an empty work folder"
+                    )
 
-    def seal(self, name: str, records: Mapping[str, Record], instead_of: str | None = None) -> None:
-        """Note that a stage is done, and remove the records that are now in the manifest.
-
-        Files of the stage `instead_of`, which it continues, are removed.
-        """
-        old = self.data["stages"].pop(instead_of, {})
-        self.data["stages"][name] = {
-            task: {"files": r.files, "result": r.result} for task, r in records.items()
-        }
+    def seal(self, name: str, records: Sequence[Record]) -> None:
+        """Note that a stage is done, and remove the records that are now in the manifest."""
+        self.data["stages"][name] = [asdict(record) for record in records]
         self._save()
-        self.folder.remove(record_name(name, task) for task in records)
-        for task in old.values():
-            self.folder.remove(task["files"])
+        self.folder.remove(record_name(name, task) for task in range(len(records)))
 
     def discard(self, name: str) -> None:
         """Remove the files of a finished stage that no later one needs."""
-        if name in self.data.setdefault("removed", []):
-            return
-        self.data["removed"].append(name)
-        self._save()
-        for record in (self.stage(name) or {}).values():
-            self.folder.remove(record.files)
+        if name not in self.data["removed"]:
+            self.data["removed"].append(name)
+            self._save()
+            for record in self.data["stages"][name]:
+                self.folder.remove(record["files"])
 
-    def note(self, name: str, value: Any) -> None:
+    def reopen(self, name: str) -> None:
+        """Forget that a stage is done."""
+        self.data["stages"].pop(name, None)
+
+    def note(self, name: str, value: object) -> None:
         """Keep a result of the run."""
         self.data[name] = value
         self._save()
 
     def _save(self) -> None:
-        self.folder.write(NAME, json.dumps(self.data, default=_plain).encode())
+        self.folder.write_json(NAME, self.data)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be kept in a manifest")
-
-
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,4 +1,4 @@
-"""Predictions of new Parquet parts by a finished work folder.
+"""Predictions of new Parquet files by a finished work folder.
 
 A new row is one more row of the labelled system, the fitted scores held: it is linked to its
 nearest fitted rows, which are found in the cells that it visits.
@@ -15,23 +15,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..estimators.probabilities import to_shares
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from ..system import attached_scores
 from ..tables import TableError
-from .fitting import make_runner
-from .inputs import Inputs, look
+from .cluster import Event, Runner, connect
+from .estimator import finished_model, to_shares
+from .folder import Folder
+from .inputs import open_inputs
 from .manifest import Manifest, Output
-from .predictions import check_out, model_file, write_answers, write_file
-from .runner import Event, Task, connect
-from .sample import load_plan
-from .search import nearest_points
-from .shuffle import assign, runs_of
-from .store import Folder, open_folder
+from .neighbors import nearest_points
+from .parts import encode, points_of, sorted_rows
+from .predictions import check_out, write_answers, write_predictions
 
-__all__ = ["PredictResult", "finished_model", "predict"]
-
-FloatArray = NDArray[np.float64]
+__all__ = ["PredictResult", "predict"]
 
 
 @dataclass(frozen=True)
@@ -56,15 +52,6 @@ class PredictResult:
     files: tuple[str, ...]
 
 
-def finished_model(folder: Folder) -> tuple[Manifest, dict[str, Any]]:
-    """What a finished fit left in its work folder."""
-    manifest = Manifest(folder)
-    if not manifest.load() or "model" not in manifest.data:
-        raise ValueError(f"work folder {folder.url} holds no finished fit")
-    manifest.check()
-    return manifest, manifest.data["model"]
-
-
 def predict(
     paths: str | Sequence[str],
     *,
@@ -77,7 +64,7 @@ def predict(
     memory_limit: str | float | None = None,
     callback: Callable[[Event], None] | None = None,
 ) -> PredictResult:
-    """Predict new Parquet parts with the work folder of a finished fit.
+    """Predict new Parquet files with the work folder of a finished fit.
 
     Parameters
     ----------
@@ -98,85 +85,59 @@ def predict(
     -------
     PredictResult
         What was done. A row equal to a fitted one gets that row's label.
+
+    Raises
+    ------
+    ValueError
+        If the work folder holds no finished fit, or one of its files is damaged.
     """
-    folder = open_folder(os.fspath(work))
+    folder, target = Folder(os.fspath(work)), Folder(os.fspath(out))
     fitted, model = finished_model(folder)
-    inputs = look(paths)
+    inputs = open_inputs(paths)
     types = dict(fitted.parameters["schema"])
     for name in model["features"]:
-        here = inputs.column(name, "column")
+        here = inputs.column_type(name)
         if here != types[name]:
             raise TableError(
                 f"column {name!r} is {here} in {inputs.paths[0]}, it was {types[name]} in the fit"
             )
     if id_column is not None:
-        inputs.column(id_column, "column")
-    parameters = {
-        "inputs": [list(x) for x in zip(inputs.paths, inputs.fingerprints, strict=True)],
-        "run": fitted.data["run"],
-        "id_column": id_column,
-        "class_probabilities": bool(class_probabilities),
-    }
-    target = open_folder(os.fspath(out))
-    scratch = open_folder(f"{target.url}/_work")
+        inputs.column_type(id_column)
     check_out(target, fitted.data["run"])
-    manifest = Manifest(scratch)
-    manifest.open(parameters)
-    scratch.remove_unfinished()
-    with connect(scheduler, n_workers, memory_limit) as client:
-        runner = make_runner(client, scratch, manifest, callback)
-        common = {"features": model["features"], "plan_url": folder.url, "base": "assign"}
-        assigned = runner.stage(
-            "assign",
-            [
-                Task(f"{i:06d}", assign, {"piece": piece, "number": i, **common})
-                for i, piece in enumerate(inputs.pieces)
-            ],
-        )
-        ends = [record.result["ends"] for record in assigned.values()]
-        files = [0, *np.cumsum(inputs.rows).tolist()]
-        about: dict[str, Any] = {"ends": ends, "url": folder.url, "model": model, "files": files}
-        about["classes"] = bool(class_probabilities)
-        parts = range(len(model["starts"]) - 1)
-        asked = runner.stage(
-            "query", [Task(f"{p:05d}", query_part, {"part": p, **about}) for p in parts]
-        )
-        answers = [record.result["ends"] for record in asked.values()]
-        names = _write(runner, inputs, answers, parameters, model, target.url, folder.url)
-    counts = np.sum([record.result["predicted"] for record in asked.values()], axis=0)
-    scratch.remove_tree("")
-    return PredictResult(
-        inputs.n_rows,
-        dict(zip(model["classes"], counts.tolist(), strict=True)),
-        dict(runner.seconds),
-        tuple(f"{os.fspath(out)}/{name}" for name in names),
+    manifest = Manifest(Folder(f"{target.url}/_work"))
+    manifest.open(
+        {
+            "inputs": list(zip(inputs.paths, inputs.fingerprints, strict=True)),
+            "run": fitted.data["run"],
+            "id_column": id_column,
+            "class_probabilities": bool(class_probabilities),
+        }
     )
-
-
-def _write(
-    runner: Any, inputs: Inputs, ends: list[list[int]], asked: dict[str, Any],
-    model: dict[str, Any], out: str, url: str,
-) -> list[str]:  # fmt: skip
-    firsts = np.concatenate([[0], np.cumsum(inputs.rows)]).tolist()
-    about = {
-        "ends": ends, "base": "answers", "out": out, "id_column": asked["id_column"],
-        "target_type": model["target_type"], "classes": asked["class_probabilities"],
-        "plan_url": url,
-    }  # fmt: skip
-    names = inputs.names()
-    tasks = [
-        Task(
-            f"{i:05d}", write_file,
-            {"number": i, "first": firsts[i], "pieces": inputs.pieces_of(i), "name": names[i],
-             **about},
+    manifest.folder.remove_unfinished()
+    with connect(scheduler, n_workers, memory_limit) as client:
+        runner = Runner(client, manifest, callback)
+        pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
+        encoded = runner.stage(
+            "encode rows", encode, pieces, features=model["features"], plan_url=folder.url
         )
-        for i in range(len(names))
-    ]  # fmt: skip
-    runner.stage("files", tasks)
-    return names
+        answers = runner.stage(
+            "predict", _predict_rows,
+            [{"part": part} for part in range(len(model["starts"]) - 1)],
+            ends=[result["ends"] for result in encoded], url=folder.url, model=model,
+            files=np.cumsum([0, *inputs.rows]).tolist(), classes=bool(class_probabilities),
+        )  # fmt: skip
+        files = write_predictions(
+            runner, inputs, [result["ends"] for result in answers], os.fspath(out),
+            id_column=id_column, target_type=model["target_type"],
+            classes=bool(class_probabilities), plan_url=folder.url,
+        )  # fmt: skip
+    manifest.folder.remove_all()
+    counts = np.sum([result["predicted"] for result in answers], axis=0).tolist()
+    predicted = dict(zip(model["classes"], counts, strict=True))
+    return PredictResult(inputs.n_rows, predicted, dict(runner.seconds), tuple(files))
 
 
-def query_part(
+def _predict_rows(
     output: Output,
     *,
     part: int,
@@ -187,70 +148,47 @@ def query_part(
     classes: bool,
 ) -> dict[str, Any]:
     """Predict the new rows whose cells belong to a part."""
-    folder, plan = open_folder(url), load_plan(url)
-    base = f"answers/{part:05d}"
-    home = runs_of(output.folder, "assign", "home", ends, part)
-    row = runs_of(output.folder, "assign", "row", ends, part)
-    prior = np.asarray(model["prior"])
-    if not home:
-        best, shares = np.empty(0, dtype=np.intp), np.empty((0, prior.size))
-        rows = np.empty(0, dtype=np.int64)
-    else:
-        cell = np.concatenate(home)
-        order = np.argsort(cell, kind="stable")
-        rows = np.concatenate(row)[order]
-        Q = np.concatenate(runs_of(output.folder, "assign", "X", ends, part))[order]
-        k = min(model["n_neighbors"], model["starts"][-1])
-        asked = min(model["starts"][-1], max(k, SCALE_NEIGHBOR))
+    folder = Folder(url)
+    Q, home, row = sorted_rows(output.folder, ends, part)
+    shares = np.empty((0, len(model["classes"])))
+    if row.size:
         starts = np.asarray(model["starts"])
-        node, distance = nearest_points(
-            folder, plan.space, plan.bounds, starts, Q, cell[order], asked, model["probes"], None
-        )
-        shares = row_shares(folder, node, distance, k, model)
-        best = shares.argmax(axis=1)
-    sharpness = model["sharpness"]
-    written = write_answers(output, base, rows, best, shares, sharpness, files, classes)
-    return {"ends": written, "predicted": np.bincount(best, minlength=prior.size).tolist()}
+        wanted = min(model["starts"][-1], max(model["n_neighbors"], SCALE_NEIGHBOR))
+        node, distance = nearest_points(folder, starts, Q, home, wanted, model["probes"])
+        shares = _shares(folder, node, distance, starts, model)
+    best = shares.argmax(axis=1)
+    return {
+        "ends": write_answers(output, part, row, best, shares, model["sharpness"], files, classes),
+        "predicted": np.bincount(best, minlength=shares.shape[1]).tolist(),
+    }
 
 
-def row_shares(
+def _shares(
     folder: Folder,
     node: NDArray[np.int64],
-    distance: FloatArray,
-    k: int,
+    distance: NDArray[np.float64],
+    starts: NDArray[np.int64],
     model: dict[str, Any],
-) -> FloatArray:
-    """Shares of the classes of new rows with given neighbours."""
+) -> NDArray[np.float64]:
+    """Return the shares of the classes of new rows with given neighbours."""
+    k = min(model["n_neighbors"], node.shape[1])
     scale = local_scales(distance, model["scale"])
     node, distance = node[:, :k], distance[:, :k]
     nodes, place = np.unique(node, return_inverse=True)
     place = place.reshape(node.shape)
-    starts = np.asarray(model["starts"])
     scales, degrees, scores, codes = (
-        values_of(folder, what, nodes, starts) for what in ("scale", "degree", "scores", "code")
+        points_of(folder, nodes, starts, f"model/{{:05d}}.{what}.npy")
+        for what in ("scale", "degree", "scores", "code")
     )
     weights = kernel_weights(distance, scale[:, None], scales[place])
-    ends = np.arange(0, node.size + 1, k)
     shape = (node.shape[0], nodes.size)
+    ends = np.arange(0, node.size + 1, k)
     W = sp.csr_array((weights.ravel(), place.ravel(), ends), shape=shape)
     row, column = np.nonzero(distance == 0)
     same = sp.csr_array((np.ones(row.size), (row, place[row, column])), shape=shape)
     prior = np.asarray(model["prior"])
-    found = attached_scores(
-        W, same, scores, to_shares(scores, prior), codes, 100.0 * model["tol"],
+    scores = attached_scores(
+        W, same, scores, to_shares(scores, prior), codes, model["threshold"],
         degrees=degrees, laplacian="normalized", self_loop=model["self_loop"],
     )  # fmt: skip
-    return to_shares(found, prior)
-
-
-def values_of(
-    folder: Folder, what: str, nodes: NDArray[np.int64], starts: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Values of some nodes, ascending, of any part."""
-    part = np.searchsorted(starts, nodes, side="right") - 1
-    return np.concatenate(
-        [
-            folder.read_array(model_file(p, what))[nodes[part == p] - starts[p]]
-            for p in np.unique(part).tolist()
-        ]
-    )
+    return to_shares(scores, prior)

@@ -1,15 +1,17 @@
-"""Rows of the symmetric graph that belong to a part, and which nodes of other parts they touch.
+"""Rows of the symmetric graph that belong to a part, or to the parts that one worker solves.
 
     w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
 
-The columns of a shard are the part's own nodes and its halo, the nodes of other parts that its rows
-touch, all in order of their numbers: a row lists its neighbours in the same order whichever parts
-are put together, and sums over them are the same to the last bit.
+The columns of these rows are the part's own nodes and its halo, the nodes of other parts that its
+rows touch, all in order of their numbers: a row lists its neighbours in the same order whichever
+parts are put together, and sums over them are the same to the last bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,103 +20,89 @@ from numpy.typing import NDArray
 
 from ..graph.adjacency import csr_from_parts, degrees
 from ..graph.neighbor_graph import kernel_weights
+from .folder import Folder
 from .manifest import Output
-from .store import Folder
+from .parts import points_of
 
-__all__ = ["Shard", "build_rows", "load_shard", "places", "write_counts", "write_shard"]
+__all__ = ["GroupRows", "build_rows", "columns_of", "in_order", "load_group", "write_rows"]
+
+FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Shard:
-    """Rows of the graph.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n_own, n_own + n_halo)
-        Weights; columns in the order of the nodes.
-    degree : ndarray of shape (n_own,)
-        Row sums.
-    halo : ndarray of int64 of shape (n_halo,)
-        Nodes of other parts, ascending.
-    """
-
-    W: sp.csr_array
-    degree: NDArray[np.float64]
-    halo: NDArray[np.int64]
+def row_file(part: int, what: str) -> str:
+    """Return the name of a file with rows of a part."""
+    return f"rows/{part:05d}.{what}.npy"
 
 
 def build_rows(
     output: Output, *, part: int, starts: list[int], ends: list[list[int]]
 ) -> dict[str, Any]:
-    """Put the rows of a part together: its own lists, and what others' lists say about it."""
+    """Put the rows of a part together: its own lists, and where others' lists name its nodes."""
     folder = output.folder
     low, high = starts[part], starts[part + 1]
     node = folder.read_array(f"search/{part:05d}.node.npy")
     distance = folder.read_array(f"search/{part:05d}.distance.npy")
     n, k = node.shape
-    others = [p for p, own in enumerate(ends) if p != part and own[part + 1] > own[part]]
-    from_, to, apart = (
-        _joined([folder.read_array(f"search/{p:05d}.{what}.npy", *ends[p][part : part + 2])
-                 for p in others], kind)
+    others = [p for p in range(len(ends)) if p != part]
+    sources, targets, apart = (
+        np.concatenate(
+            [np.empty(0, kind)]
+            + [folder.read_array(f"search/{p:05d}.{what}.npy", *ends[p][part : part + 2])
+               for p in others]
+        )
         for what, kind in (("from", np.int64), ("to", np.int64), ("apart", np.float64))
     )  # fmt: skip
-    away = (node < low) | (node >= high)
-    halo = np.union1d(node[away], from_)
-    scale = _scales(folder, part, starts, halo)
-
+    halo = np.union1d(node[(node < low) | (node >= high)], sources)
     below = int(np.searchsorted(halo, low))
-    columns = places(node, low, high, halo)
+    nodes = in_order(np.arange(low, high), halo, below)
+    scale = points_of(folder, nodes, np.asarray(starts), "search/{:05d}.scale.npy")
+
+    columns = columns_of(node, low, high, halo)
     order = np.argsort(columns, axis=1)
     columns = np.take_along_axis(columns, order, 1)
     distance = np.take_along_axis(distance, order, 1)
     w = kernel_weights(distance, scale[below : below + n, None], scale[columns]).ravel()
-    rows = np.repeat(np.arange(n, dtype=np.int32), k)
     shape = (n, n + halo.size)
     wide = np.int32 if n * k < 2**31 else np.int64
-    row_ends = np.arange(0, n * k + 1, max(k, 1), dtype=wide)
-    lists = csr_from_parts(w, columns.ravel(), row_ends, shape)
+    lists = csr_from_parts(w, columns.ravel(), np.arange(0, n * k + 1, k, dtype=wide), shape)
     own = columns.ravel() - below
-    mine = (own >= 0) & (own < n)
-    theirs, at = places(from_, low, high, halo), (to - low).astype(np.int32)
+    inside = (own >= 0) & (own < n)
+    rows = np.repeat(np.arange(n, dtype=np.int32), k)
+    theirs, at = columns_of(sources, low, high, halo), (targets - low).astype(np.int32)
     back = kernel_weights(apart, scale[at + below], scale[theirs])
-    transposed = sp.csr_array(
-        (
-            np.concatenate([w[mine], back]),
-            (
-                np.concatenate([own[mine], at]),
-                np.concatenate([rows[mine] + np.int32(below), theirs]),
-            ),
-        ),
-        shape=shape,
-    )
+    i = np.concatenate([own[inside], at])
+    j = np.concatenate([rows[inside] + np.int32(below), theirs])
+    transposed = sp.csr_array((np.concatenate([w[inside], back]), (i, j)), shape=shape)
     W = lists.maximum(transposed)
     W.sort_indices()
-    return write_shard(output, part, W, halo, starts)
+    return write_rows(output, part, W, halo, starts)
 
 
-def write_shard(
-    output: Output, part: int, W: sp.csr_array, halo: NDArray[np.int64], starts: list[int]
+def write_rows(
+    output: Output, part: int, W: sp.csr_array, halo: NDArray[np.int64], starts: Sequence[int]
 ) -> dict[str, Any]:
-    """Write a shard; its record says how much of its halo each other part holds."""
-    output.array(f"rows/{part:05d}.data.npy", W.data)
-    output.array(f"rows/{part:05d}.indices.npy", W.indices.astype(np.int32))
-    output.array(f"rows/{part:05d}.indptr.npy", W.indptr.astype(np.int64))
-    output.array(f"rows/{part:05d}.degree.npy", degrees(W))
-    output.array(f"rows/{part:05d}.halo.npy", halo)
+    """Write rows; the result tells how much of the halo each other part holds."""
     ends = np.searchsorted(halo, starts)
     own = W.indices - ends[part]
+    arrays = {
+        "data": W.data,
+        "indices": W.indices.astype(np.int32),
+        "indptr": W.indptr.astype(np.int64),
+        "degree": degrees(W),
+        "halo": halo,
+        "halo-ends": ends,
+    }
+    for what, array in arrays.items():
+        output.array(row_file(part, what), array)
     inside = np.count_nonzero((own >= 0) & (own < W.shape[0]))
-    return {"halo": ends.tolist(), "nonzeros": int(W.nnz), "cut": int(W.nnz - inside)}
+    counts = np.diff(ends).tolist()
+    return {"halo": counts, "nonzeros": int(W.nnz), "cut": int(W.nnz - inside)}
 
 
-def write_counts(output: Output, *, counts: list[list[int]]) -> dict[str, Any]:
-    """How many nodes each part (row) has to share with each other one (column)."""
-    output.array("rows/counts.npy", np.asarray(counts, dtype=np.int64))
-    return {}
-
-
-def places(nodes: NDArray[Any], low: int, high: int, halo: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Columns of nodes, among own ones from `low` to `high` and a halo, in order of numbers."""
+def columns_of(
+    nodes: NDArray[Any], low: int, high: int, halo: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return the columns of nodes, among own ones from `low` to `high` and a halo."""
     below = np.searchsorted(halo, low)
     columns = (nodes - (low - below)).astype(np.int32)
     outside = (nodes < low) | (nodes >= high)
@@ -123,31 +111,132 @@ def places(nodes: NDArray[Any], low: int, high: int, halo: NDArray[np.int64]) ->
     return columns
 
 
-def load_shard(folder: Folder, part: int) -> Shard:
-    """Read a shard."""
-    data, indices, indptr, degree, halo = (
-        folder.read_array(f"rows/{part:05d}.{what}.npy")
-        for what in ("data", "indices", "indptr", "degree", "halo")
+def in_order(own: NDArray[Any], halo: NDArray[Any], below: int) -> NDArray[Any]:
+    """Return values of the own nodes and of the halo in the order of the columns."""
+    return np.concatenate([halo[..., :below], own, halo[..., below:]], axis=-1)
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of consecutive parts, which one worker solves together.
+
+    Parameters
+    ----------
+    url : str
+        The work folder.
+    parts : range
+        The parts.
+    ends : list of int
+        First row of each part, and the number of rows.
+    blocks : tuple of csr_array of float32
+        Weights, a block for each part; the columns are the own nodes and the halo.
+    below : int
+        Nodes of the halo that come before the own nodes.
+    root, halo_root : ndarray
+        ``degree^-1/2`` of the own nodes and of the halo, 0 for nodes without a neighbour.
+    send : list of ndarray of int
+        Rows that each group needs of these.
+    labeled, label, code, fold : ndarray of int
+        Labelled rows, the numbers of their labels, their classes and folds.
+    """
+
+    url: str
+    parts: range
+    ends: list[int]
+    blocks: tuple[sp.csr_array, ...]
+    below: int
+    root: FloatArray
+    halo_root: FloatArray
+    send: list[NDArray[np.intp]]
+    labeled: NDArray[np.intp]
+    label: NDArray[np.intp]
+    code: NDArray[np.int32]
+    fold: NDArray[np.int32]
+
+    def __sizeof__(self) -> int:
+        """Bytes, by which Dask decides what to send where."""
+        return 24 * self.root.size + sum(8 * int(block.nnz) for block in self.blocks)
+
+    def product(self, values: NDArray[Any], halo: NDArray[Any]) -> NDArray[Any]:
+        """Return ``S W S`` times values, row by row; S is ``diag(degree)^-1/2``.
+
+        In single precision if the values are, else with the weights in double precision, which
+        are read anew.
+        """
+        root, halo_root = self.root.astype(values.dtype), self.halo_root.astype(values.dtype)
+        z = in_order(values * root, halo * halo_root, self.below)
+        out = np.empty_like(values)
+        for block, span in self.blocks_in(values.dtype):
+            for j in range(values.shape[0]):
+                out[j, span] = block @ z[j]
+        out *= root
+        return out
+
+    def blocks_in(self, dtype: np.dtype[Any]) -> Iterator[tuple[sp.csr_array, slice]]:
+        """Yield the rows of each part in a precision, and where they stand."""
+        spans = pairwise(self.ends)
+        for part, block, (low, high) in zip(self.parts, self.blocks, spans, strict=True):
+            W = block
+            if dtype != np.float32:
+                data = Folder(self.url).read_array(row_file(part, "data"))
+                W = csr_from_parts(data, block.indices, block.indptr, block.shape)
+            yield W, slice(low, high)
+
+
+def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[int]) -> GroupRows:
+    """Read the rows of a group: parts ``bounds[number]`` to ``bounds[number + 1]``."""
+    folder = Folder(url)
+    parts = range(bounds[number], bounds[number + 1])
+    low, high = starts[parts.start], starts[parts.stop]
+
+    def joined(name: str, shift: bool = False) -> NDArray[Any]:
+        base = [starts[p] - low if shift else 0 for p in parts]
+        files = [name.format(p) for p in parts]
+        return np.concatenate([folder.read_array(f) + b for f, b in zip(files, base, strict=True)])
+
+    halo = np.unique(joined("rows/{:05d}.halo.npy"))
+    halo = halo[(halo < low) | (halo >= high)]
+    blocks = []
+    for part in parts:
+        names = ("data", "indices", "indptr", "halo")
+        data, indices, indptr, own_halo = (folder.read_array(row_file(part, w)) for w in names)
+        first, last = starts[part : part + 2]
+        below = int(np.searchsorted(own_halo, first))
+        nodes = in_order(np.arange(first, last), own_halo, below)
+        with np.errstate(under="ignore"):
+            data = data.astype(np.float32)
+        if data.size < 2**31:
+            indptr = indptr.astype(np.int32)
+        columns = columns_of(nodes, low, high, halo)[indices]
+        blocks.append(csr_from_parts(data, columns, indptr, (last - first, high - low + halo.size)))
+    send = []
+    for other in range(len(bounds) - 1):
+        needed = [np.empty(0, dtype=np.int64)]
+        for part in range(bounds[other], bounds[other + 1]) if other != number else ():
+            ends = folder.read_array(row_file(part, "halo-ends"))
+            first, last = int(ends[parts.start]), int(ends[parts.stop])
+            needed.append(folder.read_array(row_file(part, "halo"), first, last) - low)
+        send.append(np.unique(np.concatenate(needed)))
+    halo_degree = np.empty(0)
+    if halo.size:
+        halo_degree = points_of(folder, halo, np.asarray(starts), "rows/{:05d}.degree.npy")
+    label = joined("parts/{:05d}.label.npy")
+    return GroupRows(
+        url,
+        parts,
+        [starts[p] - low for p in range(parts.start, parts.stop + 1)],
+        tuple(blocks),
+        int(np.searchsorted(halo, low)),
+        _inverse_root(joined("rows/{:05d}.degree.npy")),
+        _inverse_root(halo_degree),
+        send,
+        joined("parts/{:05d}.labeled.npy", shift=True),
+        label,
+        folder.read_array("plan/codes.npy")[label],
+        folder.read_array("plan/folds.npy")[label],
     )
-    if data.size < 2**31:
-        indptr = indptr.astype(np.int32)
-    W = csr_from_parts(data, indices, indptr, (degree.size, degree.size + halo.size))
-    return Shard(W, degree, halo)
 
 
-def _joined(arrays: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.empty(0, dtype=kind)
-
-
-def _scales(
-    folder: Folder, part: int, starts: list[int], halo: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Scales of the part's own nodes and of its halo, in the order of the columns."""
-    found = []
-    ends = np.searchsorted(halo, starts)
-    for p in range(len(starts) - 1):
-        if p == part or ends[p] < ends[p + 1]:
-            scale = folder.read_array(f"search/{p:05d}.scale.npy")
-            nodes = halo[ends[p] : ends[p + 1]] - starts[p]
-            found.append(scale if p == part else scale[nodes])
-    return np.concatenate(found)
+def _inverse_root(degree: FloatArray) -> FloatArray:
+    """Return ``degree^-1/2``, 0 where the degree is 0."""
+    return np.sqrt(np.divide(1.0, degree, out=np.zeros(degree.size), where=degree > 0))

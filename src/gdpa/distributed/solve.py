@@ -1,178 +1,336 @@
-"""The solve on parts, seen from the client: which calls, until when, and what is kept."""
+"""The solve on parts: Chebyshev's iteration, which needs no inner products.
+
+With the normalised Laplacian and a self-loop gamma the system, scaled by its diagonal, is
+
+    I - D^-1/2 A D^-1/2,     A = S W S,  S = diag(degree)^-1/2,  D = 1 + gamma
+
+and has its spectrum in 1 -+ 1 / (1 + gamma), at any size (|A| <= 1). The iteration for that
+interval needs about ``sqrt(2 / gamma) log(2 / tol) / 2`` steps, known beforehand.
+
+Steps are made in single precision, which halves what is read of the graph and sent to others. They
+come in rounds: each begins with the residual in double precision, and ends by adding what it found
+to the scores.
+
+A worker holds the rows of a group of parts. Before each step it receives the values of its halo
+from the others; Dask moves them, and computes again what a lost worker held.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .chebyshev import Rounds
-from .groups import FRINGE, MOST_DEPTH, Group, group_bounds, look_around
-from .manifest import Record
-from .runner import Call, Event, Runner
-from .steps import Place, Spec, begin, take_steps
+from .cluster import Runner
+from .folder import Folder
+from .manifest import Output
+from .rows import GroupRows, in_order, load_group
 
-__all__ = ["Solved", "solve"]
+__all__ = ["MIN_SELF_LOOP", "Solve", "Solver", "score_file", "steps_needed"]
 
-# Steps between two checkpoints, of which each writes 16 bytes per node and column: a tenth of the
-# time of these steps.
-STEPS = 16
-# Most steps of filling nodes without a score: no graph of neighbours is that long.
-FILL_STEPS = 10_000
+FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
+
+# Jacobi scaling needs some 100 steps to 1e-6 here, and 3 times as many for a tenth of it.
+MIN_SELF_LOOP = 0.01
+
+
+def steps_needed(self_loop: float, tol: float) -> int:
+    """Return the steps after which the error has shrunk by `tol`, whatever the graph."""
+    root = np.sqrt((2.0 + self_loop) / self_loop)
+    return int(np.ceil(np.log(2.0 / tol) / np.log((root + 1.0) / (root - 1.0))))
+
+
+def coefficients(self_loop: float, n_steps: int) -> Iterator[tuple[float, float]]:
+    """Yield the factors of each step: ``direction = a * direction + b * residual``."""
+    # Interval 1 -+ radius: centre 1, half width radius.
+    radius = 1.0 / (1.0 + self_loop)
+    yield 0.0, 1.0
+    before = rho = radius
+    for _ in range(n_steps - 1):
+        before, rho = rho, 1.0 / (2.0 / radius - rho)
+        yield rho * before, 2.0 * rho / radius
 
 
 @dataclass(frozen=True)
-class Solved:
-    """How a solve ended.
+class Solve:
+    """One solve: some right-hand sides of one system.
 
     Parameters
     ----------
-    step : int
-        The last step, whose checkpoint holds the scores.
-    residual : float
-        Largest relative residual of a column, one step before.
-    converged : bool
-        Whether it is within the tolerance.
-    halo_bytes : int
-        Bytes that all parts took from others in all steps of this run.
+    name : str
+        Its name, as a stage.
+    self_loop : float
+        gamma.
+    columns : tuple of (int, int)
+        For each right-hand side the class whose labels are 1 (the others 0), and the fold whose
+        labels are held out (-1: none).
     """
 
-    step: int
-    residual: float
-    converged: bool
-    halo_bytes: int = 0
+    name: str
+    self_loop: float
+    columns: tuple[tuple[int, int], ...]
 
 
-def _depth(
-    runner: Runner, bounds: tuple[int, ...], starts: tuple[int, ...], counts: NDArray[np.int64]
-) -> int:
-    """Steps between two exchanges: more than one where few rows have to be solved twice for it."""
-    if bounds in runner.depths or len(bounds) == 2:
-        return runner.depths.get(bounds, 1)
-    groups = [Group(g, bounds, starts) for g in range(len(bounds) - 1)]
-    allowed = [FRINGE * (group.high - group.low) for group in groups]
-    depth = 1
-    for group, most in zip(groups, allowed, strict=True):
-        near = counts[:, group.parts].sum() - counts[group.parts][:, group.parts].sum()
-        if near > most:  # those that several parts share are counted twice, for want of better
-            break
-    else:
-        url = runner.folder.url
-        calls = [Call(f"{g.number}", look_around, {"url": url, "group": g}, (), g.number)
-                 for g in groups]  # fmt: skip
-        for sizes in zip(*runner.calls("around", calls).values(), strict=False):
-            if all(size <= most for size, most in zip(sizes, allowed, strict=True)):
-                depth += 1
-    runner.depths[bounds] = min(depth, MOST_DEPTH)
-    return runner.depths[bounds]
+@dataclass(frozen=True)
+class State:
+    """Where a round stands: what it found, the last change, and the residual before it."""
+
+    total: Float32Array
+    change: Float32Array
+    residual: Float32Array
+
+    def __sizeof__(self) -> int:
+        """Bytes, by which Dask decides what to send where."""
+        return 3 * self.total.nbytes
 
 
-def _calls(
-    url: str, spec: Spec, groups: list[Group], counts: NDArray[np.int64], since: int, steps: int
-) -> list[Call]:
-    """Calls from one checkpoint to the next."""
-    places = [Place(url, spec, group, since) for group in groups]
-    near: NDArray[np.bool_] = np.array(
-        [[counts[p.parts][:, q.parts].any() for q in groups] for p in groups]
+def _known(rows: GroupRows, solve: Solve) -> NDArray[np.bool_]:
+    """Return which labels each column knows."""
+    return np.array([rows.fold != fold for _, fold in solve.columns])
+
+
+def first_scores(rows: GroupRows, solve: Solve) -> FloatArray:
+    """Return the scores before the first round, a row for each column: known labels, else 0."""
+    x = np.zeros((len(solve.columns), rows.root.size))
+    is_class = np.array([rows.code == code for code, _ in solve.columns])
+    x[:, rows.labeled] = _known(rows, solve) & is_class
+    return x
+
+
+def begin_round(rows: GroupRows, solve: Solve, x: FloatArray, *halo: FloatArray) -> State:
+    """Return the residual of scores; it is 0 at the labels that a column knows."""
+    residual = rows.product(x, _joined(halo, x))
+    residual -= _diagonal(rows, solve) * x
+    residual[:, rows.labeled] *= ~_known(rows, solve)
+    zeros = np.zeros(x.shape, dtype=np.float32)
+    return State(zeros, zeros, residual.astype(np.float32))
+
+
+def take_step(
+    rows: GroupRows, solve: Solve, factors: tuple[float, float], state: State, *halo: Float32Array
+) -> State:
+    """Take one step of a round; before the first there is no change, and no halo."""
+    diagonal = _diagonal(rows, solve).astype(np.float32)
+    momentum, length = np.float32(factors[0]), np.float32(factors[1])
+    residual = state.residual
+    if momentum:
+        residual = rows.product(state.change, _joined(halo, state.change))
+        residual -= diagonal * state.change
+        residual[:, rows.labeled] *= ~_known(rows, solve)
+        residual += state.residual
+    change = residual * (length / diagonal)
+    change += momentum * state.change
+    return State(state.total + change, change, residual)
+
+
+def squares(rows: GroupRows, solve: Solve, state: State) -> list[list[float]]:
+    """Return the squared length of the (scaled) residual, by part and column."""
+    r = state.residual.astype(np.float64)
+    weighted = r * r / _diagonal(rows, solve)
+    return [weighted[:, low:high].sum(axis=1).tolist() for low, high in pairwise(rows.ends)]
+
+
+def end_round(x: FloatArray, state: State) -> FloatArray:
+    """Add what a round found to the scores."""
+    return x + state.total
+
+
+def share(rows: GroupRows, values: State | FloatArray, other: int) -> NDArray[Any]:
+    """Return what another group needs of scores, or of the last change."""
+    array = values.change if isinstance(values, State) else values
+    return np.ascontiguousarray(array[:, rows.send[other]])
+
+
+def _diagonal(rows: GroupRows, solve: Solve) -> FloatArray:
+    """Return the diagonal of the system: that of the Laplacian is 0 without a neighbour."""
+    return np.asarray((rows.root > 0) + np.float64(solve.self_loop))
+
+
+def _joined(halo: Sequence[NDArray[Any]], like: NDArray[Any]) -> NDArray[Any]:
+    return np.hstack([np.empty((like.shape[0], 0), like.dtype), *halo])
+
+
+def label_scores(rows: GroupRows, x: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the numbers of the labels of a group, and their scores."""
+    return rows.label, x[:, rows.labeled].T
+
+
+def score_file(name: str, part: int) -> str:
+    """Return the name of the file with the scores of a part."""
+    return f"scores/{name.replace(' ', '-')}.{part:05d}.npy"
+
+
+def save_scores(rows: GroupRows, x: FloatArray, name: str) -> list[str]:
+    """Write the scores of each part; return the names of the files."""
+    output = Output(Folder(rows.url))
+    for part, (low, high) in zip(rows.parts, pairwise(rows.ends), strict=True):
+        output.array(score_file(name, part), x[:, low:high].T)
+    return output.files
+
+
+def read_shares(rows: GroupRows, names: Sequence[str], threshold: float) -> FloatArray:
+    """Return the shares of the classes by scores in files; 0 where scores are below a threshold."""
+    folder = Folder(rows.url)
+    F = np.vstack(
+        [np.hstack([folder.read_array(score_file(n, part)) for n in names]) for part in rows.parts]
     )
-    near[np.diag_indices(len(groups))] = False
-    near |= near.T
-    if groups[0].depth > 1:  # through others
-        for _ in range(groups[0].depth):
-            near = near | (near.astype(int) @ near > 0)
-        near[np.diag_indices(len(groups))] = False
-    end = since + steps
-    times = [t for t in range(since, end) if places[0].exchanges(t)]
-    calls = [
-        Call(f"{since}-{p.group.number}", begin, {"place": p}, (), p.group.number)
-        for p in places
-        if near[p.group.number].any()
-    ]
-    for first, last in pairwise([*times, end]):
-        for g, place in enumerate(places):
-            # Nobody waits for those that are alone: they do all in one call.
-            alone = not near[g].any()
-            if alone and last < end:
-                continue
-            arguments = {"place": place, "first": since if alone else first, "last": last}
-            arguments["keep"] = last == end
-            after = () if alone else (g, *np.flatnonzero(near[g]).tolist())
-            waits = tuple(f"{first}-{q}" for q in after)
-            calls.append(Call(f"{last}-{g}", take_steps, arguments, waits, g))
-    return calls
+    F = np.maximum(F, 0.0)
+    total = F.sum(axis=1, keepdims=True)
+    return np.where(total < threshold, 0.0, F / np.maximum(total, 1e-300)).T
 
 
-def solve(runner: Runner, spec: Spec, starts: Sequence[int], tol: float) -> Solved:
-    """Solve, from the last checkpoint if there is one.
+def fill(rows: GroupRows, x: FloatArray, *halo: FloatArray) -> FloatArray:
+    """Give nodes without shares the weighted mean of the neighbours that have some."""
+    z = in_order(x, _joined(halo, x), rows.below)
+    x = x.copy()
+    for W, span in rows.blocks_in(np.dtype(np.float64)):
+        empty = span.start + np.flatnonzero(x[:, span].max(axis=0, initial=0.0) <= 0)
+        means = W[empty - span.start] @ z.T
+        total = means.sum(axis=1)
+        x[:, empty[total > 0]] = (means[total > 0] / total[total > 0, None]).T
+    return x
+
+
+def count_empty(rows: GroupRows, x: FloatArray) -> int:
+    """Return how many nodes have no shares."""
+    return int(np.count_nonzero(~x.any(axis=0)))
+
+
+class Solver:
+    """The client's view of the rows of all groups: which calls, and in which order.
 
     Parameters
     ----------
     runner : Runner
         Runs the calls.
-    spec : Spec
-        The solve.
     starts : sequence of int
         First node of each part, and the number of nodes.
-    tol : float
-        Relative residual to reach.
-
-    Returns
-    -------
-    Solved
-        How it ended; the scores are in the files of the last checkpoint.
+    halo : list of list of int
+        For each part, how many nodes of each other part it touches.
     """
-    manifest, folder = runner.manifest, runner.folder
-    counts = folder.read_array("rows/counts.npy")
-    planned = limit = FILL_STEPS
-    if not spec.fill:
-        rounds = Rounds.of(spec.self_loops, tol)
-        # One more, which begins with the residual in double precision; a round to spare.
-        planned = rounds.number * rounds.length + 1
-        limit, spec = planned + rounds.length, replace(spec, rounds=rounds)
-    log = dict(manifest.data.get("solves", {})).get(spec.name, {"step": 0, "base": [], "last": []})
-    taken, start = 0, time.perf_counter()
-    while True:
-        residual = float(sum(log["last"])) if spec.fill else _relative(log["last"], log["base"])
-        if log["step"] and (residual <= tol or log["step"] >= limit):
-            break
-        since = int(log["step"])
-        steps = min(STEPS, (planned if since < planned else limit) - since)
-        bounds = group_bounds(len(starts) - 1, runner.n_workers)
-        depth = 1 if spec.fill else _depth(runner, bounds, tuple(starts), counts)
-        groups = [Group(g, bounds, tuple(starts), depth) for g in range(len(bounds) - 1)]
-        calls = _calls(folder.url, spec, groups, counts, since, steps)
-        results = runner.calls(spec.name, calls)
-        end = since + steps
-        taken += sum(r.get("halo_bytes", 0) for r in results.values())
-        cpu = log.get("cpu", 0.0) + sum(r.get("cpu", 0.0) for r in results.values())
-        log = {"step": end, "base": log["base"] or _sums(results, "first"),
-               "last": _sums(results, "last"), "cpu": round(cpu, 4)}  # fmt: skip
-        manifest.data.setdefault("solves", {})[spec.name] = log
-        files = [kept for r in results.values() for kept in r.get("files", ())]
-        records = {f"{p:05d}": Record(kept, {}) for p, kept in enumerate(files)}
-        manifest.seal(f"{spec.name}-{end:05d}", records, instead_of=f"{spec.name}-{since:05d}")
-        folder.remove_tree("halo")
-        runner.report(Event(spec.name, end, max(end, planned), time.perf_counter() - start))
-    runner.spend(spec.name, time.perf_counter() - start)
-    return Solved(int(log["step"]), residual, residual <= tol, taken)
 
+    def __init__(self, runner: Runner, starts: Sequence[int], halo: list[list[int]]) -> None:
+        self.runner, self.starts, self.halo = runner, list(starts), np.array(halo)
+        self.bounds: list[int] = []
 
-def _sums(results: dict[str, Any], when: str) -> list[float]:
-    """Squared residuals, the parts always added in the same order."""
-    parts = [squares for result in results.values() for squares in result.get(when, ())]
-    total = np.zeros(len(parts[0]))
-    for squares in parts:
-        total += squares
-    return [float(square) for square in total]
+    def _connect(self) -> None:
+        """Have each worker hold a group of parts."""
+        n_parts = len(self.starts) - 1
+        n_groups = min(n_parts, self.runner.n_workers)
+        bounds = [-(-group * n_parts // n_groups) for group in range(n_groups + 1)]
+        if bounds == self.bounds:
+            return
+        self.bounds, url = bounds, self.runner.folder.url
+        counts = np.add.reduceat(np.add.reduceat(self.halo, bounds[:-1], 0), bounds[:-1], 1)
+        groups = range(n_groups)
+        self.near = [[q for q in groups if q != p and counts[p, q]] for p in groups]
+        self.rows = [self.runner.submit(load_group, url, p, bounds, self.starts) for p in groups]
 
+    def _each(self, function: Callable[..., object], *arguments: object) -> list[Any]:
+        """Submit a call for each group; lists are arguments of one group each."""
+        return [
+            self.runner.submit(
+                function, rows, *(a[p] if isinstance(a, list) else a for a in arguments)
+            )
+            for p, rows in enumerate(self.rows)
+        ]
 
-def _relative(squares: Sequence[float], first: Sequence[float]) -> float:
-    """Largest relative residual of a column."""
-    last, base = np.asarray(squares), np.asarray(first)
-    some = base > 0
-    return float(np.sqrt(last[some] / base[some]).max(initial=0.0)) if some.any() else 0.0
+    def _exchange(
+        self, function: Callable[..., object], arguments: Sequence[object], values: list[Any]
+    ) -> list[Any]:
+        """Submit a call for each group that also takes what the others share of the values."""
+        return [
+            self.runner.submit(
+                function, rows, *arguments, values[p],
+                *(self.runner.submit(share, self.rows[q], values[q], p) for q in self.near[p]),
+            )
+            for p, rows in enumerate(self.rows)
+        ]  # fmt: skip
+
+    def _scores(self, solve: Solve, tol: float) -> tuple[list[Any], dict[str, Any]]:
+        """Return the scores of each group (as futures), and how the solve ended."""
+        self._connect()
+        # Single precision stops at a reduction of 1e-5 where gamma is 0.01.
+        n_rounds = max(1, int(np.ceil(np.log(tol) / np.log(1e-4))))
+        n_steps = steps_needed(solve.self_loop, tol ** (1.0 / n_rounds))
+        x = self._each(first_scores, solve)
+        first: FloatArray = np.empty(0)
+        done, residual = 0, np.inf
+        for _ in range(n_rounds + 1):  # one to spare
+            state = self._exchange(begin_round, [solve], x)
+            by_group = self.runner.gather(self._each(squares, solve, state))
+            square = np.sum(np.concatenate(by_group), axis=0)  # the parts in their order
+            first = first if first.size else square
+            ratio = np.divide(square, first, out=np.zeros(first.size), where=first > 0)
+            residual = float(np.sqrt(ratio.max(initial=0.0)))
+            self.runner.progress(done, max(done, n_rounds * n_steps))
+            if residual <= tol:
+                break
+            for step, factors in enumerate(coefficients(solve.self_loop, n_steps)):
+                if step == 0:
+                    state = self._each(take_step, solve, factors, state)
+                else:
+                    state = self._exchange(take_step, [solve, factors], state)
+                if step % 16 == 15:  # not all of them at once
+                    self.runner.wait(state)
+                    self.runner.progress(done + step + 1, n_rounds * n_steps)
+            x = [self.runner.submit(end_round, *own) for own in zip(x, state, strict=True)]
+            done += n_steps
+        return x, {"steps": done, "residual": residual, "converged": residual <= tol}
+
+    def label_scores(self, solve: Solve, tol: float) -> FloatArray:
+        """Return the scores of all labelled nodes, a column for each right-hand side."""
+
+        def run(output: Output) -> dict[str, Any]:
+            x, result = self._scores(solve, tol)
+            found = self.runner.gather(self._each(label_scores, x))
+            label, scores = map(np.concatenate, zip(*found, strict=True))
+            output.array(score_file(solve.name, 0), scores[np.argsort(label)])
+            return result
+
+        self.runner.stage(solve.name, run, here=True)
+        return self.runner.folder.read_array(score_file(solve.name, 0))
+
+    def scores(self, solve: Solve, tol: float) -> dict[str, Any]:
+        """Solve and write the scores of all nodes; return how the solve ended."""
+
+        def run(output: Output) -> dict[str, Any]:
+            x, result = self._scores(solve, tol)
+            self._save(output, solve.name, x)
+            return result
+
+        return self.runner.stage(solve.name, run, here=True)[0]
+
+    def fill(self, name: str, solves: Sequence[str], threshold: float, limit: int = 10_000) -> bool:
+        """Write shares for nodes too far from any label to have a score: those of neighbours.
+
+        Returns
+        -------
+        bool
+            Whether there are such nodes.
+        """
+
+        def run(output: Output) -> dict[str, Any]:
+            self._connect()
+            x = self._each(read_shares, tuple(solves), threshold)
+            far = left = sum(self.runner.gather(self._each(count_empty, x)))
+            for _ in range(limit if far else 0):
+                x, before = self._exchange(fill, [], x), left
+                left = sum(self.runner.gather(self._each(count_empty, x)))
+                self.runner.progress(far - left, far)
+                if left == before:
+                    break
+            if far:
+                self._save(output, name, x)
+            return {"far": far}
+
+        return bool(self.runner.stage(name, run, here=True)[0]["far"])
+
+    def _save(self, output: Output, name: str, x: list[Any]) -> None:
+        for files in self.runner.gather(self._each(save_scores, x, name)):
+            output.files += files

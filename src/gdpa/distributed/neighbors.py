@@ -1,0 +1,210 @@
+"""Neighbours of the points of a part, in its own cells and in those around it.
+
+How many cells to visit is chosen as in the search of one machine: the true neighbours of a sample
+of points are found by an exhaustive pass over all parts, and cells are added until the sample
+reaches the recall asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph.cell_space import CellSpace
+from ..graph.features import row_blocks, thin_duplicates
+from ..graph.neighbor_graph import SCALE_NEIGHBOR, local_scales
+from ..graph.neighbors import TARGET_RECALL
+from ..graph.search import enough_probes, pair_distances, visits_needed, within_reach
+from ..policy import DEFAULT_POLICY
+from .folder import Folder
+from .manifest import Output
+from .parts import load_cells, part_file, points_of, searched_points
+from .plan import load_plan, query_rows
+
+__all__ = ["choose_probes", "exact_neighbors", "max_duplicates", "nearest_points", "search_part"]
+
+# Queries that are compared at a time.
+QUERIES = 8_192
+
+
+def max_duplicates(n_neighbors: int) -> int:
+    """Return how many identical points a search compares: a full list, and the query itself."""
+    return max(n_neighbors, SCALE_NEIGHBOR) + 2
+
+
+def exact_neighbors(output: Output, *, part: int, seed: int, n_rows: int) -> dict[str, Any]:
+    """Find all points of a part that may be neighbours of the sample, by exhaustive search."""
+    folder = output.folder
+    plan = load_plan(folder.url)
+    Q, reach = folder.read_array("plan/queries.npy"), folder.read_array("plan/reach.npy")
+    X, row, ends, near_ends = (
+        folder.read_array(part_file(part, what)) for what in ("X", "row", "ends", "near-ends")
+    )
+    kept = searched_points(folder, part, row.size, int(near_ends[-1]))
+    query, point, distance = within_reach(Q, X[kept], reach, plan.space.scale)
+    point = kept[point]
+    others = row[point] != query_rows(n_rows, seed)[query]
+    query, point, distance = query[others], point[others], distance[others]
+    cell = np.searchsorted(ends, point, side="right") - 1 + plan.bounds[part]
+    output.array(f"search/{part:05d}.exact.npy", np.stack([query, row[point], cell]))
+    output.array(f"search/{part:05d}.exact-distance.npy", distance)
+    return {}
+
+
+def choose_probes(
+    output: Output, *, n_rows: int, n_neighbors: int, recall: float | None
+) -> dict[str, Any]:
+    """Choose how many cells each point visits, such that the sample reaches the recall."""
+    folder = output.folder
+    plan = load_plan(folder.url)
+    space, parts = plan.space, range(plan.bounds.size - 1)
+    Q = folder.read_array("plan/queries.npy")
+    query, row, cell = np.concatenate(
+        [folder.read_array(f"search/{p:05d}.exact.npy") for p in parts], axis=1
+    )
+    distance = np.concatenate(
+        [folder.read_array(f"search/{p:05d}.exact-distance.npy") for p in parts]
+    )
+    k = min(n_neighbors, n_rows - 1)
+    order = np.lexsort((row, distance, query))
+    first = np.searchsorted(query[order], np.arange(Q.shape[0]))
+    best = order[first[:, None] + np.arange(k)]
+    exact, cells = distance[best], cell[best]
+    sizes = np.concatenate([np.diff(folder.read_array(part_file(p, "ends"))) for p in parts])
+    target = TARGET_RECALL if recall is None else recall
+    many = Q.shape[1] > DEFAULT_POLICY.tree_features
+    limit = DEFAULT_POLICY.scanned_points if recall is None and many else np.inf
+    needed, scanned = visits_needed(
+        space.placed(Q), space.centers.centers, sizes, np.arange(sizes.size), cells
+    )
+    probes, most = enough_probes(needed, scanned, target, limit)
+    home = space.home(Q)
+    by_cell = np.argsort(home, kind="stable")
+    residual = space.residual(Q[by_cell], home[by_cell]).astype(np.float32)
+    while True:
+        # A query that visits the cell of a neighbour finds it there.
+        visited = space.visited(residual, home[by_cell], probes)
+        met = (cells[by_cell][:, :, None] == visited[:, None, :]).any(axis=2)
+        reached = float(met.mean())
+        if reached >= target or probes >= most:
+            break
+        probes = min(most, probes + 1 + probes // 12)
+    scale = float(np.median(local_scales(exact))) if exact.any() else 1.0
+    return {"probes": int(probes), "recall": reached, "scale": scale}
+
+
+def nearest_points(
+    folder: Folder,
+    starts: NDArray[np.int64],
+    Q: NDArray[Any],
+    home: NDArray[np.int32],
+    k: int,
+    probes: int,
+    own: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the nearest points of queries among all points, in the cells that they visit.
+
+    Parameters
+    ----------
+    folder : Folder
+        The work folder.
+    starts : ndarray of shape (n_parts + 1,)
+        First node of each part.
+    Q : ndarray of shape (n_queries, n_features)
+        Queries, sorted by cell.
+    home : ndarray of int of shape (n_queries,)
+        Their cells.
+    k : int
+        How many neighbours, at most the number of (other) points.
+    probes : int
+        Cells to visit; more where those hold fewer than k points.
+    own : ndarray of shape (n_queries,), optional
+        Nodes of the queries if they are among the points: no point is its own neighbour.
+
+    Returns
+    -------
+    node : ndarray of int64 of shape (n_queries, k)
+        Neighbours, nearest first, ties by number.
+    distance : ndarray of shape (n_queries, k)
+        Their distances.
+    """
+    plan = load_plan(folder.url)
+    space: CellSpace = plan.space
+    nodes = np.empty((home.size, k), dtype=np.int64)
+    distances = np.empty((home.size, k))
+    wanted = k + (own is not None)
+    waiting = np.arange(home.size)
+    while waiting.size:
+        residual = space.residual(Q[waiting], home[waiting]).astype(np.float32)
+        visited = np.empty((waiting.size, min(probes, space.centers.n_cells)), dtype=np.int32)
+        for rows in row_blocks(waiting.size, 1, QUERIES):
+            visited[rows] = space.visited(residual[rows], home[waiting[rows]], visited.shape[1])
+        join = load_cells(folder, space, np.unique(visited), plan.bounds, starts)
+        index = np.empty((waiting.size, wanted), dtype=join.order.dtype)
+        full = np.empty(waiting.size, dtype=bool)
+        for rows in row_blocks(waiting.size, 1, QUERIES):
+            best = join.best(residual[rows], home[waiting[rows]], visited[rows], wanted)
+            index[rows], full[rows] = best.index, best.count == wanted
+        del residual, visited
+        # Distances to the points as they are given: by differences, not by products.
+        complete, index = waiting[full], index[full]
+        met = np.zeros(join.order.size, dtype=bool)
+        met[index.ravel()] = True
+        place = np.cumsum(met, dtype=index.dtype)
+        place -= 1
+        node = join.order[met]
+        del join
+        X = points_of(folder, node, starts) if node.size else Q[:0]
+        for rows in row_blocks(complete.size, 1, QUERIES):
+            mine, near = complete[rows], place[index[rows]]
+            distance, number = pair_distances(Q[mine], X, near, space.scale), node[near]
+            if own is not None:
+                distance[number == own[mine, None]] = np.inf
+            order = np.lexsort((number, distance), axis=1)[:, :k]
+            nodes[mine] = np.take_along_axis(number, order, 1)
+            distances[mine] = np.take_along_axis(distance, order, 1)
+        # Few points in the cells around: the other queries visit more.
+        waiting = waiting[~full]
+        if waiting.size and probes >= space.centers.n_cells:
+            raise AssertionError("every cell was visited and points are missing")
+        probes = min(space.centers.n_cells, 4 * probes)
+    return nodes, distances
+
+
+def search_part(
+    output: Output, *, part: int, starts: list[int], n_neighbors: int, probes: int, scale: float
+) -> dict[str, Any]:
+    """Find neighbours and scales of the points of a part, and its edges to other parts."""
+    folder = output.folder
+    ends, X = (folder.read_array(part_file(part, what)) for what in ("ends", "X"))
+    first = int(load_plan(folder.url).bounds[part])
+    home = np.repeat(np.arange(first, first + ends.size - 1, dtype=np.int32), np.diff(ends))
+    own = np.arange(starts[part], starts[part + 1])
+    wanted = min(starts[-1] - 1, max(n_neighbors, SCALE_NEIGHBOR))
+    node, distance = np.empty((own.size, wanted), dtype=np.int64), np.empty((own.size, wanted))
+    rest = np.arange(own.size)
+    thinned = thin_duplicates(X, max_duplicates(n_neighbors))
+    if thinned.groups is not None:
+        thinned.fill(node, distance)
+        node += starts[part]
+        rest = np.delete(rest, thinned.groups[0])
+    node[rest], distance[rest] = nearest_points(
+        folder, np.asarray(starts), X[rest], home[rest], wanted, probes, own[rest]
+    )
+    k = min(n_neighbors, wanted)
+    scales, node, distance = local_scales(distance, scale), node[:, :k], distance[:, :k]
+    away = np.flatnonzero((node.ravel() < starts[part]) | (node.ravel() >= starts[part + 1]))
+    away = away[np.argsort(node.ravel()[away], kind="stable")]
+    arrays = {
+        "node": node,
+        "distance": distance,
+        "scale": scales,
+        "to": node.ravel()[away],
+        "from": away // k + starts[part],
+        "apart": distance.ravel()[away],
+    }
+    for what, array in arrays.items():
+        output.array(f"search/{part:05d}.{what}.npy", array)
+    return {"ends": np.searchsorted(arrays["to"], starts).tolist()}

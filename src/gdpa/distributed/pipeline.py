@@ -1,0 +1,434 @@
+"""Fit on parts: from Parquet files with a few labels to predictions for all rows.
+
+    sample -> plan -> encode -> sort into parts -> search -> graph -> tuning -> solve -> predictions
+
+Each arrow is a stage of tasks that read files of the stages before it and write their own; see
+:mod:`gdpa.distributed.manifest` for what is skipped when a run starts again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..errors import nearest_name
+from ..files import LockedError, lock
+from ..tables import TableError
+from ..tables.encoder import SCALES
+from .cluster import Event, Runner, connect
+from .estimator import Tuning, batches, choose_self_loop, labeled_prior
+from .folder import Folder
+from .inputs import Inputs, open_inputs
+from .manifest import Manifest
+from .neighbors import choose_probes, exact_neighbors, max_duplicates, search_part
+from .parts import encode, gather
+from .plan import METRICS, check_ids, make_plan, take_sample
+from .predictions import check_out, predict_part, write_predictions
+from .rows import build_rows
+from .solve import MIN_SELF_LOOP, Solver
+
+__all__ = ["FitResult", "default_parts", "fit"]
+
+# Up to so many rows one machine fits the whole ensemble in minutes.
+ONE_MACHINE_ROWS = 1_000_000
+# Relative residual of the solve, and the sum of scores below which they are within its error.
+TOL, THRESHOLD = 1e-6, 1e-4
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a distributed fit has done.
+
+    Parameters
+    ----------
+    rows, labeled : int
+        Rows, and those that had a label.
+    classes : dict
+        Labels of each class.
+    predicted : dict
+        Rows without a label that were given each class.
+    accuracy : float or None
+        Share of held-out labels that were predicted correctly (cross-validated); None if there are
+        too few labels to hold some out.
+    n_held_out : int
+        Labels that were held out.
+    parts : int
+        Parts that the rows were cut into.
+    features : int
+        Features that the columns became.
+    recall : float
+        Share of true neighbours found, measured on a sample.
+    cut : float
+        Share of the edges that join different parts.
+    self_loop : float
+        The self-loop in use.
+    tuning : str
+        How it was chosen.
+    steps : int
+        Steps of the solve.
+    converged : bool
+        Whether the tolerance was met.
+    unreached : int
+        Rows without a path to a label; they get the most frequent class.
+    seconds : dict
+        Time of each stage in this run (none of those that were done before).
+    notes : tuple of str
+        What the user should know.
+    files : tuple of str
+        The predictions.
+    """
+
+    rows: int
+    labeled: int
+    classes: dict[str, int]
+    predicted: dict[str, int]
+    accuracy: float | None
+    n_held_out: int
+    parts: int
+    features: int
+    recall: float
+    cut: float
+    self_loop: float
+    tuning: str
+    steps: int
+    converged: bool
+    unreached: int
+    seconds: dict[str, float]
+    notes: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def fit(
+    paths: str | Sequence[str],
+    target: str,
+    *,
+    work: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    id_column: str | None = None,
+    drop: Sequence[str] = (),
+    unlabeled: str | None = None,
+    scale: str = "robust",
+    metric: str = "importance",
+    n_neighbors: int = 10,
+    recall: float | None = None,
+    self_loop: float | None = None,
+    class_probabilities: bool = False,
+    n_parts: int | None = None,
+    random_state: int = 0,
+    scheduler: str | None = None,
+    n_workers: int | None = None,
+    memory_limit: str | float | None = None,
+    keep: bool = False,
+    callback: Callable[[Event], None] | None = None,
+) -> FitResult:
+    """Predict the missing cells of a column of Parquet files, on a cluster.
+
+    The model is one neighbour graph, not the ensemble of :class:`gdpa.GDPAClassifier`: data that
+    one machine can fit are usually predicted more accurately there.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Parquet files, patterns or folders, also URLs that fsspec knows. All files need the same
+        columns.
+    target : str
+        Column with the labels; empty where unknown.
+    work : path-like or URL
+        Folder for intermediate files; all workers must see it. A second run continues where the
+        first was stopped.
+    out : path-like or URL
+        Folder for the predictions: a Parquet file per input file with its rows in order.
+    id_column : str, optional
+        Column that names the rows, unique; by default rows are numbered over all files.
+    drop : sequence of str
+        Columns to leave out.
+    unlabeled : str, optional
+        What marks an unknown label, besides an empty cell.
+    scale : {"robust", "standard", "minmax", "none"}, default="robust"
+        Scale of number columns; see :class:`gdpa.tables.TableEncoder`.
+    metric : {"importance", "plain"}, default="importance"
+        Features weighted by their importance in a random forest of the labels, or all the same.
+    n_neighbors : int, default=10
+        Neighbours per row.
+    recall : float, optional
+        Share of the neighbours to find, as in :func:`gdpa.graph.neighbor_graph`.
+    self_loop : float, optional
+        Self-loop gamma, at least 0.01; chosen by held-out labels if not given.
+    class_probabilities : bool, default=False
+        Whether to write a column per class.
+    n_parts : int, optional
+        Parts; by default one per 250,000 rows, with several workers 8 for each if that leaves
+        50,000 rows to a part, at most 512. A run that is continued keeps its number.
+    random_state : int, default=0
+        Random seed.
+    scheduler : str, optional
+        Address of a Dask scheduler; by default a local cluster of processes is started;
+        "synchronous" runs everything in this process.
+    n_workers : int, optional
+        Processes of the local cluster; by default one per processor.
+    memory_limit : str or float, optional
+        Memory of each, as Dask takes it.
+    keep : bool, default=False
+        Keep the graph and other files that predictions do not need.
+    callback : callable, optional
+        Called with an :class:`~gdpa.distributed.Event` for each task that ends.
+
+    Returns
+    -------
+    FitResult
+        What was done. The same input, options and parts give the same predictions, byte by byte,
+        however many workers there are and however often some of them were lost.
+
+    Raises
+    ------
+    ValueError
+        If an option is not accepted, the input does not fit together, the work folder belongs to
+        another run, or one of its files is damaged.
+    """
+    options = {
+        "scale": scale,
+        "metric": metric,
+        "n_neighbors": n_neighbors,
+        "recall": recall,
+        "self_loop": self_loop,
+        "n_parts": n_parts,
+        "random_state": random_state,
+    }
+    _check_options(**options, n_workers=n_workers)
+    inputs = open_inputs(paths)
+    inputs.column_type(target, "target column")
+    special = [target, *([id_column] if id_column else []), *drop]
+    for name in special[1:]:
+        inputs.column_type(name)
+    features = [name for name, _ in inputs.schema if name not in special]
+    if not features:
+        raise TableError(f"{inputs.paths[0]} has no column besides {', '.join(special)}")
+    if inputs.n_rows < 3:
+        raise TableError(f"{inputs.paths[0]} has {inputs.n_rows} rows; at least 3 are needed")
+    folder = Folder(os.fspath(work))
+    with _locked(folder):
+        manifest = Manifest(folder)
+        manifest.open(
+            {
+                "inputs": list(zip(inputs.paths, inputs.fingerprints, strict=True)),
+                "schema": inputs.schema,
+                "target": target,
+                "id_column": id_column,
+                "drop": sorted(drop),
+                "unlabeled": unlabeled,
+                "class_probabilities": bool(class_probabilities),
+                "out": str(out),
+                **options,
+            }
+        )
+        folder.remove_unfinished()
+        manifest.check()
+        if "run" not in manifest.data:
+            _check_space(folder, inputs.n_rows, len(features), n_neighbors)
+            manifest.note("run", uuid.uuid4().hex)
+        check_out(Folder(os.fspath(out)), manifest.data["run"])
+        with connect(scheduler, n_workers, memory_limit) as client:
+            return _run(Runner(client, manifest, callback), inputs, features, keep)
+
+
+def default_parts(
+    n_rows: int, n_workers: int, largest: int = 250_000, smallest: int = 50_000, most: int = 512
+) -> int:
+    """Return the number of parts: small enough for a worker's memory, and 8 for each of several."""
+    parts = -(-n_rows // largest)
+    if n_workers > 1:
+        parts = max(parts, min(8 * n_workers, max(n_workers, n_rows // smallest)))
+    return max(1, min(most, parts))
+
+
+def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> FitResult:
+    """Run what is left to do of a fit."""
+    manifest, folder = runner.manifest, runner.folder
+    asked = manifest.parameters
+    n, seed, k = inputs.n_rows, asked["random_state"], asked["n_neighbors"]
+    plan, starts = _sort_into_parts(runner, inputs, features)
+    parts = [{"part": part} for part in range(len(starts) - 1)]
+    runner.stage("measure recall", exact_neighbors, parts, seed=seed, n_rows=n)
+    search = runner.stage(
+        "set search width", choose_probes, n_rows=n, n_neighbors=k, recall=asked["recall"]
+    )[0]
+    found = runner.stage(
+        "search neighbours", search_part, parts, starts=starts, n_neighbors=k,
+        probes=search["probes"], scale=search["scale"],
+    )  # fmt: skip
+    ends = [result["ends"] for result in found]
+    rows = runner.stage("build graph", build_rows, parts, starts=starts, ends=ends)
+    codes, folds = (folder.read_array(f"plan/{what}.npy") for what in ("codes", "folds"))
+    classes = list(plan["classes"])
+    solver = Solver(runner, starts, [result["halo"] for result in rows])
+    tuning = choose_self_loop(solver, codes, folds, len(classes), asked["self_loop"])
+    columns = [(code, -1) for code in range(len(classes))]
+    solves = batches("final scores", tuning.self_loop, columns)
+    solved = [solver.scores(solve, TOL) for solve in solves]
+    names = [solve.name for solve in solves]
+    filled = "rows far from labels"
+    any_far = solver.fill(filled, names, THRESHOLD)
+    del solver  # its futures, by which workers hold the graph
+    prior = labeled_prior(codes, len(classes)).tolist()
+    answers = runner.stage(
+        "predict", predict_part, parts, solves=names, threshold=THRESHOLD,
+        prior=prior, sharpness=tuning.sharpness, files=np.cumsum([0, *inputs.rows]).tolist(),
+        classes=asked["class_probabilities"], filled=filled if any_far else None,
+    )  # fmt: skip
+    target_type = inputs.column_type(asked["target"])
+    files = write_predictions(
+        runner, inputs, [result["ends"] for result in answers], asked["out"],
+        id_column=asked["id_column"], target_type=target_type,
+        classes=asked["class_probabilities"], plan_url=folder.url,
+    )  # fmt: skip
+    model = {
+        "classes": classes, "starts": starts, "features": features, "prior": prior,
+        "target_type": target_type, "sharpness": tuning.sharpness, "n_neighbors": k,
+        "self_loop": tuning.self_loop, "probes": search["probes"], "scale": search["scale"],
+        "threshold": THRESHOLD, "source": inputs.paths[0],
+    }  # fmt: skip
+    manifest.note("model", model)
+    if not keep:
+        unused = ("search neighbours", "build graph", "measure recall", "sample rows", filled)
+        for stage in (*unused, *names):
+            manifest.discard(stage)
+    predicted = np.sum([result["predicted"] for result in answers], axis=0).tolist()
+    return FitResult(
+        rows=n,
+        labeled=int(codes.size),
+        classes=plan["classes"],
+        predicted=dict(zip(classes, predicted, strict=True)),
+        accuracy=tuning.accuracy,
+        n_held_out=tuning.n_held_out,
+        parts=len(parts),
+        features=plan["n_features"],
+        recall=search["recall"],
+        cut=sum(r["cut"] for r in rows) / max(sum(r["nonzeros"] for r in rows), 1),
+        self_loop=tuning.self_loop,
+        tuning=tuning.source,
+        steps=max(result["steps"] for result in solved),
+        converged=all(result["converged"] for result in solved),
+        unreached=sum(result["unreached"] for result in answers),
+        seconds=dict(runner.seconds),
+        notes=(*plan["notes"], *_notes(n, np.diff(starts).max(), len(parts), tuning)),
+        files=tuple(files),
+    )
+
+
+def _sort_into_parts(
+    runner: Runner, inputs: Inputs, features: list[str], ids_per_task: int = 20_000_000
+) -> tuple[dict[str, Any], list[int]]:
+    """Run the stages up to the points of the parts; return the plan and each part's first node."""
+    manifest, n = runner.manifest, inputs.n_rows
+    options = manifest.parameters
+    id_column = options["id_column"]
+    if "n_parts" not in manifest.data:  # the same when it continues with other workers
+        manifest.note("n_parts", options["n_parts"] or default_parts(n, runner.n_workers))
+    n_buckets = -(-n // ids_per_task)
+    pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
+    sampled = runner.stage(
+        "sample rows", take_sample, pieces, features=features, options=options, n_rows=n,
+        n_buckets=n_buckets,
+    )  # fmt: skip
+    if id_column is not None:
+        runner.stage(
+            "check identifiers", check_ids, [{"bucket": bucket} for bucket in range(n_buckets)],
+            pieces=inputs.pieces, ends=[r["ends"] for r in sampled], id_column=id_column,
+        )  # fmt: skip
+    # In this process, where scikit-learn is loaded already: workers do without.
+    plan = runner.stage(
+        "plan", make_plan, here=True, n_pieces=len(pieces), n_rows=n, options=options,
+        labels=[r["labels"] for r in sampled], source=inputs.paths[0],
+        n_parts=manifest.data["n_parts"],
+    )[0]  # fmt: skip
+    encoded = runner.stage(
+        "encode rows", encode, pieces, features=features, plan_url=runner.folder.url
+    )
+    gathered = runner.stage(
+        "sort into parts", gather, [{"part": part} for part in range(plan["n_parts"])],
+        ends=[r["ends"] for r in encoded], max_duplicates=max_duplicates(options["n_neighbors"]),
+    )  # fmt: skip
+    manifest.discard("encode rows")
+    return plan, [0, *np.cumsum([r["points"] for r in gathered]).tolist()]
+
+
+def _notes(n_rows: int, largest: int, n_parts: int, tuning: Tuning) -> Iterator[str]:
+    """Yield what the user should know about the result."""
+    if largest > max(4 * n_rows / n_parts, 250_000):
+        yield (
+            f"one part holds {largest} of {n_rows} rows, because very many are alike in all "
+            "features; it needs more memory than others"
+        )
+    yield (
+        "the model is a single neighbour graph with one weight per feature, not the ensemble of "
+        "`gdpa fit`"
+    )
+    if n_rows <= ONE_MACHINE_ROWS:
+        yield (
+            f"{n_rows} rows fit on one machine, where `gdpa fit` is usually more accurate: use "
+            f"this command above {ONE_MACHINE_ROWS} rows, or where memory is short"
+        )
+    if tuning.accuracy is None:
+        yield "held-out accuracy: not measured, there are too few labels"
+    else:
+        yield (
+            f"held-out accuracy: {100 * tuning.accuracy:.1f} % of {tuning.n_held_out} labels that "
+            "were held out (cross-validation)"
+        )
+
+
+def _check_options(**options: Any) -> None:
+    """Refuse options that are not accepted, before anything is read or written."""
+    for name, known in (("scale", SCALES), ("metric", METRICS)):
+        if options[name] not in known:
+            hint = nearest_name(str(options[name]), list(known))
+            raise ValueError(f"{name}={options[name]!r} is not known; {hint}")
+    for name, least in (("n_neighbors", 1), ("n_parts", 1), ("n_workers", 1), ("random_state", 0)):
+        value = options[name]
+        if value is None and name in ("n_parts", "n_workers"):
+            continue
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
+    recall, self_loop = options["recall"], options["self_loop"]
+    if recall is not None and not (isinstance(recall, int | float | np.number) and 0 < recall <= 1):
+        raise ValueError(f"recall={recall!r} must be in (0, 1]")
+    if self_loop is not None and not (
+        isinstance(self_loop, int | float | np.number) and MIN_SELF_LOOP <= self_loop < np.inf
+    ):
+        raise ValueError(
+            f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "
+            "would need too many steps on parts: leave it out to have it chosen, or fit on one "
+            "machine"
+        )
+
+
+def _check_space(folder: Folder, n_rows: int, n_columns: int, n_neighbors: int) -> None:
+    """Refuse work that does not fit on the disk."""
+    need = n_rows * (20.0 * n_columns + 45.0 * n_neighbors + 200.0)
+    free = folder.free_bytes()
+    if free is not None and need > free:
+        raise OSError(
+            f"work folder {folder.url} needs about {need / 1e9:.3g} GB, {free / 1e9:.3g} GB are "
+            "free; choose another disk"
+        )
+
+
+@contextlib.contextmanager
+def _locked(folder: Folder) -> Iterator[None]:
+    """Hold a local work folder for this process."""
+    if not folder.is_local:
+        yield
+        return
+    os.makedirs(folder.url, exist_ok=True)
+    try:
+        with lock(folder.url + ".lock", wait=False):
+            yield
+    except LockedError as error:
+        raise ValueError(f"another run works in {folder.url} ({error})") from error
