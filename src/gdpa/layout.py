@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
 from .errors import nearest_name
-from .graph import degrees, neighbor_graph
+from .graph import neighbor_graph
+from .graph.adjacency import degrees
 
 __all__ = [
     "LAYOUTS",

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from gdpa.graph import NeighborIndex, cell_space, nearest_neighbors, neighbor_graph, neighbors
+from gdpa.graph import cell_space, neighbor_graph, neighbors
 from gdpa.graph.cell_space import CellSpace
-from gdpa.graph.cells import CellJoin
-from gdpa.graph.search import enough_probes
+from gdpa.graph.cells import CellJoin, enough_probes
+from gdpa.graph.neighbors import NeighborIndex, nearest_neighbors
 from gdpa.policy import Policy
 
 

@@ -11,16 +11,16 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdpa.graph import (
-    build_neighbor_graph,
-    check_adjacency,
-    component_labels,
+from gdpa.graph import neighbor_graph
+from gdpa.graph.adjacency import check_adjacency, component_labels
+from gdpa.graph.neighbor_graph import (
     graph_from_neighbors,
-    nearest_neighbors,
-    neighbor_graph,
+    kernel_weights,
+    local_scales,
+    median_scale,
     neighbor_graphs,
 )
-from gdpa.graph.neighbor_graph import kernel_weights, local_scales, median_scale
+from gdpa.graph.neighbors import nearest_neighbors
 
 
 def naive(X, k, bandwidth, symmetrize):
@@ -90,7 +90,7 @@ def test_all_points_identical_weigh_one(algorithm, bandwidth):
 def test_heavy_duplicates_stay_finite(algorithm):
     rng = np.random.default_rng(0)
     X = np.vstack([np.repeat(rng.normal(size=(3, 2)), 300, axis=0), rng.normal(size=(200, 2))])
-    graph = build_neighbor_graph(X, 8, algorithm=algorithm)
+    graph = neighbor_graphs(X, [8], algorithm=algorithm)[0]
     check_canonical(graph.W)
     assert np.isfinite(graph.scales).all()
     assert (graph.scales > 0).all()
@@ -140,7 +140,7 @@ def test_self_tuning_does_not_see_the_unit(factor):
 
 def test_fewer_neighbors_than_the_scale_needs():
     X = np.random.default_rng(2).normal(size=(50, 2))
-    graph = build_neighbor_graph(X, 3)
+    graph = neighbor_graphs(X, [3])[0]
     seventh = nearest_neighbors(X, 7).distances[:, 6]
     assert np.array_equal(graph.scales, seventh)
     assert graph.n_neighbors == 3
@@ -208,7 +208,7 @@ def test_from_neighbors_found_before():
 def test_new_points_are_attached_by_the_same_kernel(bandwidth):
     rng = np.random.default_rng(8)
     X, Q = rng.normal(size=(60, 2)), rng.normal(size=(5, 2))
-    graph = build_neighbor_graph(X, 4, bandwidth=bandwidth)
+    graph = neighbor_graphs(X, [4], bandwidth=bandwidth)[0]
     rows = graph.attach(Q)
     D = np.sqrt(((Q[:, None] - X[None]) ** 2).sum(-1))
     own = np.sort(D, axis=1)[:, 6] if bandwidth == "self-tuning" else np.full(5, graph.scales[0])
@@ -220,7 +220,7 @@ def test_new_points_are_attached_by_the_same_kernel(bandwidth):
 
 
 def test_attaching_to_identical_points():
-    graph = build_neighbor_graph(np.zeros((50, 2)), 3)
+    graph = neighbor_graphs(np.zeros((50, 2)), [3])[0]
     rows = graph.attach([[0.0, 0.0], [5.0, 0.0]])
     assert np.isfinite(rows.data).all()
     assert (rows.data > 0).all()
@@ -228,7 +228,7 @@ def test_attaching_to_identical_points():
 
 
 def test_one_and_two_nodes():
-    one = build_neighbor_graph([[3.0]], 5)
+    one = neighbor_graphs([[3.0]], [5])[0]
     assert one.W.shape == (1, 1)
     assert one.W.nnz == 0
     assert one.attach([[4.0]]).shape == (1, 1)
@@ -283,7 +283,7 @@ def test_graphs_from_one_search_are_those_of_a_search_each(bandwidth, counts):
     graphs = neighbor_graphs(X, counts, bandwidth=bandwidth)
     assert [graph.n_neighbors for graph in graphs] == list(counts)
     for graph, k in zip(graphs, counts, strict=True):
-        alone = build_neighbor_graph(X, k, bandwidth=bandwidth)
+        alone = neighbor_graphs(X, [k], bandwidth=bandwidth)[0]
         assert (graph.W != alone.W).nnz == 0
         np.testing.assert_array_equal(graph.scales, alone.scales)
         new = X[:20] + 0.01

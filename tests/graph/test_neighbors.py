@@ -12,16 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gdpa.graph import (
-    NeighborIndex,
-    cell_space,
-    choose_algorithm,
-    features,
-    nearest_neighbors,
-    neighbors,
-    query_neighbors,
-)
+from gdpa.codec import pack, unpack
+from gdpa.graph import cell_space, features, neighbors
 from gdpa.graph.features import thin_duplicates
+from gdpa.graph.neighbors import NeighborIndex, nearest_neighbors
+from gdpa.graph.search import choose_algorithm
 
 
 def oracle(Q, X, k, *, own=False):
@@ -97,15 +92,12 @@ def test_extreme_features(factor, algorithm):
     assert np.allclose(result.distances / factor, expected.distances, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["inverted-file", "cells"])
 @pytest.mark.parametrize("d", [4, 10])
-def test_approximate_search_reports_its_recall(monkeypatch, kind, d):
-    if kind == "inverted-file":
-        pytest.importorskip("faiss")
+def test_approximate_search_reports_its_recall(monkeypatch, d):
     monkeypatch.setattr(cell_space, "CELL_POINTS", 50)
     X = np.random.default_rng(d).normal(size=(2000, d))
-    result = nearest_neighbors(X, 10, algorithm="faiss" if kind != "cells" else "approximate")
-    assert result.algorithm == kind
+    result = nearest_neighbors(X, 10, algorithm="approximate")
+    assert result.algorithm == "cells"
     assert not result.exact
     check_lists(result, X, 10)
     kth = oracle(X, X, 10, own=True)[:, -1:]
@@ -170,10 +162,10 @@ def test_new_points(d):
     rng = np.random.default_rng(4)
     X, Q = rng.normal(size=(250, d)), rng.normal(size=(40, d))
     index = NeighborIndex(X)
-    result = query_neighbors(index, Q, 7)
+    result = index.query(Q, 7)
     assert np.allclose(result.distances, oracle(Q, X, 7), rtol=1e-12)
     # A fitted point asked as a new one finds itself.
-    again = query_neighbors(index, X[:5], 1)
+    again = index.query(X[:5], 1)
     assert again.indices.ravel().tolist() == [0, 1, 2, 3, 4]
     assert not again.distances.any()
     assert index.query(Q, 250).indices.shape == (40, 250)
@@ -271,7 +263,9 @@ def test_choice_by_size_and_dimension():
     assert choose_algorithm(10**6, 8) == choose_algorithm(10**6, 50) == "cells"
     assert choose_algorithm(1000, 8, algorithm="approximate") == "cells"
     assert choose_algorithm(10**6, 8, algorithm="exact") == "kd-tree"
-    assert choose_algorithm(1000, 8, algorithm="faiss") == "inverted-file"
+    for name in ("kd-tree", "brute-force", "cells"):
+        assert choose_algorithm(1000, 8, algorithm=name) == name
+    assert choose_algorithm(1000, 8, sparse=True, algorithm="cells") == "brute-force"
 
 
 @pytest.mark.parametrize(
@@ -308,17 +302,13 @@ def test_bad_query_is_refused():
         assert index.query([[0.0, 0.0]], 9).indices.shape == (1, 4)
 
 
-@pytest.mark.parametrize("algorithm", ["approximate", "faiss"])
-def test_a_copy_finds_what_the_original_finds(algorithm):
-    if algorithm == "faiss":
-        pytest.importorskip("faiss")
+def test_a_copy_finds_what_the_original_finds():
     rng = np.random.default_rng(0)
     X, Q = rng.normal(size=(3000, 12)), rng.normal(size=(200, 12))
-    index = NeighborIndex(X, algorithm=algorithm)
+    index = NeighborIndex(X, algorithm="approximate")
     index.neighbors(40)  # the search is tuned for these
     copy = pickle.loads(pickle.dumps(index))
-    fresh = NeighborIndex(X, algorithm=algorithm)
-    fresh.prepared_for = index.prepared_for
+    stored = unpack(NeighborIndex, *pack(index))
     want = index.query(Q, 5)
-    for other in (copy, fresh):
+    for other in (copy, stored):
         np.testing.assert_array_equal(other.query(Q, 5).indices, want.indices)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..threads import in_threads
 from .features import row_blocks
-from .search import FARTHEST, column_moments
+from .search import column_moments
 
 __all__ = ["CellCenters", "CellSpace", "runs"]
 
@@ -274,7 +274,8 @@ class CellSpace:
         placed = np.asarray(X, dtype=np.float64) / self.scale
         placed -= self.offset
         placed /= self.unit
-        return np.clip(placed, -FARTHEST, FARTHEST, out=placed)
+        # In single precision squares and sums of them must be numbers.
+        return np.clip(placed, -1e15, 1e15, out=placed)
 
     def home(self, X: NDArray[Any], n_jobs: int = 1) -> NDArray[np.int32]:
         """Number of the cell that each point lies in."""

@@ -1,23 +1,33 @@
-"""Graphs of other kinds to adjacency matrices: NetworkX graphs and edge lists.
+"""Adjacency matrices from NetworkX graphs, lists of edges and files, and files of them.
 
-Both give the matrix together with the names of its rows, since nodes may be called anything.
+Graphs and lists give the matrix together with the names of its rows, since nodes may be called
+anything. Files are one .npz, or a folder of .npy files that can be memory-mapped; nothing in them
+is pickled, and what is read is checked before it is used.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..codec import check_csr_parts
 from ..errors import nearest_name
-from .adjacency import check_adjacency
+from ..files import write_text, written_whole
+from ..npz import read_npz
+from .adjacency import check_adjacency, csr_from_parts
 
-__all__ = ["NamedGraph", "from_edges", "from_networkx"]
+__all__ = ["NamedGraph", "from_edges", "from_networkx", "load_graph", "save_graph"]
 
 DUPLICATES = ("error", "sum", "max")
+GRAPH_FORMAT = 1
+CSR_PARTS = ("data", "indices", "indptr")
 
 
 @dataclass(frozen=True)
@@ -218,3 +228,104 @@ def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False
     nodes = np.empty(len(names), dtype=object)
     nodes[:] = names
     return NamedGraph(graph.W, nodes)
+
+
+def save_graph(path: str | os.PathLike[str], W: Any) -> Path:
+    """Save a sparse graph.
+
+    Parameters
+    ----------
+    path : str or path
+        A name that ends in ``.npz`` makes one file; any other makes a folder, which can be loaded
+        memory-mapped. An existing graph there is replaced.
+    W : sparse matrix or array-like of shape (n_nodes, n_nodes)
+        The weights; type and index type are kept.
+
+    Returns
+    -------
+    Path
+        Where it was saved.
+    """
+    A = sp.csr_array(W)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"W must be square, got shape {A.shape}")
+    if A.dtype.kind not in "fiub":
+        raise ValueError(f"W must have real numbers, got dtype {A.dtype}")
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    target = Path(path)
+    parts = {name: getattr(A, name) for name in CSR_PARTS}
+    if target.suffix == ".npz":
+        if target.is_dir():
+            raise ValueError(f"path {str(target)!r} is a folder; a .npz file was expected")
+        with written_whole(target) as staged, staged.open("wb") as file:
+            np.savez(file, format=GRAPH_FORMAT, shape=np.array(A.shape, dtype=np.int64), **parts)
+        return target
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"path {str(target)!r} is a file; give a folder or a name with .npz")
+    target.mkdir(parents=True, exist_ok=True)
+    description = target / "graph.json"
+    # Without its description a folder is no graph: a save that is cut short leaves none behind.
+    description.unlink(missing_ok=True)
+    for name, part in parts.items():
+        # Replaced, not overwritten: a graph that is still memory-mapped keeps its old file.
+        with written_whole(target / f"{name}.npy") as staged, staged.open("wb") as file:
+            np.save(file, part, allow_pickle=False)
+    write_text(description, json.dumps({"format": GRAPH_FORMAT, "shape": list(A.shape)}))
+    return target
+
+
+def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_array:
+    """Load a graph saved by :func:`save_graph`.
+
+    Parameters
+    ----------
+    path : str or path
+        The .npz file or the folder.
+    mmap : bool, default=False
+        Leave the parts on disk and read what is used (folders only, read-only arrays).
+
+    Returns
+    -------
+    csr_array
+        The graph.
+
+    Raises
+    ------
+    ValueError
+        If there is no graph at `path`, or its parts do not fit together.
+    """
+    source = Path(path)
+    if source.is_dir():
+        try:
+            described = json.loads((source / "graph.json").read_text())
+            # Mapped in any case: an array that declares more than its file has is refused there.
+            mapped = {
+                name: np.load(source / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+                for name in CSR_PARTS
+            }
+            parts = mapped if mmap else {name: np.array(part) for name, part in mapped.items()}
+            version, shape = described["format"], tuple(described["shape"])
+        except Exception as error:  # a damaged header can provoke any error of the parser
+            raise ValueError(
+                f"path {str(source)!r} is not a complete saved graph: {error}"
+            ) from error
+    elif source.is_file():
+        if mmap:
+            raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")
+        try:
+            archive = read_npz(source, accepts={*CSR_PARTS, "format", "shape"}.__contains__)
+            parts = {name: archive[name] for name in CSR_PARTS}
+            version, shape = int(archive["format"]), tuple(archive["shape"].tolist())
+        except Exception as error:
+            raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
+    else:
+        raise ValueError(f"path {str(source)!r} does not exist")
+    if version != GRAPH_FORMAT:
+        raise ValueError(f"path {str(source)!r} has format {version}; {GRAPH_FORMAT} can be read")
+    try:
+        check_csr_parts(parts["data"], parts["indices"], parts["indptr"], shape, square=True)
+    except ValueError as error:
+        raise ValueError(f"path {str(source)!r}: {error}") from error
+    return csr_from_parts(parts["data"], parts["indices"], parts["indptr"], shape)

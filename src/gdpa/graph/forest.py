@@ -19,7 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .memory import check_memory
+from ..codec import check_numbers, storable
+from . import memory
 
 __all__ = ["LeafEmbedding", "forest_graph", "importance_scales", "leaf_weights", "shared_leaves"]
 
@@ -134,11 +135,13 @@ def forest_graph(leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
     k = min(int(n_neighbors), n - 1)
     if k < 1:
         return sp.csr_array((n, n), dtype=np.float64)
-    check_memory(
-        48.0 * n * k + 4.0 * n * n_trees + 40.0 * BLOCK,
-        f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
-        "use fewer neighbours or trees, or a LeafEmbedding and neighbor_graph",
-    )
+    need = 48.0 * n * k + 4.0 * n * n_trees + 40.0 * BLOCK
+    if need > memory.WORTH_A_LOOK:
+        memory.check_memory(
+            need,
+            f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
+            "use fewer neighbours or trees, or a LeafEmbedding and neighbor_graph",
+        )
     codes = _by_tree(a, int(a.max()))
     indices = np.empty((n, k), dtype=np.intp)
     counts = np.empty((n, k), dtype=np.int32)
@@ -209,11 +212,13 @@ def shared_leaves(rows: Any, nodes: Any) -> FloatArray:
     a, b = _check_leaves(rows, "rows"), _check_leaves(nodes, "nodes")
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"nodes has {b.shape[1]} trees, rows {a.shape[1]}; they must be the same")
-    check_memory(
-        8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK,
-        f"{a.shape[0]} x {b.shape[0]} shares of leaves",
-        "use leaf_weights, which keeps the strongest only",
-    )
+    need = 8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK
+    if need > memory.WORTH_A_LOOK:
+        memory.check_memory(
+            need,
+            f"{a.shape[0]} x {b.shape[0]} shares of leaves",
+            "use leaf_weights, which keeps the strongest only",
+        )
     out = np.empty((a.shape[0], b.shape[0]))
     largest = int(max(a.max(initial=0), b.max(initial=0)))
     for part, total in _shared(_by_tree(a, largest), _by_tree(b, largest)):
@@ -243,6 +248,7 @@ def importance_scales(importances: Any, floor: float = 0.2) -> FloatArray:
     return np.asarray(np.sqrt(a + floor / max(a.size, 1)))
 
 
+@storable("leaf-embedding")
 @dataclass(frozen=True)
 class LeafEmbedding:
     """Points whose inner products are nearly the shares of leaves in common.
@@ -261,6 +267,12 @@ class LeafEmbedding:
 
     vectors: NDArray[np.float32]
     first: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        first = self.first
+        if first.ndim != 1 or first.size < 2 or first[0] != 0 or (np.diff(first) <= 0).any():
+            raise ValueError("first must be ascending whole numbers from 0")
+        check_numbers("vectors", self.vectors, (int(first[-1]), None))
 
     @classmethod
     def fit(cls, leaves: Any, n_components: int = 64, random_state: int = 0) -> LeafEmbedding:

@@ -15,13 +15,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ..threads import effective_jobs, in_threads
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
-from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
+from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, check_dtype, local_scales, median_scale
 from .neighbors import NeighborIndex
 from .search import feature_scale
 
@@ -34,7 +34,11 @@ FloatArray = NDArray[np.float64]
 
 
 def full_graph(
-    X: Any, *, bandwidth: str | float = 1.0, n_jobs: int | None = None, dtype: Any = np.float64
+    X: Any,
+    *,
+    bandwidth: str | float = 1.0,
+    n_jobs: int | None = None,
+    dtype: DTypeLike = np.float64,
 ) -> NDArray[Any]:
     """Weights between all pairs of samples.
 
@@ -69,8 +73,7 @@ def full_graph(
            [0.3679, 0.    ]])
     """
     bandwidth = check_bandwidth(bandwidth)
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    check_dtype(dtype)
     A = check_features(X)
     n = A.shape[0]
     check_memory(
@@ -212,11 +215,10 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
         *,
         bandwidth: str | float = 1.0,
         n_jobs: int | None = None,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         bandwidth = check_bandwidth(bandwidth)
-        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+        check_dtype(dtype)
         A = check_features(X)
         n = A.shape[0]
         super().__init__(dtype=np.dtype(np.float64), shape=(n, n))

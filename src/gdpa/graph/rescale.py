@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codec import check_numbers, storable
 from ..errors import nearest_name
-from .features import check_features
+from .features import Features, check_features
 
 __all__ = ["RESCALINGS", "Rescaler", "rescale_minmax", "rescale_standard", "varying_columns"]
 
-_LARGEST = 1e140  # its square, and the sum of many squares, is a number
-
+LARGEST = 1e140  # its square, and the sum of many squares, is a number
 RESCALINGS = ("min-max", "standard", "none")
 
 
+@storable("rescaler")
 @dataclass(frozen=True)
 class Rescaler:
     """A fitted re-scaling: ``(X[:, columns] - shift) / scale``, then unit norm if asked for.
@@ -56,6 +57,13 @@ class Rescaler:
     scale: NDArray[np.float64]
     unit_norm: bool
 
+    def __post_init__(self) -> None:
+        _check_kind(self.kind)
+        check_numbers("columns", self.columns, (None,), at_least=0, at_most=1)
+        kept = (int(self.columns.sum()),)
+        check_numbers("shift", self.shift, kept)
+        check_numbers("scale", self.scale, kept, at_least=np.nextafter(0, 1))
+
     @classmethod
     def fit(cls, X: Any, kind: str = "min-max") -> Rescaler:
         """Learn a re-scaling.
@@ -77,8 +85,7 @@ class Rescaler:
         ValueError
             If `kind` is not known, or X is sparse: shifting columns would fill it with non-zeros.
         """
-        if kind not in RESCALINGS:
-            raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(RESCALINGS))}")
+        _check_kind(kind)
         A = check_features(X)
         d = A.shape[1]
         if kind == "none":
@@ -99,7 +106,7 @@ class Rescaler:
             )
         return cls(kind, columns, shift[columns], scale[columns], kind == "standard")
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Features:
         """Apply the re-scaling.
 
         Parameters
@@ -121,7 +128,7 @@ class Rescaler:
         with np.errstate(over="ignore"):
             Z -= self.shift
             Z /= self.scale
-        beyond = np.flatnonzero(~(np.abs(Z).max(axis=1, initial=0.0) < _LARGEST))
+        beyond = np.flatnonzero(~(np.abs(Z).max(axis=1, initial=0.0) < LARGEST))
         if beyond.size:
             Z[beyond] = self._direction(A[np.ix_(beyond, self.columns)].astype(np.float64))
         if self.unit_norm:
@@ -137,10 +144,15 @@ class Rescaler:
         below, down = np.frexp(self.scale)
         exponent = np.where(quarter == 0, -5000, exponent - down)
         exponent = exponent - exponent.max(axis=1, keepdims=True)
-        return np.asarray(np.ldexp(mantissa / below, np.maximum(exponent, -2000)) * _LARGEST / 4)
+        return np.asarray(np.ldexp(mantissa / below, np.maximum(exponent, -2000)) * LARGEST / 4)
 
 
-def _dense(A: Any, kind: str) -> NDArray[Any]:
+def _check_kind(kind: str) -> None:
+    if kind not in RESCALINGS:
+        raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(RESCALINGS))}")
+
+
+def _dense(A: Features, kind: str) -> NDArray[Any]:
     if not isinstance(A, np.ndarray):
         raise ValueError(
             f"re-scaling by {kind!r} shifts columns, which would turn sparse X into a dense one; "

@@ -17,7 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .memory import WORTH_A_LOOK, check_memory
+from ..codec import storable
+from . import memory
+from .features import Features, check_features
 
 __all__ = ["Smoother", "no_links"]
 
@@ -56,6 +58,7 @@ def _unit(Z: Any) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(_inverse_lengths(Z)) @ Z)
 
 
+@storable("smoother")
 @dataclass(frozen=True)
 class Smoother:
     """A graph and the features of its nodes.
@@ -69,7 +72,12 @@ class Smoother:
     """
 
     W: sp.csr_array
-    features: Any
+    features: Features
+
+    def __post_init__(self) -> None:
+        n = check_features(self.features, name="features").shape[0]
+        if self.W.shape != (n, n) or self.W.data.min(initial=0.0) < 0:
+            raise ValueError(f"W must be non-negative weights of {n} nodes")
 
     def __getstate__(self) -> dict[str, Any]:
         # What is computed from the two is computed again.
@@ -137,7 +145,7 @@ class Smoother:
 
         Words that few documents have say more. Other sparse features may be so weighted already.
         """
-        F = self.features
+        F: sp.csr_array = self.features
         if not self.sparse or not F.nnz or F.data.min() < 0 or (F.data != np.rint(F.data)).any():
             return None
         n, d = F.shape
@@ -180,22 +188,23 @@ class Smoother:
         MemoryError
             If a single step does not fit into what is free.
         """
-        n, d = self.features.shape
+        F: sp.csr_array = self.features
+        n, d = F.shape
         if not self.sparse:
             step = float(n * d * np.dtype(self.dtype).itemsize)
             sizes = [step] * (wanted + 1)
         else:
             linked = self.S.copy()
             linked.data = np.ones_like(linked.data)
-            rows = np.diff(self.features.indptr).astype(np.float64)
+            rows = np.diff(F.indptr).astype(np.float64)
             sizes = [12.0 * float(rows.sum())]
             for _ in range(wanted):
                 rows = np.minimum(linked @ rows, d)
                 sizes.append(12.0 * float(rows.sum()))
         steps = max(1, int((np.cumsum(sizes) <= MOST_BYTES).sum()) - 1)
         need = sum(sizes[: steps + 1])
-        if need > WORTH_A_LOOK:
-            check_memory(
+        if need > memory.WORTH_A_LOOK:
+            memory.check_memory(
                 need,
                 f"{n} nodes with {d} features smoothed along their links",
                 "use fewer columns (scikit-learn's TruncatedSVD) or graph='precomputed'",

@@ -16,7 +16,7 @@ import sklearn
 from numpy.typing import NDArray
 
 from ..certificate import Certificate, certify
-from ..graph import component_labels
+from ..graph.adjacency import component_labels
 from ..layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
