@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.spatial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -312,3 +316,52 @@ def test_a_copy_finds_what_the_original_finds():
     want = index.query(Q, 5)
     for other in (copy, stored):
         np.testing.assert_array_equal(other.query(Q, 5).indices, want.indices)
+
+
+def test_the_tree_never_starts_threads_of_its_own(monkeypatch):
+    """SciPy's threads run on after an interrupt and write into arrays that are freed."""
+    workers = []
+
+    class Spy(scipy.spatial.cKDTree):
+        def query(self, *args, **options):
+            workers.append(options.get("workers", 1))
+            return super().query(*args, **options)
+
+    monkeypatch.setattr(scipy.spatial, "cKDTree", Spy)
+    X = np.random.default_rng(0).normal(size=(5000, 3))
+    index = NeighborIndex(X, n_jobs=3)
+    index.neighbors(5)
+    index.query(X + 0.1, 5)
+    assert len(workers) > 2
+    assert set(workers) == {1}
+
+
+INTERRUPTED = """
+import signal, time
+import numpy as np
+from gdpa.graph.neighbors import NeighborIndex
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+X = np.random.default_rng(0).normal(size=(8_000, 5))
+start = time.perf_counter()
+NeighborIndex(X, n_jobs=4).neighbors(8)
+took = time.perf_counter() - start
+stopped = 0
+for turn in range(30):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, took * (turn % 10 + 1) / 12)
+        NeighborIndex(X, n_jobs=4).neighbors(8)  # tree and arrays are freed by the interrupt
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        stopped += 1
+print(stopped)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_interrupted_searches_do_not_crash():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
