@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from gdpa.graph import neighbor_graph
 from gdpa.graph.adjacency import check_adjacency, component_labels
 from gdpa.graph.neighbor_graph import (
-    graph_from_neighbors,
+    assemble,
     kernel_weights,
     local_scales,
     median_scale,
     neighbor_graphs,
 )
-from gdpa.graph.neighbors import nearest_neighbors
+from gdpa.graph.neighbors import NeighborIndex
 
 
 def naive(X, k, bandwidth, symmetrize):
@@ -141,7 +141,7 @@ def test_self_tuning_does_not_see_the_unit(factor):
 def test_fewer_neighbors_than_the_scale_needs():
     X = np.random.default_rng(2).normal(size=(50, 2))
     graph = neighbor_graphs(X, [3])[0]
-    seventh = nearest_neighbors(X, 7).distances[:, 6]
+    seventh = NeighborIndex(X).neighbors(7).distances[:, 6]
     assert np.array_equal(graph.scales, seventh)
     assert graph.n_neighbors == 3
 
@@ -168,14 +168,16 @@ def test_wide_indices_when_forced(monkeypatch, symmetrize):
 
 def test_assembly_takes_three_times_the_graph_at_most():
     X = np.random.default_rng(5).normal(size=(60_000, 2))
-    found = nearest_neighbors(X, 10)
+    found = NeighborIndex(X).neighbors(10)
     own = found.indices.nbytes + found.distances.nbytes
+    scales = local_scales(found.distances)
+    lists = [found.indices.copy(), found.distances.copy()]
     tracemalloc.start()
-    W = graph_from_neighbors(found)
+    W = assemble(lists, scales, "max", np.float64)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     graph = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
-    # Blocks of work do not grow with the graph. The lists given stay with the caller.
+    # Blocks of work do not grow with the graph.
     assert peak < 3 * graph + 2**25
     assert own < 1.5 * graph
 
@@ -193,15 +195,6 @@ def test_threads_do_not_change_the_graph():
     one, two = (neighbor_graph(X, 8, n_jobs=j) for j in (1, 2))
     assert np.array_equal(one.indices, two.indices)
     assert np.array_equal(one.data, two.data)
-
-
-def test_from_neighbors_found_before():
-    X = np.random.default_rng(7).normal(size=(70, 3))
-    found = nearest_neighbors(X, 9)
-    before = found.indices.copy(), found.distances.copy()
-    assert np.array_equal(graph_from_neighbors(found).toarray(), neighbor_graph(X, 9).toarray())
-    assert np.array_equal(found.indices, before[0])
-    assert np.array_equal(found.distances, before[1])
 
 
 @pytest.mark.parametrize("bandwidth", ["self-tuning", "median", 0.8])

@@ -19,8 +19,12 @@ from hypothesis.extra.numpy import arrays
 from gdpa.codec import pack, unpack
 from gdpa.graph import cell_space, features, neighbors
 from gdpa.graph.features import thin_duplicates
-from gdpa.graph.neighbors import NeighborIndex, nearest_neighbors
+from gdpa.graph.neighbors import NeighborIndex
 from gdpa.graph.search import choose_algorithm
+
+
+def nearest_neighbors(X, n_neighbors, **options):
+    return NeighborIndex(X, **options).neighbors(n_neighbors)
 
 
 def oracle(Q, X, k, *, own=False):

@@ -27,20 +27,6 @@ from .cell_space import TILE, CellSpace, Float32Array, runs
 from .features import Features, row_blocks
 from .search import FloatArray, IndexArray, pair_distances
 
-__all__ = [
-    "CellJoin",
-    "enough_probes",
-    "relative_points",
-    "true_neighbors",
-    "visits_needed",
-    "within_reach",
-]
-
-# Queries of a round that are prepared together.
-ROUND_BYTES = 2**23
-# Ranks of the cells visited between two updates of the k-th best value.
-ROUNDS = (0, 1, 4)
-
 
 def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> Float32Array:
     """Points relative to the centres of their cells: a factor of the products above.
@@ -105,11 +91,6 @@ class CellJoin:
             points[rows] = relative_points(X[order[rows]], space, home[order[rows]])
         return cls(points, ends, order, space)
 
-    @property
-    def home(self) -> NDArray[np.int32]:
-        """The cell of each point, in their order."""
-        return np.repeat(np.arange(self.n_cells, dtype=np.int32), np.diff(self.ends))
-
     def join(self, queries: slice | tuple[Float32Array, NDArray[np.int32]], k: int) -> IndexArray:
         """Find neighbours of queries that are sorted by their cells.
 
@@ -155,10 +136,10 @@ class CellJoin:
 
     def probes_needed(self, Q: Features, points: IndexArray) -> tuple[IndexArray, FloatArray]:
         """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
+        sizes = np.diff(self.ends)
         cell = np.empty(self.order.size, dtype=np.int32)
-        cell[self.order] = self.home
-        centers = self.space.centers.centers
-        return visits_needed(self.space.placed(Q), centers, np.diff(self.ends), cell, points)
+        cell[self.order] = np.repeat(np.arange(self.n_cells, dtype=np.int32), sizes)
+        return visits_needed(self.space.placed(Q), self.space.centers.centers, sizes, cell, points)
 
     def best(
         self,
@@ -196,12 +177,13 @@ class CellJoin:
         centers = self.space.centers.centers
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         n_probe = visited.shape[1]
-        for first, last in pairwise(sorted({*ROUNDS, n_probe})):
+        # Ranks of the cells visited between two updates of the k-th best value.
+        for first, last in pairwise(sorted({0, 1, 4, n_probe})):
             if last > n_probe:
                 break
             cells = visited[:, first:last].ravel()
             by_cell = np.argsort(cells, kind="stable")
-            for rows in row_blocks(by_cell.size, 8 * d + 32, ROUND_BYTES):
+            for rows in row_blocks(by_cell.size, 8 * d + 32, 2**23):
                 queries = by_cell[rows] // (last - first)
                 visits = cells[by_cell[rows]]
                 # Queries relative to the centres they visit, and a one: a factor of the products.

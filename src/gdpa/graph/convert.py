@@ -15,18 +15,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..codec import check_csr_parts
-from ..errors import nearest_name
+from ..errors import check_choice
 from ..files import write_text, written_whole
 from ..npz import read_npz
-from .adjacency import check_adjacency, csr_from_parts
+from .adjacency import MatrixLike, check_adjacency, csr_from_parts
 
-__all__ = ["NamedGraph", "from_edges", "from_networkx", "load_graph", "save_graph"]
-
-DUPLICATES = ("error", "sum", "max")
-GRAPH_FORMAT = 1
 CSR_PARTS = ("data", "indices", "indptr")
 
 
@@ -45,7 +41,7 @@ class NamedGraph:
     W: sp.csr_array
     nodes: NDArray[Any]
 
-    def position(self, name: Any) -> int:
+    def position(self, name: object) -> int:
         """Row of the node called `name`."""
         hit = np.flatnonzero(self.nodes == name)
         if not hit.size:
@@ -55,7 +51,7 @@ class NamedGraph:
 
 def from_edges(
     edges: Any,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     *,
     n_nodes: int | None = None,
     duplicates: str = "error",
@@ -91,10 +87,7 @@ def from_edges(
     >>> graph.nodes.tolist(), graph.W.nnz
     (['a', 'b', 'c'], 4)
     """
-    if duplicates not in DUPLICATES:
-        raise ValueError(
-            f"duplicates={duplicates!r} is not known; {nearest_name(duplicates, list(DUPLICATES))}"
-        )
+    check_choice("duplicates", duplicates, ("error", "sum", "max"))
     left, right, values = _columns(edges, weights)
     if n_nodes is None:
         try:
@@ -118,7 +111,9 @@ def from_edges(
     return NamedGraph(check_adjacency(W, name="edges", signed=signed), nodes)
 
 
-def _columns(edges: Any, weights: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+def _columns(
+    edges: Any, weights: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """The two ends and the weight of each edge, as arrays of their own types."""
     if hasattr(edges, "iloc"):
         columns = [edges.iloc[:, c].to_numpy() for c in range(edges.shape[1])]
@@ -220,17 +215,14 @@ def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False
         raise ValueError("G has no nodes; at least one is needed")
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[u], number[v]) for u, v in G.edges()], dtype=np.intp).reshape(-1, 2)
-    if weight is None:
-        values = None
-    else:
-        values = np.array([w for _, _, w in G.edges(data=weight, default=1.0)], dtype=np.float64)
+    values = None if weight is None else [w for _, _, w in G.edges(data=weight, default=1.0)]
     graph = from_edges(ends, values, n_nodes=len(names), duplicates="sum", signed=signed)
     nodes = np.empty(len(names), dtype=object)
     nodes[:] = names
     return NamedGraph(graph.W, nodes)
 
 
-def save_graph(path: str | os.PathLike[str], W: Any) -> Path:
+def save_graph(path: str | os.PathLike[str], W: MatrixLike) -> Path:
     """Save a sparse graph.
 
     Parameters
@@ -257,10 +249,8 @@ def save_graph(path: str | os.PathLike[str], W: Any) -> Path:
     target = Path(path)
     parts = {name: getattr(A, name) for name in CSR_PARTS}
     if target.suffix == ".npz":
-        if target.is_dir():
-            raise ValueError(f"path {str(target)!r} is a folder; a .npz file was expected")
         with written_whole(target) as staged, staged.open("wb") as file:
-            np.savez(file, format=GRAPH_FORMAT, shape=np.array(A.shape, dtype=np.int64), **parts)
+            np.savez(file, format=1, shape=np.array(A.shape, dtype=np.int64), **parts)
         return target
     if target.exists() and not target.is_dir():
         raise ValueError(f"path {str(target)!r} is a file; give a folder or a name with .npz")
@@ -272,7 +262,7 @@ def save_graph(path: str | os.PathLike[str], W: Any) -> Path:
         # Replaced, not overwritten: a graph that is still memory-mapped keeps its old file.
         with written_whole(target / f"{name}.npy") as staged, staged.open("wb") as file:
             np.save(file, part, allow_pickle=False)
-    write_text(description, json.dumps({"format": GRAPH_FORMAT, "shape": list(A.shape)}))
+    write_text(description, json.dumps({"format": 1, "shape": list(A.shape)}))
     return target
 
 
@@ -322,8 +312,8 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
             raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
     else:
         raise ValueError(f"path {str(source)!r} does not exist")
-    if version != GRAPH_FORMAT:
-        raise ValueError(f"path {str(source)!r} has format {version}; {GRAPH_FORMAT} can be read")
+    if version != 1:
+        raise ValueError(f"path {str(source)!r} has format {version}; 1 can be read")
     try:
         check_csr_parts(parts["data"], parts["indices"], parts["indptr"], shape, square=True)
     except ValueError as error:

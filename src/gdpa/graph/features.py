@@ -23,20 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import ScaleWarning
-from .adjacency import csr_from_parts
-
-__all__ = [
-    "BoundingBox",
-    "Features",
-    "Thinned",
-    "check_features",
-    "check_n_neighbors",
-    "check_recall",
-    "check_seed",
-    "row_blocks",
-    "thin_duplicates",
-    "warn_about_scales",
-]
+from .adjacency import MatrixLike, csr_from_parts
 
 # Told apart by isinstance(X, np.ndarray).
 Features: TypeAlias = NDArray[Any] | sp.csr_array
@@ -72,7 +59,7 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> I
         yield slice(start, min(start + step, n_rows))
 
 
-def check_features(X: Any, *, name: str = "X", n_features: int | None = None) -> Features:
+def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = None) -> Features:
     """Validate a feature matrix.
 
     Parameters
@@ -132,7 +119,7 @@ def check_features(X: Any, *, name: str = "X", n_features: int | None = None) ->
     return A
 
 
-def _check_sparse(X: Any, name: str) -> sp.csr_array:
+def _check_sparse(X: sp.sparray, name: str) -> sp.csr_array:
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (samples, features), got {X.shape}")
     if np.issubdtype(X.dtype, np.complexfloating):
@@ -149,7 +136,7 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     return A
 
 
-def _refuse(name: str, row: int, column: int, value: Any) -> None:
+def _refuse(name: str, row: int, column: int, value: float) -> None:
     shown = "NaN" if np.isnan(value) else value
     raise ValueError(
         f"{name} has {shown} in row {row}, column {column}; all features must be finite (impute or "
@@ -157,7 +144,7 @@ def _refuse(name: str, row: int, column: int, value: Any) -> None:
     )
 
 
-def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
+def check_n_neighbors(n_neighbors: object, most: int, what: str) -> int:
     """Validate a number of neighbours and cut it to what there is, with a warning.
 
     Parameters
@@ -187,7 +174,7 @@ def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
     return int(min(n_neighbors, most))
 
 
-def check_seed(random_state: Any) -> int:
+def check_seed(random_state: object) -> int:
     """Validate a seed.
 
     Parameters
@@ -212,14 +199,7 @@ def check_seed(random_state: Any) -> int:
     return int(random_state)
 
 
-def check_recall(recall: Any) -> float:
-    """Check the share of neighbours asked for."""
-    if not isinstance(recall, int | float) or not 0 < recall <= 1:
-        raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
-    return float(recall)
-
-
-def warn_about_scales(X: Any) -> None:
+def warn_about_scales(X: Features) -> None:
     """Warn where one column of an array is far wider than another.
 
     Parameters

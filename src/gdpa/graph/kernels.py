@@ -15,17 +15,16 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ..threads import effective_jobs, in_threads
+from .adjacency import MatrixLike
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
 from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, check_dtype, local_scales, median_scale
 from .neighbors import NeighborIndex
 from .search import feature_scale
-
-__all__ = ["FullGraphOperator", "full_graph"]
 
 MEDIAN_SAMPLE = 2000
 BLOCK_ROWS = 1024
@@ -34,7 +33,7 @@ FloatArray = NDArray[np.float64]
 
 
 def full_graph(
-    X: Any,
+    X: MatrixLike,
     *,
     bandwidth: str | float = 1.0,
     n_jobs: int | None = None,
@@ -211,7 +210,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
 
     def __init__(
         self,
-        X: Any,
+        X: MatrixLike,
         *,
         bandwidth: str | float = 1.0,
         n_jobs: int | None = None,
@@ -278,7 +277,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
             for columns in blocks[a:]:
                 yield rows, columns
 
-    def _matmat(self, V: Any) -> FloatArray:
+    def _matmat(self, V: ArrayLike) -> FloatArray:
         V = np.asarray(V, dtype=self._roots.dtype)
         out = np.zeros((self.shape[0], V.shape[1]))
 
@@ -299,7 +298,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
                     out[columns] += mirrored
         return out
 
-    def _matvec(self, v: Any) -> FloatArray:
+    def _matvec(self, v: ArrayLike) -> FloatArray:
         return self._matmat(np.asarray(v).reshape(-1, 1))
 
     def _adjoint(self) -> FullGraphOperator:

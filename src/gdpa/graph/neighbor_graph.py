@@ -21,25 +21,12 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import get_index_dtype
 
 from ..codec import check_numbers, storable
-from ..errors import nearest_name
+from ..errors import check_choice
 from ..policy import DEFAULT_POLICY, Policy
 from . import memory
-from .adjacency import check_adjacency, csr_from_parts
+from .adjacency import MatrixLike, check_adjacency, csr_from_parts
 from .features import check_n_neighbors, row_blocks
 from .neighbors import NeighborIndex
-from .search import NeighborResult
-
-__all__ = [
-    "SCALE_NEIGHBOR",
-    "NeighborGraph",
-    "check_bandwidth",
-    "graph_from_neighbors",
-    "kernel_weights",
-    "local_scales",
-    "median_scale",
-    "neighbor_graph",
-    "neighbor_graphs",
-]
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +35,6 @@ BANDWIDTHS = ("self-tuning", "median")
 SCALE_NEIGHBOR = 7
 # The least weight that a neighbour graph of a type contains.
 SMALLEST_WEIGHT = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 1e-300}
-SYMMETRIZATIONS = ("max", "mean")
 
 
 @storable("neighbor-graph")
@@ -95,7 +81,7 @@ class NeighborGraph:
         """Check what a file may hold but no builder makes: weights that are not symmetric."""
         check_adjacency(self.W)
 
-    def attach(self, X: Any) -> sp.csr_array:
+    def attach(self, X: MatrixLike) -> sp.csr_array:
         """Weights between new points and the nodes.
 
         Parameters
@@ -125,7 +111,7 @@ class NeighborGraph:
 
 
 def neighbor_graph(
-    X: Any,
+    X: MatrixLike,
     n_neighbors: int = 10,
     *,
     bandwidth: str | float = "self-tuning",
@@ -193,7 +179,7 @@ def neighbor_graph(
 
 
 def neighbor_graphs(
-    X: Any,
+    X: MatrixLike,
     counts: Sequence[int],
     *,
     bandwidth: str | float = "self-tuning",
@@ -221,7 +207,9 @@ def neighbor_graphs(
     list of NeighborGraph
         One for each of `counts`, in their order; they share the search.
     """
-    bandwidth = _check_options(bandwidth, symmetrize, dtype)
+    check_choice("symmetrize", symmetrize, ("max", "mean"))
+    check_dtype(dtype)
+    bandwidth = check_bandwidth(bandwidth)
     index = NeighborIndex(
         X,
         algorithm=algorithm,
@@ -255,47 +243,9 @@ def neighbor_graphs(
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
         else:
             lists = [part[:, :k].copy() for part in lists]
-        W = _assemble(lists, scales, symmetrize, dtype)
+        W = assemble(lists, scales, symmetrize, dtype)
         graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
     return graphs
-
-
-def graph_from_neighbors(
-    neighbors: NeighborResult,
-    *,
-    bandwidth: str | float = "self-tuning",
-    symmetrize: str = "max",
-    dtype: DTypeLike = np.float64,
-) -> sp.csr_array:
-    """Weights from neighbours found before.
-
-    Parameters
-    ----------
-    neighbors : NeighborResult
-        Neighbours of the points among themselves. A self-tuning scale is taken from these lists:
-        with fewer than 7 neighbours it is the distance to the last one.
-    bandwidth, symmetrize, dtype
-        As in :func:`neighbor_graph`.
-
-    Returns
-    -------
-    csr_array
-        Symmetric weights.
-    """
-    bandwidth = _check_options(bandwidth, symmetrize, dtype)
-    lists = [neighbors.indices.copy(), neighbors.distances.copy()]
-    return _assemble(lists, _node_scales(lists[1], bandwidth), symmetrize, dtype)
-
-
-def _check_options(bandwidth: str | float, symmetrize: str, dtype: DTypeLike) -> str | float:
-    """Check the options of a neighbour graph; the bandwidth comes back as a rule or a number."""
-    if symmetrize not in SYMMETRIZATIONS:
-        raise ValueError(
-            f"symmetrize={symmetrize!r} is not known; "
-            f"{nearest_name(symmetrize, list(SYMMETRIZATIONS))}"
-        )
-    check_dtype(dtype)
-    return check_bandwidth(bandwidth)
 
 
 def check_dtype(dtype: DTypeLike) -> None:
@@ -328,7 +278,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
     )
 
 
-def _assemble(
+def assemble(
     parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: DTypeLike
 ) -> sp.csr_array:
     """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
@@ -381,7 +331,7 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     return csr_from_parts(data, indices, indptr, A.shape)
 
 
-def check_bandwidth(bandwidth: Any) -> str | float:
+def check_bandwidth(bandwidth: object) -> str | float:
     """Validate a bandwidth.
 
     Parameters
@@ -395,14 +345,10 @@ def check_bandwidth(bandwidth: Any) -> str | float:
         The rule or sigma.
     """
     if isinstance(bandwidth, str):
-        if bandwidth not in BANDWIDTHS:
-            raise ValueError(
-                f"bandwidth={bandwidth!r} is not known; "
-                f"{nearest_name(bandwidth, list(BANDWIDTHS))}, or a positive number"
-            )
+        check_choice("bandwidth", bandwidth, BANDWIDTHS, ", or a positive number")
         return bandwidth
     try:
-        sigma = float(bandwidth)
+        sigma = float(bandwidth)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         sigma = np.nan
     if isinstance(bandwidth, bool) or not (np.isfinite(sigma) and sigma > 0):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ..codec import storable
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
 from . import memory
+from .adjacency import MatrixLike
 from .cell_space import CellSpace
 from .cells import CellJoin, enough_probes, true_neighbors
 from .features import (
@@ -27,13 +28,11 @@ from .features import (
     Thinned,
     check_features,
     check_n_neighbors,
-    check_recall,
     check_seed,
     row_blocks,
     thin_duplicates,
 )
 from .search import (
-    Backend,
     BruteForce,
     KDTree,
     NeighborResult,
@@ -42,7 +41,7 @@ from .search import (
     pair_distances,
 )
 
-__all__ = ["NeighborIndex", "NeighborResult", "nearest_neighbors"]
+Backend: TypeAlias = KDTree | BruteForce | CellJoin
 
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
@@ -87,7 +86,7 @@ class NeighborIndex:
 
     Examples
     --------
-    >>> from gdpa.graph import NeighborIndex
+    >>> from gdpa.graph.neighbors import NeighborIndex
     >>> index = NeighborIndex([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.ravel()
     array([1, 0, 1], dtype=int32)
@@ -105,8 +104,9 @@ class NeighborIndex:
     prepared_for: int = 0
 
     def __post_init__(self) -> None:
-        if self.recall is not None:
-            self.recall = check_recall(self.recall)
+        known = self.recall is None or isinstance(self.recall, int | float)
+        if not known or not 0 < (self.recall or 1) <= 1:
+            raise ValueError(f"recall must be a number in (0, 1] or None, got {self.recall!r}")
         X = self.X = check_features(self.X)
         n, d = X.shape
         dense = isinstance(X, np.ndarray)
@@ -122,7 +122,6 @@ class NeighborIndex:
         self._box: BoundingBox | None = None
         self._backend: Backend | None = None
         self._order: NDArray[np.intp] = np.arange(0)
-        self._tuned_for = 0
         self._thinned = Thinned(None, None)
         self._thinned_for = -1
         per_value = {"kd-tree": 8, "brute-force": X.dtype.itemsize, "cells": 4}[self.algorithm]
@@ -160,7 +159,6 @@ class NeighborIndex:
                 np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.measured_recall
             )
         backend = self._prepare(k, n)
-        self._tune(backend, self.prepared_for)
         indices = np.empty((n, k), dtype=get_index_dtype(maxval=n))
         distances = np.empty((n, k))
         order = self._order
@@ -180,7 +178,7 @@ class NeighborIndex:
             self._thinned.fill(indices, distances)
         return NeighborResult(indices, distances, self.algorithm, self.measured_recall)
 
-    def query(self, X: Any, n_neighbors: int) -> NeighborResult:
+    def query(self, X: MatrixLike, n_neighbors: int) -> NeighborResult:
         """Find the neighbours of new points among the fitted ones.
 
         Parameters
@@ -204,7 +202,6 @@ class NeighborIndex:
             self._box = BoundingBox.of(self.X)
         Q = self._box.project(Q)
         backend = self._prepare(k, Q.shape[0])
-        self._tune(backend, self.prepared_for)
         indices = np.empty((Q.shape[0], k), dtype=get_index_dtype(maxval=self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
         kept = self._thinned.kept
@@ -218,7 +215,7 @@ class NeighborIndex:
         return NeighborResult(indices, distances, self.algorithm, self.measured_recall)
 
     def _prepare(self, k: int, n_queries: int) -> Backend:
-        """Build the search structure for k neighbours, or keep the one there is."""
+        """Build and tune the search structure for k neighbours, or keep the one there is."""
         if 12.0 * n_queries * k > memory.WORTH_A_LOOK:
             memory.check_memory(
                 12.0 * n_queries * k,
@@ -230,21 +227,23 @@ class NeighborIndex:
         self.prepared_for = k = max(k, self.prepared_for)
         if self._backend is not None and k <= self._thinned_for:
             return self._backend
-        self._thinned = thin_duplicates(self.X, k + 2)
-        self._thinned_for, self._tuned_for = k, 0
+        self._backend, self._thinned = None, thin_duplicates(self.X, k + 2)
         kept = self._thinned.kept
         points = self.X if kept is None else self.X[kept]
+        backend: Backend
         if self.algorithm == "cells":
             space = CellSpace.fit(points, self.scale, self.random_state)
-            self._backend = CellJoin.of(points, space, space.home(points, self._threads))
+            backend = CellJoin.of(points, space, space.home(points, self._threads))
+            self._tune(backend, points, k)
         elif self.algorithm == "brute-force":
-            self._backend = BruteForce(points, self.scale, self._threads)
+            backend = BruteForce(points, self.scale, self._threads)
         else:
-            self._backend = KDTree(points, self.scale)
+            backend = KDTree(points, self.scale)
         # Without those members of large groups of duplicates whose lists are known.
-        order = np.asarray(self._backend.order, dtype=np.intp)
+        order = np.asarray(backend.order, dtype=np.intp)
         self._order = order if kept is None else kept[order]
-        return self._backend
+        self._backend, self._thinned_for = backend, k
+        return backend
 
     def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
         """Blocks of queries, and how many at a time."""
@@ -273,14 +272,10 @@ class NeighborIndex:
         order = np.lexsort((candidates, distances), axis=1)[:, :k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
 
-    def _tune(self, backend: Backend, k: int) -> None:
+    def _tune(self, backend: CellJoin, points: NDArray[Any], k: int) -> None:
         """Choose the effort of an approximate search so that a sample reaches the target."""
-        if not isinstance(backend, CellJoin) or k <= self._tuned_for:
-            return
-        self._tuned_for = k
         # Duplicates that were left out change no distance, and could be within everyone's reach.
         kept = self._thinned.kept
-        points = self.X if kept is None else self.X[kept]
         n = points.shape[0]
         rng = np.random.default_rng(self.random_state)
         sample = np.sort(rng.choice(n, min(n, RECALL_SAMPLE), replace=False))
@@ -307,40 +302,3 @@ class NeighborIndex:
                 return
             # The estimate counts cells by their centres; the search may have missed one of them.
             backend.n_probe = min(most, backend.n_probe + 1 + backend.n_probe // 12)
-
-
-def nearest_neighbors(
-    X: Any,
-    n_neighbors: int = 10,
-    *,
-    algorithm: str = "auto",
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    recall: float | None = None,
-) -> NeighborResult:
-    """Nearest neighbours of points among themselves.
-
-    Parameters
-    ----------
-    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
-        The points.
-    n_neighbors : int, default=10
-        How many neighbours, the point itself not counted.
-    algorithm : {"auto", "exact", "approximate"}, default="auto"
-        See :func:`choose_algorithm`.
-    n_jobs : int, optional
-        Threads; the answer does not depend on it.
-    random_state : int, default=0
-        Seed of approximate search.
-    recall : float, optional
-        What an approximate search must reach; see :class:`NeighborIndex`.
-
-    Returns
-    -------
-    NeighborResult
-        Indices, distances, the algorithm used and its recall.
-    """
-    index = NeighborIndex(
-        X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
-    )
-    return index.neighbors(n_neighbors)

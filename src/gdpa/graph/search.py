@@ -1,7 +1,8 @@
 """Exact nearest-neighbour search, the choice of a search structure, and distances.
 
-Each backend answers ``candidates(Q, k)``: for every row of Q the indices of the (at least) k
-nearest of its own points. Distances are not taken from the backend: they are computed again in
+Each search structure answers ``candidates(Q, k)``: for every row of Q the indices of the (at least)
+k nearest of its own points; its `order` lists them so that neighbouring queries share memory.
+Distances are not taken from the backend: they are computed again in
 float64 from the differences of the features (:func:`pair_distances`), so that duplicates are at
 distance exactly 0, distances are symmetric to the last bit, and the order does not depend on how
 the candidates were found.
@@ -10,32 +11,20 @@ the candidates were found.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
+from ..errors import check_choice
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import openmp_threads
 from .features import Features, row_blocks
 
-__all__ = [
-    "Backend",
-    "BruteForce",
-    "KDTree",
-    "NeighborResult",
-    "choose_algorithm",
-    "column_moments",
-    "feature_scale",
-    "pair_distances",
-]
-
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
-ALGORITHMS = ("auto", "exact", "approximate")
 STRUCTURES = ("kd-tree", "brute-force", "cells")
 
 
@@ -68,10 +57,8 @@ def choose_algorithm(
     str
         "kd-tree", "brute-force" or "cells".
     """
-    if algorithm not in ALGORITHMS + STRUCTURES:
-        raise ValueError(
-            f"algorithm={algorithm!r} is not known; {nearest_name(algorithm, list(ALGORITHMS))}"
-        )
+    if algorithm not in STRUCTURES:
+        check_choice("algorithm", algorithm, ("auto", "exact", "approximate"))
     exact = "kd-tree" if n_features <= policy.tree_features else "brute-force"
     if sparse:
         return "brute-force"
@@ -83,22 +70,6 @@ def choose_algorithm(
     if algorithm == "auto" and (n_samples <= limit or n_features <= policy.low_features):
         return exact
     return "cells"
-
-
-class Backend(Protocol):
-    """What every search structure offers.
-
-    Attributes
-    ----------
-    order : ndarray of int of shape (n_samples,)
-        Its points in the order in which asking is fastest: neighbouring queries share memory.
-    """
-
-    order: NDArray[Any]
-
-    def candidates(self, Q: Features, k: int) -> IndexArray:
-        """Indices, shape (n_queries, at least k), of the nearest points of each row of Q."""
-        ...
 
 
 def feature_scale(X: Features) -> float:

@@ -21,9 +21,8 @@ from ..codec import storable
 from . import memory
 from .features import Features, check_features
 
-__all__ = ["Smoother", "no_links"]
-
 FloatArray = NDArray[np.float64]
+Rows = NDArray[np.intp] | slice
 
 # Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
 # same data give the same steps on any day.
@@ -48,7 +47,7 @@ def _inverse_lengths(Z: sp.csr_array) -> FloatArray:
     return np.asarray(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0))
 
 
-def _unit(Z: Any) -> sp.csr_array:
+def _unit(Z: sp.csr_array) -> sp.csr_array:
     """Sparse rows of length 1."""
     Z = sp.csr_array(Z, dtype=np.float64)
     if Z.data.size and not 1e-100 < np.abs(Z.data).max() < 1e100:  # squares must be numbers
@@ -151,7 +150,7 @@ class Smoother:
         n, d = F.shape
         return np.asarray(1.0 + np.log((1.0 + n) / (1.0 + np.bincount(F.indices, minlength=d))))
 
-    def _first(self, X: Any) -> Any:
+    def _first(self, X: Features) -> Features:
         if self.sparse:
             X = sp.csr_array(X, dtype=np.float64)
             return _unit(X if self._rarity is None else X @ sp.diags_array(self._rarity))
@@ -243,7 +242,7 @@ class Smoother:
                 self._scales[t] = (1.0 / varies).astype(Z.dtype)
         return self._scales[t]
 
-    def points(self, t: int, rows: Any = None) -> Any:
+    def points(self, t: int, rows: Rows = slice(None)) -> Any:
         """``Z_t`` as a model takes it: rows of unit length, or columns of deviation 1.
 
         Parameters
@@ -258,13 +257,12 @@ class Smoother:
         ndarray or csr_array
             Their points.
         """
-        rows = slice(None) if rows is None else rows
         Z = self.smoothed(t)[rows]
         if self.sparse:
             return sp.csr_array(sp.diags_array(self.scale(t)[rows]) @ Z)
         return Z * self.scale(t)
 
-    def product(self, t: int, slopes: FloatArray, rows: Any = None) -> FloatArray:
+    def product(self, t: int, slopes: FloatArray, rows: Rows = slice(None)) -> FloatArray:
         """``points(t, rows) @ slopes`` without the points.
 
         Parameters
@@ -281,13 +279,12 @@ class Smoother:
         ndarray of shape (n_rows, n_columns)
             The product.
         """
-        rows = slice(None) if rows is None else rows
         Z = self.smoothed(t)[rows]
         if self.sparse:
             return np.asarray(self.scale(t)[rows, None] * (Z @ slopes))
         return np.asarray(Z @ (self.scale(t)[:, None] * slopes.astype(Z.dtype)))
 
-    def new_points(self, X: Any, links: sp.csr_array | None, t: int) -> Any:
+    def new_points(self, X: Features | None, links: sp.csr_array | None, t: int) -> Any:
         """The same of new rows, of which either features or links may be missing.
 
         Parameters
