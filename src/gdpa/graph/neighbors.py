@@ -104,9 +104,9 @@ class NeighborIndex:
     prepared_for: int = 0
 
     def __post_init__(self) -> None:
-        known = self.recall is None or isinstance(self.recall, int | float)
-        if not known or not 0 < (self.recall or 1) <= 1:
-            raise ValueError(f"recall must be a number in (0, 1] or None, got {self.recall!r}")
+        r = self.recall
+        if r is not None and not (isinstance(r, int | float) and 0 < r <= 1):
+            raise ValueError(f"recall must be a number in (0, 1] or None, got {r!r}")
         X = self.X = check_features(self.X)
         n, d = X.shape
         dense = isinstance(X, np.ndarray)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..certificate import Certificate, certify
 from ..graph.adjacency import component_labels
-from ..layout import Picture, picture
+from ..plotting.layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
 from ..version import __version__
