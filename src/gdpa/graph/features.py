@@ -274,7 +274,13 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     nothing = Thinned(None, None)
     if not isinstance(X, np.ndarray) or X.shape[0] <= limit:
         return nothing
-    keys = _keys(X)
+    # One number per row, the same for identical rows. Summed column by column: a matrix product may
+    # round identical rows differently.
+    n, d = X.shape
+    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / d
+    for block in row_blocks(n, 8 * d):
+        for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
+            keys[block] += factor * column
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     if not (ordered[limit:] == ordered[:-limit]).any():
@@ -300,21 +306,6 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     dropped = np.zeros(X.shape[0], dtype=bool)
     dropped[members[place >= limit]] = True
     return Thinned(np.flatnonzero(~dropped), (members, ends))
-
-
-def _keys(X: NDArray[Any]) -> NDArray[np.float64]:
-    """One number per row, the same for identical rows.
-
-    Summed column by column: a matrix product may round identical rows differently.
-    """
-    n, d = X.shape
-    factors = np.random.default_rng(0).uniform(1, 2, d) / d
-    keys = np.zeros(n)
-    for rows in row_blocks(n, 8 * d):
-        block = np.asarray(X[rows], dtype=np.float64).T
-        for factor, column in zip(factors, block, strict=True):
-            keys[rows] += factor * column
-    return keys
 
 
 def _runs(values: NDArray[Any]) -> NDArray[np.intp]:

@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import get_index_dtype
 
-from ..codec import check_numbers, storable
-from ..errors import check_choice
+from ..codec import storable
+from ..errors import unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from . import memory
 from .adjacency import MatrixLike, check_adjacency, csr_from_parts
@@ -72,7 +72,8 @@ class NeighborGraph:
         n = self.index.X.shape[0]
         if self.W.shape != (n, n) or self.W.data.min(initial=1.0) <= 0:
             raise ValueError(f"W must hold positive weights of {n} nodes")
-        check_numbers("scales", self.scales, (n,), at_least=np.nextafter(0, 1))
+        if self.scales.shape != (n,) or not (0 < self.scales.min() <= self.scales.max() < np.inf):
+            raise ValueError(f"scales must be {n} positive numbers")
         check_bandwidth(self.bandwidth)
         if self.n_neighbors < 1 or not 0 <= self.recall <= 1:
             raise ValueError(f"n_neighbors={self.n_neighbors} or recall={self.recall} out of range")
@@ -200,15 +201,17 @@ def neighbor_graphs(
     X, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
         As in :func:`gdpa.graph.neighbor_graph`.
     policy : Policy, optional
-        As in :class:`~gdpa.graph.NeighborIndex`.
+        As in :class:`~gdpa.graph.neighbors.NeighborIndex`.
 
     Returns
     -------
     list of NeighborGraph
         One for each of `counts`, in their order; they share the search.
     """
-    check_choice("symmetrize", symmetrize, ("max", "mean"))
-    check_dtype(dtype)
+    if symmetrize not in ("max", "mean"):
+        raise unknown_choice("symmetrize", symmetrize, ("max", "mean"))
+    if np.dtype(dtype) not in SMALLEST_WEIGHT:
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     bandwidth = check_bandwidth(bandwidth)
     index = NeighborIndex(
         X,
@@ -237,7 +240,13 @@ def neighbor_graphs(
     near = index.neighbors(max(*ks, least))
     graphs: list[NeighborGraph] = []
     for k in ks:
-        scales = _node_scales(near.distances[:, : max(k, least)], bandwidth)
+        distances = near.distances[:, : max(k, least)]
+        if bandwidth == "self-tuning":
+            scales = local_scales(distances)
+        else:
+            sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
+            scales = np.full(n, sigma)
+        del distances
         lists = [near.indices, near.distances]
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
@@ -246,20 +255,6 @@ def neighbor_graphs(
         W = assemble(lists, scales, symmetrize, dtype)
         graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
     return graphs
-
-
-def check_dtype(dtype: DTypeLike) -> None:
-    """Raise an error unless weights can have this type."""
-    if np.dtype(dtype) not in SMALLEST_WEIGHT:
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-
-
-def _node_scales(distances: FloatArray, bandwidth: str | float) -> FloatArray:
-    """Scale of each node: its own, the median distance, or the number given."""
-    if bandwidth == "self-tuning":
-        return local_scales(distances)
-    sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
-    return np.full(distances.shape[0], sigma)
 
 
 def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -> sp.csr_array:
@@ -345,7 +340,8 @@ def check_bandwidth(bandwidth: object) -> str | float:
         The rule or sigma.
     """
     if isinstance(bandwidth, str):
-        check_choice("bandwidth", bandwidth, BANDWIDTHS, ", or a positive number")
+        if bandwidth not in BANDWIDTHS:
+            raise unknown_choice("bandwidth", bandwidth, (*BANDWIDTHS, "a positive number"))
         return bandwidth
     try:
         sigma = float(bandwidth)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import check_choice
+from ..errors import unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import openmp_threads
 from .features import Features, row_blocks
@@ -25,6 +25,7 @@ from .features import Features, row_blocks
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
+ALGORITHMS = ("auto", "exact", "approximate")
 STRUCTURES = ("kd-tree", "brute-force", "cells")
 
 
@@ -57,8 +58,8 @@ def choose_algorithm(
     str
         "kd-tree", "brute-force" or "cells".
     """
-    if algorithm not in STRUCTURES:
-        check_choice("algorithm", algorithm, ("auto", "exact", "approximate"))
+    if algorithm not in (*ALGORITHMS, *STRUCTURES):
+        raise unknown_choice("algorithm", algorithm, ALGORITHMS)
     exact = "kd-tree" if n_features <= policy.tree_features else "brute-force"
     if sparse:
         return "brute-force"
