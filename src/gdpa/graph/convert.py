@@ -305,7 +305,8 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
         version, shape = int(about["format"]), tuple(np.asarray(about["shape"]).tolist())
         if version != 1:
             raise ValueError(f"it has format {version}; 1 can be read")
-        check_csr_parts(*parts, shape, square=True)
+        data, indices, indptr = parts
+        check_csr_parts(data, indices, indptr, shape, square=True)
     except Exception as error:  # a damaged header can provoke any error of the parser
         raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
-    return csr_from_parts(*parts, shape)
+    return csr_from_parts(data, indices, indptr, shape)
