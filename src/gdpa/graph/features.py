@@ -274,13 +274,7 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     nothing = Thinned(None, None)
     if not isinstance(X, np.ndarray) or X.shape[0] <= limit:
         return nothing
-    # One number per row, the same for identical rows. Summed column by column: a matrix product may
-    # round identical rows differently.
-    n, d = X.shape
-    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / d
-    for block in row_blocks(n, 8 * d):
-        for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
-            keys[block] += factor * column
+    keys = _keys(X)
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     if not (ordered[limit:] == ordered[:-limit]).any():
@@ -306,6 +300,17 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     dropped = np.zeros(X.shape[0], dtype=bool)
     dropped[members[place >= limit]] = True
     return Thinned(np.flatnonzero(~dropped), (members, ends))
+
+
+def _keys(X: NDArray[Any]) -> NDArray[np.float64]:
+    """One number per row, the same for identical rows."""
+    n, d = X.shape
+    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / d
+    for block in row_blocks(n, 8 * d):
+        # Summed column by column: a matrix product may round identical rows differently.
+        for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
+            keys[block] += factor * column
+    return keys
 
 
 def _runs(values: NDArray[Any]) -> NDArray[np.intp]:

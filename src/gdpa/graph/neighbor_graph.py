@@ -117,7 +117,6 @@ def neighbor_graph(
     *,
     bandwidth: str | float = "self-tuning",
     algorithm: str = "auto",
-    symmetrize: str = "max",
     n_jobs: int | None = None,
     random_state: int = 0,
     recall: float | None = None,
@@ -135,11 +134,7 @@ def neighbor_graph(
         sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
         of all neighbour distances, or a number.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are searched; see
-        :func:`~gdpa.graph.search.choose_algorithm`.
-    symmetrize : {"max", "mean"}, default="max"
-        "max" joins i and j where either is a neighbour of the other; "mean" gives half the weight
-        to pairs where only one is.
+        How neighbours are searched; see :func:`~gdpa.graph.search.choose_algorithm`.
     n_jobs : int, optional
         Threads; the graph does not depend on it.
     random_state : int, default=0
@@ -171,7 +166,6 @@ def neighbor_graph(
         [n_neighbors],
         bandwidth=bandwidth,
         algorithm=algorithm,
-        symmetrize=symmetrize,
         n_jobs=n_jobs,
         random_state=random_state,
         recall=recall,
@@ -185,7 +179,6 @@ def neighbor_graphs(
     *,
     bandwidth: str | float = "self-tuning",
     algorithm: str = "auto",
-    symmetrize: str = "max",
     n_jobs: int | None = None,
     random_state: int = 0,
     recall: float | None = None,
@@ -198,7 +191,7 @@ def neighbor_graphs(
     ----------
     counts : sequence of int
         Numbers of neighbours.
-    X, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
+    X, bandwidth, algorithm, n_jobs, random_state, recall, dtype
         As in :func:`gdpa.graph.neighbor_graph`.
     policy : Policy, optional
         As in :class:`~gdpa.graph.neighbors.NeighborIndex`.
@@ -208,8 +201,6 @@ def neighbor_graphs(
     list of NeighborGraph
         One for each of `counts`, in their order; they share the search.
     """
-    if symmetrize not in ("max", "mean"):
-        raise unknown_choice("symmetrize", symmetrize, ("max", "mean"))
     if np.dtype(dtype) not in SMALLEST_WEIGHT:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     bandwidth = check_bandwidth(bandwidth)
@@ -252,7 +243,7 @@ def neighbor_graphs(
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
         else:
             lists = [part[:, :k].copy() for part in lists]
-        W = assemble(lists, scales, symmetrize, dtype)
+        W = assemble(lists, scales, dtype)
         graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
     return graphs
 
@@ -273,9 +264,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
     )
 
 
-def assemble(
-    parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: DTypeLike
-) -> sp.csr_array:
+def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) -> sp.csr_array:
     """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
     distances, indices = parts.pop(), parts.pop()
     n, k = indices.shape
@@ -287,10 +276,10 @@ def assemble(
     del distances
     A = _rows_to_csr(indices, weights, n)
     del indices, weights
-    return _union(A, symmetrize)
+    return _union(A)
 
 
-def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
+def _union(A: sp.csr_array) -> sp.csr_array:
     """Symmetrise a matrix with the same number of entries in each row.
 
     A part of the rows at a time, so that of the transpose only that part exists, and into arrays
@@ -311,9 +300,6 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
         for rows in row_blocks(part.stop - part.start, 64 * (1 + 2 * k)):
             first, last = part.start + rows.start, part.start + rows.stop
             merged = A[first:last].maximum(T[rows])
-            if symmetrize == "mean":
-                merged = (A[first:last] + T[rows]) * A.dtype.type(0.5)
-                np.maximum(merged.data, SMALLEST_WEIGHT[A.dtype], out=merged.data)
             start = int(indptr[first])
             indptr[first + 1 : last + 1] = merged.indptr[1:] + start
             stop = int(indptr[last])

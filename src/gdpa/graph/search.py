@@ -25,7 +25,6 @@ from .features import Features, row_blocks
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
-ALGORITHMS = ("auto", "exact", "approximate")
 STRUCTURES = ("kd-tree", "brute-force", "cells")
 
 
@@ -58,8 +57,9 @@ def choose_algorithm(
     str
         "kd-tree", "brute-force" or "cells".
     """
-    if algorithm not in (*ALGORITHMS, *STRUCTURES):
-        raise unknown_choice("algorithm", algorithm, ALGORITHMS)
+    known = ("auto", "exact", "approximate")
+    if algorithm not in (*known, *STRUCTURES):
+        raise unknown_choice("algorithm", algorithm, known)
     exact = "kd-tree" if n_features <= policy.tree_features else "brute-force"
     if sparse:
         return "brute-force"
@@ -150,11 +150,6 @@ class NeighborResult:
     distances: NDArray[np.float64]
     algorithm: str
     recall: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether the search was exhaustive by construction."""
-        return self.algorithm in ("kd-tree", "brute-force")
 
 
 class KDTree:
