@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "UnsupportedProblemError",
     "nearest_name",
     "require",
+    "unknown_choice",
 ]
 
 
@@ -75,14 +77,14 @@ def require(module: str, extra: str) -> ModuleType:
         ) from error
 
 
-def nearest_name(name: str, choices: list[str]) -> str:
+def nearest_name(name: object, choices: Sequence[str]) -> str:
     """Say which of `choices` was probably meant, as the end of an error message.
 
     Parameters
     ----------
-    name : str
+    name : object
         What was given.
-    choices : list of str
+    choices : sequence of str
         What would be accepted.
 
     Returns
@@ -99,3 +101,29 @@ def nearest_name(name: str, choices: list[str]) -> str:
     close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}Accepted: {', '.join(sorted(choices))}"
+
+
+def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueError:
+    """Return the error for an argument that is none of the words accepted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    value : object
+        What was given.
+    choices : sequence of str
+        What is accepted.
+
+    Returns
+    -------
+    ValueError
+        Names the argument, the value, what was probably meant and what is accepted.
+
+    Examples
+    --------
+    >>> from gdpa.errors import unknown_choice
+    >>> unknown_choice("kind", "fest", ("fast", "exact"))
+    ValueError("kind='fest' is not known; did you mean 'fast'? Accepted: exact, fast")
+    """
+    return ValueError(f"{name}={value!r} is not known; {nearest_name(value, choices)}")

@@ -149,7 +149,7 @@ def export(
     """
     from ..estimators import GDPAClassifier
     from ..estimators.frames import adopt_encoder
-    from ..graph import Rescaler
+    from ..graph.rescale import Rescaler
     from ..tables import TableEncoder
 
     if not isinstance(n_rows, int | np.integer) or n_rows < 2:

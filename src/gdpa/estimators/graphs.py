@@ -10,21 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..graph import (
+from ..graph import from_edges, from_networkx, full_graph
+from ..graph.adjacency import check_adjacency, degrees, laplacian_parts
+from ..graph.features import BoundingBox
+from ..graph.kernels import distances, node_scales
+from ..graph.memory import check_memory
+from ..graph.neighbor_graph import (
+    SCALE_NEIGHBOR,
     NeighborGraph,
-    Rescaler,
-    check_adjacency,
-    check_memory,
-    degrees,
-    from_edges,
-    from_networkx,
-    full_graph,
-    laplacian_parts,
+    kernel_weights,
+    local_scales,
     neighbor_graphs,
 )
-from ..graph.far_rows import Surroundings
-from ..graph.kernels import distances, node_scales
-from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
+from ..graph.rescale import Rescaler
 from ..problem import ClassProblem
 from .evidence import Evidence
 from .labels import LabelCoding
@@ -141,7 +139,7 @@ class ClassifierGraph:
             f"the weights of {X.shape[0]} new rows in a full graph of {self.n_nodes} nodes",
             "predict in parts or use graph='knn'",
         )
-        d, unit = distances(Surroundings.of(self.points).bring_near(X), self.points)
+        d, unit = distances(BoundingBox.of(self.points).project(X), self.points)
         if self.bandwidth == "self-tuning":
             k = min(SCALE_NEIGHBOR, d.shape[1])
             nearest = np.sort(np.partition(d, k - 1, axis=1)[:, :k], axis=1)

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from ..graph import Rescaler, neighbor_graph
+from ..graph import neighbor_graph
 from ..graph.features import check_features
+from ..graph.rescale import Rescaler
 from ..policy import Policy
 from ..tables import TableEncoder, is_frame
 from . import storage

@@ -19,7 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..graph import NeighborGraph, NeighborIndex, Rescaler, degrees, laplacian_parts
+from ..graph.adjacency import degrees, laplacian_parts
+from ..graph.neighbor_graph import NeighborGraph
+from ..graph.neighbors import NeighborIndex
+from ..graph.rescale import Rescaler
 from ..npz import read_npz, write_npz
 from .graphs import ClassifierGraph
 from .labels import LabelCoding, is_missing

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..graph import check_adjacency
+from ..graph.adjacency import check_adjacency
 from ..graph.features import check_features
 from .state import FitRun
 

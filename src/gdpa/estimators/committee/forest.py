@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ...graph import shared_leaves
+from ...graph.forest import shared_leaves
 from ...threads import one_thread
 from .kernel import CHOICE_LABELS, MOST_LABELS, to_probabilities
 from .member import Task, Trial, least_loss, thinned

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ...graph import Rescaler
+from ...graph.rescale import Rescaler
 from ...threads import one_thread
 from .linear import softmax
 from .member import Task, Trial, least_loss, scaled, thinned

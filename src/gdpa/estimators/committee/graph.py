@@ -16,7 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...graph import LeafEmbedding, Rescaler, forest_graph, importance_scales, leaf_weights
+from ...graph import forest_graph
+from ...graph.forest import LeafEmbedding, importance_scales, leaf_weights
+from ...graph.rescale import Rescaler
 from ...system import LabeledSystem
 from ..fitting import more_labels, solve_state
 from ..graphs import ClassifierGraph, assemble_graph, candidate_graphs

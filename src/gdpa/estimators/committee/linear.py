@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...graph import Rescaler
+from ...graph.rescale import Rescaler
 from .member import Task, Trial, least_loss, scaled, thinned
 from .supervised import Supervised
 

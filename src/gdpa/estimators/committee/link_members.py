@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...graph import Rescaler
+from ...graph.rescale import Rescaler
 from ...graph.smoothing import Smoother, no_links
 from ...system import new_row_scores
 from ...system.rows import HEAVIEST

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...folds import by_appearance
-from ...graph import Rescaler
+from ...graph.rescale import Rescaler
 from ..labels import LabelCoding
 from ..options import FitOptions
 from ..probabilities import fit_sharpness, sharpen

@@ -13,7 +13,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph import LeafEmbedding, Rescaler
+from ...graph.forest import LeafEmbedding
+from ...graph.rescale import Rescaler
 from ..options import FitOptions
 from ..state import FittedState
 from ..storage import get_matrix, put_matrix, read_state, state_arrays

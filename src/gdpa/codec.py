@@ -1,0 +1,509 @@
+"""Frozen dataclasses as arrays and JSON, and back: how models and graphs are stored.
+
+A class is stored under the short name that :func:`storable` registers; nothing is imported by a
+name from a file. A file holds a list of objects, each of which refers only to objects before it: so
+there are no cycles, and objects that were shared are shared again. Every field is checked against
+its annotation. What else a class needs (shapes that fit together, ranges, finite numbers) it checks
+in its ``__post_init__``, which guards construction in the same way; checks that are too dear for
+that, in a method ``check_stored``, which is called for objects from files only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .npz import read_npz, write_npz
+
+__all__ = ["check_csr_parts", "check_numbers", "load", "pack", "save", "storable", "unpack"]
+
+T = TypeVar("T")
+Arrays = dict[str, NDArray[Any]]
+
+_CLASSES: dict[str, type] = {}
+MAX_DEPTH = 32
+MAX_OBJECTS = 10_000
+# Numbers, text and dates: everything but Python objects and records.
+_KINDS = {np.floating: "f", np.integer: "iu", np.bool_: "b", np.str_: "U"}
+_ANY_KIND = "biufcUSmM"
+
+
+def storable(name: str) -> Callable[[type[T]], type[T]]:
+    """Register a dataclass under the name that files know it by.
+
+    Fields with ``init=False`` or ``metadata={"stored": False}`` are not stored and take their
+    defaults. Annotations may be ndarray, csr_array, int, float, bool, str, None, Literal, list,
+    tuple, dict with text keys, storable classes (or a base or runtime-checkable protocol of such),
+    unions of these, and Any for plain data.
+    """
+
+    def register(cls: type[T]) -> type[T]:
+        known = _CLASSES.get(name)
+        if not is_dataclass(cls) or (known and known.__qualname__ != cls.__qualname__):
+            raise TypeError(f"{cls.__name__} is no dataclass, or {name!r} is taken")
+        _CLASSES[name] = cls
+        cls.__stored_name__ = name  # type: ignore[attr-defined]
+        return cls
+
+    return register
+
+
+def _is_storable(value: Any) -> bool:
+    return _CLASSES.get(getattr(type(value), "__stored_name__", "")) is type(value)
+
+
+def _field_types(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields(cls) if f.init and f.metadata.get("stored", True)}
+
+
+def pack(obj: Any) -> tuple[Arrays, dict[str, Any]]:
+    """Take a storable object apart.
+
+    Parameters
+    ----------
+    obj : dataclass
+        An object of a class that is registered by :func:`storable`.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        Its arrays, none of Python objects; an array that is used twice is there once.
+    plain : dict
+        Everything else, as JSON can hold it.
+
+    Raises
+    ------
+    ValueError
+        If a value could be stored by pickle only.
+    """
+    if not _is_storable(obj):
+        raise ValueError(f"{type(obj).__name__} cannot be stored without pickle")
+    packer = _Packer()
+    packer.encode(obj, "")
+    return packer.arrays, {"objects": packer.objects}
+
+
+class _Packer:
+    """The arrays and objects packed so far."""
+
+    def __init__(self) -> None:
+        self.arrays: Arrays = {}
+        self.objects: list[list[Any]] = []
+        self._names: dict[int, tuple[Any, Any]] = {}  # with the value: its id must stay its own
+
+    def encode(self, value: Any, where: str, depth: int = 0) -> Any:
+        """Return `value` as JSON, with references to arrays and objects."""
+        if depth > MAX_DEPTH:
+            raise ValueError(f"{where} is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int) and abs(value) < 2**63:
+            return int(value)
+        if isinstance(value, float) and not math.isnan(value):
+            return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+        if isinstance(value, list | tuple):
+            items = [self.encode(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
+            return items if isinstance(value, list) else {"$tuple": items}
+        if isinstance(value, Mapping):
+            if not all(isinstance(key, str) and not key.startswith("$") for key in value):
+                raise ValueError(f"{where} has a key that is no text, or starts with $")
+            return {key: self.encode(v, f"{where}[{key!r}]", depth + 1) for key, v in value.items()}
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, sp.csr_array):
+            if not value.has_canonical_format:
+                value = value.copy()
+                value.sum_duplicates()
+            parts = [self._array(getattr(value, p), where) for p in ("data", "indices", "indptr")]
+            return {"$csr": parts, "shape": [int(s) for s in value.shape]}
+        if _is_storable(value):
+            if id(value) not in self._names:
+                name = value.__stored_name__
+                stored = {
+                    f: self.encode(getattr(value, f), f"{name}.{f}", depth + 1)
+                    for f in _field_types(type(value))
+                }
+                self._names[id(value)] = value, {"$object": len(self.objects)}
+                self.objects.append([name, stored])
+            return self._names[id(value)][1]
+        kind = type(value).__name__
+        raise ValueError(f"{where} is {kind} {value!r:.50}, which only pickle could store")
+
+    def _array(self, value: NDArray[Any], where: str) -> dict[str, str]:
+        if id(value) not in self._names:
+            array, tag = np.asarray(value), "$array"
+            if array.dtype.kind == "O" and all(isinstance(v, str) for v in array.flat):
+                array, tag = array.astype(str), "$strings"
+                if array.astype(object).tolist() != value.tolist():
+                    raise ValueError(f"{where} has text that ends in a NUL character")
+            if array.dtype.kind not in _ANY_KIND:
+                raise ValueError(f"{where} has dtype {array.dtype}, which only pickle could store")
+            name = f"{len(self.arrays)}.{where.partition('[')[0]}"
+            self.arrays[name] = array
+            self._names[id(value)] = value, {tag: name}
+        return self._names[id(value)][1]  # type: ignore[no-any-return]
+
+
+def unpack(cls: type[T], arrays: Arrays, plain: Any) -> T:
+    """Put an object together again that :func:`pack` took apart.
+
+    Parameters
+    ----------
+    cls : type
+        The class that is expected, or a base of it.
+    arrays, plain : dict
+        From :func:`pack`, by way of a file that anybody may have written.
+
+    Returns
+    -------
+    object of type `cls`
+        The object.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing, unknown or of another type, a class is not known, an array or object
+        is left over, or a class refuses its values.
+    """
+    listed = plain.get("objects") if isinstance(plain, dict) and len(plain) == 1 else None
+    if not isinstance(listed, list) or not 0 < len(listed) <= MAX_OBJECTS:
+        raise ValueError(f"expected a list of 1 to {MAX_OBJECTS} objects")
+    unpacker = _Unpacker(arrays)
+    for entry in listed:
+        unpacker.add(entry)
+    root = unpacker.objects[-1]
+    if not isinstance(root, cls):
+        raise ValueError(f"expected {cls.__name__}, got {type(root).__name__}")
+    for name in arrays.keys() - unpacker.used:
+        raise ValueError(f"array {name!r} belongs to nothing")
+    for number in set(range(len(listed) - 1)) - unpacker.used:
+        raise ValueError(f"object {number} belongs to nothing")
+    return root
+
+
+class _Unpacker:
+    """The objects read so far, and what was referred to."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.objects: list[Any] = []
+        self.used: set[Any] = set()
+
+    def add(self, entry: Any) -> None:
+        """Read the next object."""
+        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)):
+            raise ValueError("an object must be a name and its fields")
+        name, stored = entry
+        if not isinstance(name, str) or name not in _CLASSES:
+            raise ValueError(f"{name!r:.50} is no class that can be stored")
+        cls = _CLASSES[name]
+        types = _field_types(cls)
+        if wrong := sorted(types.keys() ^ stored.keys()):
+            what = "lacks" if wrong[0] in types else "has an unknown"
+            raise ValueError(f"{name} {what} field {wrong[0]!r:.50}")
+        values = {}
+        for field, hint in types.items():
+            values[field] = value = self.decode(stored[field], f"{name}.{field}")
+            if not _matches(value, hint):
+                raise ValueError(f"{name}.{field} must be {_readable(hint)}, got {_kind(value)}")
+        try:
+            self.objects.append(cls(**values))
+            if check := getattr(cls, "check_stored", None):
+                check(self.objects[-1])
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever values that do not fit together provoke
+            raise ValueError(f"{name}: {error}") from error
+
+    def decode(self, value: Any, where: str, depth: int = 0) -> Any:
+        """Return the value that :meth:`_Packer.encode` made this of."""
+        if depth > MAX_DEPTH:
+            raise ValueError(f"{where} is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, list):
+            return [self.decode(v, where, depth + 1) for v in value]
+        if isinstance(value, int | float) and not abs(value) < (
+            2**63 if isinstance(value, int) else math.inf
+        ):
+            raise ValueError(f"{where} has the number {str(value)[:50]}, which is out of range")
+        if not isinstance(value, dict):
+            if value is None or isinstance(value, bool | int | float | str):
+                return value
+            raise ValueError(f"{where} is {type(value).__name__}, which JSON does not have")
+        tag = next((key for key in value if isinstance(key, str) and key.startswith("$")), None)
+        if tag is None and all(isinstance(key, str) for key in value):
+            return {key: self.decode(v, where, depth + 1) for key, v in value.items()}
+        content = value.get(tag)
+        if tag == "$csr" and value.keys() == {"$csr", "shape"}:
+            return self._csr(content, value["shape"], where)
+        if len(value) == 1:
+            if tag == "$float" and content in ("inf", "-inf"):
+                return float(content)
+            if tag == "$tuple" and isinstance(content, list):
+                return tuple(self.decode(v, where, depth + 1) for v in content)
+            if tag in ("$array", "$strings"):
+                return self._array(value, where)
+            if tag == "$object" and type(content) is int and 0 <= content < len(self.objects):
+                self.used.add(content)
+                return self.objects[content]
+        raise ValueError(f"{where} refers to {value!r:.60}, which is not known")
+
+    def _array(self, reference: Any, where: str) -> NDArray[Any]:
+        single = isinstance(reference, dict) and len(reference) == 1
+        tag, name = next(iter(reference.items())) if single else ("", None)
+        array = self.arrays.get(name) if isinstance(name, str) else None
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in _ANY_KIND:
+            raise ValueError(f"{where} refers to the array {name!r:.50}, which is not there")
+        self.used.add(name)
+        if tag == "$strings" and array.dtype.kind == "U":
+            return array.astype(object)
+        if tag != "$array":
+            raise ValueError(f"{where} holds no text")
+        return array
+
+    def _csr(self, parts: Any, shape: Any, where: str) -> sp.csr_array:
+        """Read a sparse matrix."""
+        if not (isinstance(shape, list) and isinstance(parts, list) and len(parts) == 3):
+            raise ValueError(f"{where} is no sparse matrix")
+        data, indices, indptr = (self._array(part, where) for part in parts)
+        try:
+            check_csr_parts(data, indices, indptr, shape)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        A = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+        if not A.has_canonical_format or not np.isfinite(A.data).all():
+            raise ValueError(f"{where} has entries twice, out of order or not finite")
+        return A
+
+
+def check_csr_parts(
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    shape: Sequence[int],
+    *,
+    square: bool = False,
+) -> None:
+    """Raise an error unless three arrays are a sparse matrix of real numbers.
+
+    An index out of range would be followed in compiled code.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The parts.
+    shape : sequence of int
+        Shape of the matrix.
+    square : bool, default=False
+        Whether it must be square.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    if not (
+        len(shape) == 2
+        and all(type(size) is int and 0 <= size < 2**31 for size in shape)
+        and (shape[0] == shape[1] or not square)
+        and data.ndim == indices.ndim == indptr.ndim == 1
+        and data.dtype.kind in "fiub"
+        and indices.dtype.kind == indptr.dtype.kind == "i"
+        and indptr.size == shape[0] + 1
+        and indptr[0] == 0
+        and indptr[-1] == indices.size == data.size
+        and bool((np.diff(indptr) >= 0).all())
+        and (not indices.size or 0 <= indices.min() <= indices.max() < shape[1])
+    ):
+        raise ValueError("parts of a sparse matrix do not fit together")
+
+
+def _matches(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says; Any stands for plain data."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_matches(value, arg) for arg in args)
+    if origin is Literal:
+        return any(type(value) is type(arg) and value == arg for arg in args)
+    if hint is Any:
+        if isinstance(value, list | tuple):
+            return all(_matches(v, Any) for v in value)
+        if isinstance(value, dict):
+            return all(_matches(v, Any) for v in value.values())
+        return value is None or isinstance(value, bool | int | float | str)
+    if np.ndarray in (hint, origin):
+        scalar = (get_args(args[1]) or (Any,))[0] if args else Any
+        kinds = next((k for t, k in _KINDS.items() if _is_subclass(scalar, t)), _ANY_KIND + "O")
+        return isinstance(value, np.ndarray) and value.dtype.kind in kinds
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if args[1:] == (Ellipsis,):
+            args = args[:1] * len(value)
+        return len(value) == len(args) and all(map(_matches, value, args))
+    if origin is list:
+        return isinstance(value, list) and all(_matches(v, args[0]) for v in value)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, dict) and all(_matches(v, args[1]) for v in value.values())
+    if hint is float:
+        return type(value) in (float, int)
+    if hint in (int, bool, str, NoneType):
+        return type(value) is hint
+    if hint is sp.csr_array:
+        return isinstance(value, sp.csr_array)
+    if not isinstance(hint, type):
+        raise TypeError(f"fields of type {hint} cannot be stored")
+    return _is_storable(value) and isinstance(value, hint)
+
+
+def _is_subclass(scalar: Any, kind: type) -> bool:
+    return isinstance(scalar, type) and issubclass(scalar, kind)
+
+
+def _readable(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
+    return f"{type(value).__name__} {value!r:.40}"
+
+
+def save(path: str | os.PathLike[str], obj: Any, *, kind: str, version: int) -> Path:
+    """Write a storable object with its format, version and checksum, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, an NPZ archive.
+    obj : dataclass
+        The object. It is checked that :func:`load` will take it.
+    kind : str
+        Name of the format, which :func:`load` must be given too.
+    version : int
+        Version of the format.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    arrays, plain = pack(obj)
+    unpack(type(obj), arrays, plain)
+    text = json.dumps({"format": kind, "version": version, **plain}, allow_nan=False)
+    content = {**arrays, "json": np.array(text)}
+    write_npz(path, content | {"checksum": np.array(_checksum(content))})
+    return Path(path)
+
+
+def load(path: str | os.PathLike[str], cls: type[T], *, kind: str, version: int) -> T:
+    """Read an object that :func:`save` wrote; nothing in the file is run.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    cls : type
+        Class that is expected.
+    kind, version
+        As in :func:`save`.
+
+    Returns
+    -------
+    object of type `cls`
+        The object.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, of another format or version, or holds what `cls` refuses.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file {source}")
+    try:
+        arrays = read_npz(source)
+        plain = json.loads(str(arrays["json"][()]))
+        stored = str(arrays.pop("checksum")[()])
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged archive or a deeply nested text provokes
+        raise ValueError(f"{source} is damaged or no saved {kind}: {error}") from error
+    if not isinstance(plain, dict) or plain.pop("format", None) != kind:
+        raise ValueError(f"{source} is no saved {kind}")
+    if (found := plain.pop("version", None)) != version or type(found) is not int:
+        raise ValueError(
+            f"{source} has format version {found!r:.20}, this gdpa reads {version}; "
+            "use the gdpa that wrote it, or fit and save again"
+        )
+    if _checksum(arrays) != stored:
+        raise ValueError(f"{source} is damaged: its checksum does not match its content")
+    del arrays["json"]
+    try:
+        return unpack(cls, arrays, plain)
+    except ValueError as error:
+        raise ValueError(f"{source} is no valid saved {kind}: {error}") from error
+
+
+def _checksum(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name}:{array.dtype.str}:{array.shape};".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def check_numbers(
+    name: str,
+    array: NDArray[Any],
+    shape: tuple[int | None, ...],
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> None:
+    """Raise an error unless an array holds finite numbers of a shape and range.
+
+    Parameters
+    ----------
+    name : str
+        How the error names the array.
+    array : ndarray
+        The array.
+    shape : tuple of int or None
+        Expected shape; None takes any length.
+    at_least, at_most : float
+        Smallest and largest value that are accepted.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    """
+    fits = array.ndim == len(shape) and all(
+        want is None or want == have for want, have in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+        wanted = str(shape).replace("None", "any")
+        raise ValueError(
+            f"{name} must be finite numbers of shape {wanted}, got {array.dtype} of {array.shape}"
+        )
+    if array.size and not at_least <= array.min() <= array.max() <= at_most:
+        raise ValueError(
+            f"{name} must lie between {at_least:g} and {at_most:g}, "
+            f"got {array.min():g} to {array.max():g}"
+        )

@@ -1,0 +1,336 @@
+"""The codec: what is stored comes back equal; anything else that is read is a ValueError."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from gdpa import codec
+from gdpa.codec import check_numbers, load, pack, save, storable, unpack
+
+KIND = {"kind": "test", "version": 3}
+
+
+@runtime_checkable
+class HasSize(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+@storable("test-leaf")
+@dataclass(frozen=True)
+class Leaf:
+    values: NDArray[np.float64]
+    weight: float
+    note: str | None = None
+    cache: int = field(default=0, metadata={"stored": False})
+
+    def __post_init__(self) -> None:
+        check_numbers("values", self.values, (None,), at_least=-10, at_most=10)
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+
+@storable("test-matrix")
+@dataclass(frozen=True)
+class Matrix:
+    A: NDArray[Any] | sp.csr_array
+    mode: Literal["fast", "exact"]
+
+
+@storable("test-tree")
+@dataclass(frozen=True)
+class Tree:
+    count: int
+    flag: bool
+    pair: tuple[int, float]
+    leaves: tuple[HasSize, ...]
+    child: Tree | Matrix | None
+    extra: dict[str, Any]
+    names: NDArray[Any]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal in type and content, arrays and sparse matrices included."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return a == b and isinstance(a, bool) == isinstance(b, bool)
+    if type(a) is not type(b):
+        return False
+    if is_dataclass(a):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, sp.csr_array):
+        return a.shape == b.shape and all(
+            np.array_equal(getattr(a, p), getattr(b, p)) for p in ("data", "indices", "indptr")
+        )
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    return bool(a == b)
+
+
+words = st.text("abc$é\n\0", max_size=4)
+numbers = st.floats(allow_nan=False) | st.integers(-(2**63) + 1, 2**63 - 1)
+plain = st.recursive(
+    st.none() | st.booleans() | numbers | words,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text("abcé", max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+floats = st.lists(st.floats(-10, 10), max_size=4).map(lambda v: np.array(v, dtype=float))
+leaves = st.builds(Leaf, floats, st.floats(allow_nan=False), st.none() | words)
+
+
+@st.composite
+def matrices(draw: Any) -> Matrix:
+    dense = draw(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=3))
+    A = np.array(dense, dtype=float).reshape(-1, 3)
+    return Matrix(sp.csr_array(A) if draw(st.booleans()) else A, draw(st.sampled_from(["fast"])))
+
+
+names = st.one_of(
+    st.lists(st.text("abc", max_size=3), max_size=3).map(lambda v: np.array(v, dtype=object)),
+    st.lists(st.text("abc", min_size=1, max_size=3), min_size=1).map(np.array),
+    st.lists(st.integers(0, 9), max_size=3).map(lambda v: np.array(v, dtype=np.int32)),
+)
+trees = st.recursive(
+    matrices() | st.none(),
+    lambda child: st.builds(
+        Tree,
+        st.integers(-5, 5),
+        st.booleans(),
+        st.tuples(st.integers(0, 3), st.floats(allow_nan=False)),
+        st.lists(leaves, max_size=2).map(tuple),
+        child,
+        st.dictionaries(st.text("abc", max_size=3), plain, max_size=2),
+        names,
+    ),
+    max_leaves=3,
+).filter(lambda value: value is not None)
+
+EXAMPLE = Tree(
+    3,
+    True,
+    (1, math.inf),
+    (Leaf(np.array([1.0, 2.0]), 0.5, "n"),),
+    Tree(1, False, (0, -math.inf), (), Matrix(sp.csr_array(np.eye(3)), "exact"), {}, np.arange(2)),
+    {"seed": 1, "list": [None, {"a": (1, "b")}]},
+    np.array(["x", "yy"], dtype=object),
+)
+
+
+@given(trees)
+def test_round_trip(tree):
+    arrays, described = pack(tree)
+    described = json.loads(json.dumps(described, allow_nan=False))
+    assert all(a.dtype.kind != "O" for a in arrays.values())
+    assert same(unpack(type(tree), arrays, described), tree)
+
+
+def test_file_round_trip(tmp_path):
+    path = save(tmp_path / "a.npz", EXAMPLE, **KIND)
+    assert same(load(path, Tree, **KIND), EXAMPLE)
+
+
+def test_what_was_shared_is_stored_once_and_shared_again():
+    leaf = Leaf(np.arange(3.0), 1.0)
+    twin = Leaf(leaf.values, 2.0)
+    tree = Tree(1, True, (1, 1.0), (leaf, leaf, twin), None, {}, np.arange(1))
+    arrays, described = pack(tree)
+    assert len(arrays) == 2
+    found = unpack(Tree, arrays, described)
+    assert found.leaves[0] is found.leaves[1]
+    assert found.leaves[0].values is found.leaves[2].values
+
+
+def test_a_field_that_is_not_stored_takes_its_default():
+    arrays, described = pack(Leaf(np.zeros(1), 1.0, cache=7))
+    assert unpack(Leaf, arrays, described).cache == 0
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where every value within plain data is."""
+    found = [path] if path else []
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, v in inner:
+            found += paths(v, (*path, key))
+    return found
+
+
+junk = st.sampled_from(
+    [None, True, -1, 0, 2**70, 1e308, math.nan, math.inf, "", "inf", "test-leaf", [], {}, [[]],
+     {"$float": "nan"}, {"$array": "0"}, {"$object": 0}, {"$object": 10**9}, {"$object": True},
+     {"$tuple": 3}, {"$csr": [1, 2, 3], "shape": [2, 2]}, {"$csr": [{}, {}, {}], "shape": [1, 1]},
+     {"$unknown": 1}, {"$array": "x", "$tuple": []}, {"$strings": "0"}, object()]
+)  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_mutated_plain_data_are_refused_or_give_an_object_of_the_class(data):
+    arrays, described = pack(data.draw(st.just(EXAMPLE) | trees, label="tree"))
+    described, arrays = copy.deepcopy(described), dict(arrays)
+    path = data.draw(st.sampled_from(paths(described)), label="path")
+    target = described
+    for key in path[:-1]:
+        target = target[key]
+    act = data.draw(st.sampled_from(["replace", "delete", "copy", "swap", "array"]), label="act")
+    if act == "replace":
+        target[path[-1]] = data.draw(junk)
+    elif act == "delete":
+        del target[path[-1]]
+    elif act == "copy" and isinstance(target, list):
+        target.append(copy.deepcopy(target[path[-1]]))
+    elif act == "copy":
+        target["more"] = target[path[-1]]
+    elif act == "swap":
+        other = data.draw(st.sampled_from(paths(described)))
+        value: Any = described
+        for key in other:
+            value = value[key]
+        target[path[-1]] = copy.deepcopy(value)
+    elif arrays:
+        name = data.draw(st.sampled_from(sorted(arrays)))
+        shapes = [np.full(3, np.nan), np.array(7), np.zeros((2, 2)), np.array(["t"]), np.arange(4)]
+        arrays[name] = data.draw(
+            st.sampled_from([*shapes, np.array([{}], dtype=object), -shapes[4]])
+        )
+    try:
+        found = unpack(object, arrays, described)
+    except ValueError:
+        return  # any other error fails the test
+    assert isinstance(found, Tree | Matrix | Leaf)
+
+
+def test_every_byte_that_is_flipped_is_refused_or_harmless(tmp_path):
+    path = save(tmp_path / "a.npz", EXAMPLE, **KIND)
+    whole = path.read_bytes()
+    refused = 0
+    for i in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[i] ^= 1 << i % 8
+        path.write_bytes(damaged)
+        try:
+            found = load(path, Tree, **KIND)
+        except ValueError:
+            refused += 1
+        else:
+            assert same(found, EXAMPLE)
+    assert refused > len(whole) / 2
+
+
+def test_an_attacker_who_computes_the_checksum_is_refused_by_the_types(tmp_path):
+    path = save(tmp_path / "a.npz", EXAMPLE, **KIND)
+    content = codec.read_npz(path)
+    text = str(content["json"]).replace('"exact"', '"other"')
+    del content["checksum"]
+    content["json"] = np.array(text)
+    codec.write_npz(path, content | {"checksum": np.array(codec._checksum(content))})
+    with pytest.raises(ValueError, match=r"a\.npz.*test-matrix\.mode must be Literal"):
+        load(path, Tree, **KIND)
+
+
+def test_other_formats_versions_classes_and_missing_files(tmp_path):
+    path = save(tmp_path / "a.npz", EXAMPLE, **KIND)
+    with pytest.raises(ValueError, match="version 3, this gdpa reads 4"):
+        load(path, Tree, kind="test", version=4)
+    with pytest.raises(ValueError, match="no saved other"):
+        load(path, Tree, kind="other", version=3)
+    with pytest.raises(ValueError, match="expected Leaf, got Tree"):
+        load(path, Leaf, **KIND)
+    with pytest.raises(FileNotFoundError, match="no file"):
+        load(tmp_path / "none.npz", Tree, **KIND)
+    deep = np.array("[" * 100_000)
+    codec.write_npz(path, {"json": deep, "checksum": np.array("")})
+    with pytest.raises(ValueError, match="damaged"):
+        load(path, Tree, **KIND)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda o, a: o[0][1].pop("weight"), "test-leaf lacks field 'weight'"),
+        (lambda o, a: o[0][1].update(more=1), "test-leaf has an unknown field 'more'"),
+        (lambda o, a: o[0].__setitem__(0, "os.system"), "'os.system' is no class"),
+        (lambda o, a: o[0][1].update(weight="1"), "test-leaf.weight must be float, got str '1'"),
+        (lambda o, a: o[0][1].update(weight=10**30), "out of range"),
+        (lambda o, a: o[-1][1].update(flag=1), "test-tree.flag must be bool, got int 1"),
+        (lambda o, a: a.update(more=np.zeros(1)), "array 'more' belongs to nothing"),
+        (lambda o, a: o.insert(-1, o[0]), "object 3 belongs to nothing"),
+        (lambda o, a: a.update({"0.test-leaf.values": np.array([99.0])}), "must lie between"),
+        (lambda o, a: a.update({"0.test-leaf.values": np.array([np.nan])}), "finite numbers"),
+        (lambda o, a: a.update({"0.test-leaf.values": np.array(["t"])}), "must be .*an array of"),
+        (lambda o, a: a.update({"1.test-matrix.A": np.full(3, np.nan)}), "not finite"),
+        (lambda o, a: a.update({"2.test-matrix.A": np.array([0, 1, 9])}), "do not fit together"),
+        (lambda o, a: a.update({"3.test-matrix.A": np.array([0, 2, 1, 3])}), "do not fit together"),
+        (lambda o, a: o[1][1]["A"].update(shape=[3, 2**40]), "do not fit together"),
+        (lambda o, a: o[-1][1].update(extra={"a": {"$object": 0}}), "must be dict"),
+    ],
+)
+def test_refusals_say_what_is_wrong(change, message):
+    arrays, described = pack(EXAMPLE)
+    change(described["objects"], arrays)
+    with pytest.raises(ValueError, match=message):
+        unpack(Tree, arrays, described)
+
+
+def test_depth_and_number_of_objects_are_limited():
+    arrays, described = pack(EXAMPLE)
+    nested: Any = 1
+    for _ in range(codec.MAX_DEPTH + 1):
+        nested = [nested]
+    described["objects"][-1][1]["extra"] = {"a": nested}
+    with pytest.raises(ValueError, match="deeper"):
+        unpack(Tree, arrays, described)
+    with pytest.raises(ValueError, match="list of 1 to"):
+        unpack(Tree, arrays, {"objects": described["objects"] * codec.MAX_OBJECTS})
+    with pytest.raises(ValueError, match="deeper"):
+        pack(Tree(1, True, (1, 1.0), (), None, {"a": nested}, np.arange(1)))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [{"a": object()}, {"a": math.nan}, {"a": 2**70}, {"$a": 1}, {1: 2}, {"a": {1, 2}}, {"a": len}],
+)
+def test_what_only_pickle_could_store_is_refused(extra):
+    with pytest.raises(ValueError, match=r"test-tree\.extra"):
+        pack(Tree(1, True, (1, 1.0), (), None, extra, np.arange(1)))
+
+
+def test_objects_in_arrays_are_refused_unless_they_are_text():
+    for array in (np.array([1, "a"], dtype=object), np.array(["a\0"], dtype=object)):
+        with pytest.raises(ValueError, match=r"test-tree\.names"):
+            pack(Tree(1, True, (1, 1.0), (), None, {}, array))
+    with pytest.raises(ValueError, match="int cannot be stored"):
+        pack(3)
+
+
+def test_save_refuses_what_load_would_refuse(tmp_path):
+    with pytest.raises(ValueError, match=r"test-tree\.count must be int, got float"):
+        save(tmp_path / "a.npz", Tree(1.5, True, (1, 1.0), (), None, {}, np.arange(1)), **KIND)
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_dataclasses_are_registered_and_each_name_once():
+    with pytest.raises(TypeError, match="no dataclass"):
+        storable("test-other")(int)
+    with pytest.raises(TypeError, match="taken"):
+        storable("test-leaf")(Matrix)
