@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gdpa
-from gdpa.dual import dual_objective, optimal_point
+from gdpa.problem.dual import dual_objective, optimal_point
 from gdpa.errors import DegenerateProblemWarning
 from gdpa.plotting import GraphDisplay
 

@@ -18,8 +18,7 @@ from .errors import DegenerateProblemWarning, UnreachedWarning
 from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
 from .solution import BoundStatus, Solution, relative_gap
-from .solvers.registry import METHODS, get_solver
-from .solvers.switching import switched_form
+from .solvers.registry import choose_method, get_solver
 
 __all__ = ["Certificate", "certify"]
 
@@ -140,7 +139,7 @@ def certify(problem: Problem, labels: Any, *, method: str | None = None) -> Cert
 
 
 def _choose(problem: Problem) -> str:
-    if not problem.signed or switched_form(problem.reduced()) is not None:
+    if isinstance(problem, GraphProblem) or choose_method(problem) == "min-cut":
         return "min-cut"
     small = problem.n_nodes <= _INTERIOR_POINT_UP_TO
     return "sdr-interior-point" if small else "sdr-low-rank"
@@ -148,7 +147,7 @@ def _choose(problem: Problem) -> str:
 
 def _bound(problem: Problem, method: str) -> Solution:
     accepted = ("min-cut", "sdr-interior-point", "sdr-low-rank")
-    if method not in accepted or method not in METHODS:
+    if method not in accepted:
         raise ValueError(f"method={method!r} gives no bound here; accepted: {', '.join(accepted)}")
     with warnings.catch_warnings():
         # They are about the labels that the method itself would give.

@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.dual import (
+from gdpa.problem.dual import (
     build_H,
     build_H_bar,
     build_H_tilde,

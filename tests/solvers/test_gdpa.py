@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdpa
-from gdpa.dual import optimal_point, optimal_value
 from gdpa.errors import DegenerateProblemWarning
+from gdpa.problem.dual import optimal_point, optimal_value
 
 
 def make(n, seed, laplacian="combinatorial", bias=False):
@@ -102,7 +102,7 @@ def test_preset_paper_follows_the_text():
 
 
 def test_eigenvector_recovery_is_the_first_eigenvector_of_H():
-    from gdpa.dual import build_H
+    from gdpa.problem.dual import build_H
 
     problem = make(20, 9)
     solution = gdpa.solve(problem, recovery="eigenvector", label_weight=1.0)

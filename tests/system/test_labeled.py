@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdpa
-from gdpa.dual import build_H, optimal_point
+from gdpa.problem.dual import build_H, optimal_point
 from gdpa.system import LabeledSystem
 from gdpa.system.closed_form import labeled_blocks, left_out_by_one
 

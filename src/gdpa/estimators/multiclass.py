@@ -110,10 +110,7 @@ def tree_scores(
         side[left], side[right] = 1.0, -1.0
         labels = np.zeros(n, dtype=np.int8)
         labels[problem.labeled] = (problem.targets @ side).astype(np.int8)
-        bias = None
-        if problem.evidence is not None and problem.evidence_weight:
-            bias = problem.evidence_weight * (problem.evidence @ side)
-        binary = GraphProblem(problem.W, labels, bias=bias, laplacian=problem.laplacian)
+        binary = GraphProblem(problem.W, labels, laplacian=problem.laplacian)
         with warnings.catch_warnings():
             # The classifier names unreached nodes itself, once.
             warnings.simplefilter("ignore", UnreachedWarning)

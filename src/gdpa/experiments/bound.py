@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import error_bound
+from ..problem.dual import error_bound
 from ..problem import GraphProblem
 from .base import Experiment, Findings, Started, finished_rows
 from .config import Config

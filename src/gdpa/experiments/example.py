@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import build_H, build_H_bar
+from ..problem.dual import build_H, build_H_bar
 from ..graph import balance
 from ..problem import GraphProblem
 from ..solution import DualVariables

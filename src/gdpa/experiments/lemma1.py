@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import build_H, build_H_bar, lemma1_gap, optimal_point
+from ..problem.dual import build_H, build_H_bar, lemma1_gap, optimal_point
 from ..problem import GraphProblem
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import build_H_bar
-from ..gershgorin.label_discs import nowhere_zero
+from ..problem.dual import build_H_bar
+from ..gershgorin.bounds import nowhere_zero
 from ..linalg import first_eigenvector
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows

@@ -202,6 +202,13 @@ class GraphProblem:
         return np.asarray((self.label_sums + self.bias)[self.unlabeled])
 
     @cached_property
+    def constant(self) -> float:
+        """Constant of the reduced form: what the labelled nodes contribute, and the diagonal."""
+        x = self.labels.astype(np.float64)
+        fixed = inner_product(x, self.label_sums) + 2.0 * inner_product(self.bias, x)
+        return float(self.diagonal.sum()) - fixed
+
+    @cached_property
     def majority(self) -> int:
         """The more frequent label (evidence decides where there is none); +1 on a tie."""
         total = int(self.labels.sum(dtype=np.int64))
@@ -256,16 +263,12 @@ class GraphProblem:
         ReducedForm
             ``P = [A_uu c; c' 0]`` and the constant, with equal optimum.
         """
-        u = self.unlabeled
-        x = self.labels.astype(np.float64)
-        A = self.adjacency
-        fixed = inner_product(x, self.label_sums) + 2.0 * inner_product(self.bias, x)
-        constant = float(self.diagonal.sum()) - fixed
+        u, A = self.unlabeled, self.adjacency
         c = sp.csr_array(self.vote[:, None])
         A_uu = A if u.size == self.n_nodes else A[u][:, u]
         P = sp.block_array([[A_uu, c], [c.T, None]], format="csr")
         P.sort_indices()
-        return ReducedForm(P=P, constant=constant, apex=int(u.size), nodes=u)
+        return ReducedForm(P=P, constant=self.constant, apex=int(u.size), nodes=u)
 
     def restricted(self, nodes: NDArray[np.bool_]) -> GraphProblem:
         """Return the same problem on a union of components.

@@ -24,9 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..dual import build_H, dual_objective
 from ..linalg import first_eigenvector, solve_spd
 from ..problem import GraphProblem
+from ..problem.dual import build_H, dual_objective
 from ..solution import DualVariables
 from .base import Outcome, Run, Solver, StopSolver
 from .gdpa_lp import clarabel_lp

@@ -10,12 +10,11 @@ at. Only where it leaves the box is a quadratic programme with bounds solved (Cl
 
 Every labelling lies in the box, so the relaxation's value bounds (P) from below. The bound returned
 is that of the tangent at the point found, which holds at any point, so it needs no trust in the
-solver (:func:`~gdpa.solvers.harmonic.convexity_bound`).
+solver (:func:`~gdpa.gershgorin.bounds.tangent_bound`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +23,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import require
+from ..gershgorin.bounds import tangent_bound
 from ..linalg import solve_spd
 from ..problem import GraphProblem
-from .base import Outcome, Run, Solver, StopSolver
-from .harmonic import convexity_bound
+from .base import Outcome, Run, Solver
 
 __all__ = ["GLRBox"]
 
@@ -72,7 +71,7 @@ class GLRBox(Solver):
                     tol=self.tol,
                     max_iter=self.max_iter,
                     preconditioner=self.preconditioner,
-                    callback=_reporter(run),
+                    callback=run.watch,
                 )
             x, iterations, converged = result.x, result.iterations, result.converged
             message = result.message
@@ -87,29 +86,17 @@ class GLRBox(Solver):
         scores = problem.labels.astype(np.float64)
         scores[u] = np.clip(x, -1.0, 1.0)
         with run.stage("bound"):
-            bound = convexity_bound(problem, scores)
+            bound = tangent_bound(problem, scores)
         return Outcome(
             scores=scores,
             lower_bound=bound,
             bound_status="certified",
+            bound_kind="box",
             iterations=iterations,
             converged=converged,
             message=message,
             info={"box": "inactive" if inactive else "active"},
         )
-
-
-def _reporter(run: Run) -> Callable[[Mapping[str, Any]], bool]:
-    """Pass iterations on to the run; True asks the engine to stop."""
-
-    def report(entry: Mapping[str, Any]) -> bool:
-        try:
-            run.report(**entry)
-        except StopSolver:
-            return True
-        return False
-
-    return report
 
 
 def _box_qp(

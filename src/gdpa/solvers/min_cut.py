@@ -30,9 +30,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from ..gershgorin.bounds import rounding_margin
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from .base import OtherMethodsError, Outcome, Run, Solver, StopSolver
-from .switching import SwitchedForm, nearby_numbering, rounding_margin, switched_form
+from .switching import SwitchedForm, nearby_numbering, switched_form
 
 __all__ = ["MinCut"]
 
@@ -139,6 +140,7 @@ class MinCut(Solver):
                 base + 4.0 * network.flow - rounding_margin(problem), problem.objective(labels)
             ),
             bound_status="certified",
+            bound_kind="optimum",
             iterations=passes,
             converged=converged,
             message=message,

@@ -7,7 +7,7 @@ With ``z_i = -xh_i a_i``, ``a >= 0``,
 over all N nodes and both halves of the split apex: labelled nodes are not merged, as in the paper.
 The labels are ``sign(xh_1 v_1 v)``, v the first eigenvector of H(y*, z*).
 
-The optimal points form a face (see :mod:`gdpa.dual`): every a >= 0 is optimal, with y determined
+The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal, with y determined
 by it. So y*, z* and with them the labels depend on which point of the face a solver ends at: an
 interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on labels
 while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the labels
@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from ..dual import build_H, dual_objective
 from ..problem import GraphProblem
+from ..problem.dual import build_H, dual_objective
 from ..solution import DualVariables
 from .base import Outcome, Run, StopSolver
 from .conic import LMI, ConicResult

@@ -14,15 +14,7 @@ Gershgorin discs, aligned by y, all begin at 0). The second gives the Schur comp
 ``c' A^+ c = c' x``, so that ``s_apex = c' x`` completes a feasible dual point; its value is equal
 to the primal one.
 
-*The bound away from stationarity.* For any y > 0 take ``s = W y / y``; then A is positive
-semi-definite. For any x and e > 0, A + diag(e) >= diag(e), so with r = c - A x the apex needs no
-more than ``x' A x + sum_i r_i^2 / e_i`` (plus terms that cancel); the best e is |r|, and
-
-    SDR >= constant - sum s - x' A x - 2 |c - A x|_1 .
-
-It costs two products, needs no eigenvalue, and is a proof, up to rounding that is added. Among all
-s >= W y / y the smallest is the best: raising s_i by d lowers the bound by at least
-``(1 - |x_i|)^2 d``.
+Away from stationarity the bound is :func:`gdpa.gershgorin.bounds.aligned_bound`.
 """
 
 from __future__ import annotations
@@ -32,9 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..gershgorin.bounds import aligned_bound, raised_diagonal
 from ..linalg.spd import Column, conjugate_gradients
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
@@ -43,8 +35,6 @@ from .switching import SwitchedForm, nearby_numbering
 __all__ = [
     "HalfCircle",
     "HalfCircleResult",
-    "aligned_bound",
-    "raised_diagonal",
     "solve_half_circle",
 ]
 
@@ -100,62 +90,6 @@ class HalfCircle:
     def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
         """Angles have no constraint: the identity."""
         return vector
-
-
-def aligned_bound(
-    W: sp.csr_array,
-    c: FloatArray,
-    constant: float,
-    x: FloatArray,
-    y: FloatArray,
-    Wx: FloatArray,
-    Wy: FloatArray,
-) -> float:
-    """Lower bound of the relaxation by discs aligned with y (see the module's docstring).
-
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Non-negative couplings; only its longest row is looked at.
-    c : ndarray of shape (n,)
-        Couplings to the apex.
-    constant : float
-        Constant of the reduced form.
-    x : ndarray of shape (n,)
-        Any vector.
-    y : ndarray of shape (n,)
-        Any positive vector.
-    Wx, Wy : ndarray of shape (n,)
-        Their products with W.
-
-    Returns
-    -------
-    float
-        The bound, up to the rounding of its sums.
-    """
-    s = raised_diagonal(W, y, Wy)
-    r = c - s * x + Wx
-    return float(constant - (s * (1.0 + x * x) - x * Wx + 2.0 * np.abs(r)).sum())
-
-
-def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArray:
-    """Diagonal ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Non-negative couplings; only its longest row is looked at.
-    y, Wy : ndarray of shape (n,)
-        Positive vector and its product with W.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The diagonal; raised by more than the rounding of W y and of the division.
-    """
-    longest = int(np.diff(W.indptr).max(initial=0))
-    underflow = longest * float(np.finfo(np.float64).smallest_subnormal)
-    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * _EPS))
 
 
 @dataclass

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gershgorin.bounds import aligned_bound, rounding_margin
 from ..problem import Problem, ReducedForm
 from .base import Outcome, Run, Solver
-from .sdr_half_circle import aligned_bound, solve_half_circle
+from .sdr_half_circle import solve_half_circle
 from .sdr_sphere import solve_spheres
-from .switching import SwitchedForm, rounding_margin, switched_form
+from .switching import SwitchedForm, switched_form
 
 __all__ = ["SDRLowRank"]
 

@@ -12,7 +12,6 @@ else estimated from the Ritz value and its residual.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 from ..linalg import first_eigenvector
 from ..problem import GraphProblem, Problem
 from ..solution import BoundStatus
-from .base import Outcome, Run, Solver, StopSolver
+from .base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
 
 __all__ = ["Spectral"]
@@ -69,7 +68,7 @@ class Spectral(Solver):
                 max_iter=self.max_iter,
                 preconditioner=self.preconditioner,
                 random_state=self.random_state,
-                callback=_reporter(run),
+                callback=run.watch,
             )
             v = -result.vector if result.vector[apex] < 0 else result.vector
         with run.stage("bound"):
@@ -87,21 +86,9 @@ class Spectral(Solver):
             scores=problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
             lower_bound=bound,
             bound_status=status,
+            bound_kind="eigenvalue",
             iterations=result.iterations,
             converged=result.converged,
             message=result.message,
             info={"eigenvalue": -result.value, "residual": result.residual},
         )
-
-
-def _reporter(run: Run) -> Callable[[Mapping[str, Any]], bool]:
-    """Pass iterations on to the run; True asks the engine to stop."""
-
-    def report(entry: Mapping[str, Any]) -> bool:
-        try:
-            run.report(**entry)
-        except StopSolver:
-            return True
-        return False
-
-    return report

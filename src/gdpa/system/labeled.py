@@ -35,7 +35,13 @@ from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 
-__all__ = ["Arranged", "LabeledSystem", "arrange", "system_diagonal"]
+__all__ = [
+    "LabeledSystem",
+    "ReorderedGraph",
+    "arrange",
+    "regular_self_loop",
+    "system_diagonal",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -49,7 +55,7 @@ WITHOUT_MATRIX = ("auto", "jacobi", "two-level")
 
 
 @dataclass(frozen=True, eq=False)
-class Arranged:
+class ReorderedGraph:
     """An adjacency prepared for several solves, its nodes in an order that the cache likes.
 
     Parameters
@@ -72,7 +78,7 @@ def is_scattered(A: sp.csr_array) -> bool:
     return bool(near.size and near.mean() < NEAR_SHARE)
 
 
-def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arranged:
+def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> ReorderedGraph:
     """Prepare an adjacency for several solves: what it costs to look through it is paid once.
 
     Parameters
@@ -84,7 +90,7 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arrange
 
     Returns
     -------
-    Arranged
+    ReorderedGraph
         For `arranged` of :class:`~gdpa.system.LabeledSystem`. Scores do not depend on it beyond
         rounding.
     """
@@ -105,7 +111,27 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arrange
         rows = adjacency[order]
         parts = (rows.data, place[rows.indices], rows.indptr)
         adjacency = sp.csr_array(parts, shape=adjacency.shape)
-    return Arranged(Matrix(adjacency, checked=True, policy=policy), order)
+    return ReorderedGraph(Matrix(adjacency, checked=True, policy=policy), order)
+
+
+def regular_self_loop(self_loop: float | FloatArray, diagonal: FloatArray) -> float | FloatArray:
+    """Self-loop that gives components without a label an equation, and so scores of 0.
+
+    Parameters
+    ----------
+    self_loop : float or ndarray of shape (n_nodes,)
+        The self-loop that is asked for.
+    diagonal : ndarray of shape (n_nodes,)
+        Diagonal of the Laplacian.
+
+    Returns
+    -------
+    float or ndarray
+        `self_loop`, or 1e-12 of the mean diagonal where it is 0.
+    """
+    if np.ndim(self_loop) or self_loop != 0:
+        return self_loop
+    return 1e-12 * max(float(diagonal.mean()), 1e-300)
 
 
 def system_diagonal(
@@ -159,7 +185,7 @@ class LabeledSystem:
         ``e T``, as it enters the right-hand side.
     evidence_weight : float or ndarray of shape (n_nodes,), optional
         e; the sum of ``|e T|`` over the columns if not given.
-    arranged : Arranged, optional
+    arranged : ReorderedGraph, optional
         `adjacency`, prepared for several systems on one graph.
     policy : Policy
         Size limits.
@@ -175,28 +201,26 @@ class LabeledSystem:
     self_loop: float | FloatArray = 0.0
     evidence: FloatArray | None = None
     evidence_weight: float | FloatArray | None = None
-    arranged: Arranged | None = None
+    arranged: ReorderedGraph | None = None
     policy: Policy = DEFAULT_POLICY
     n_jobs: int | None = None
 
     @classmethod
     def of_classes(
-        cls, problem: ClassProblem, label_weight: float, self_loop: Any, **options: Any
+        cls,
+        problem: ClassProblem,
+        label_weight: float | FloatArray = np.inf,
+        self_loop: float | FloatArray = 0.0,
+        **options: Any,
     ) -> LabeledSystem:
-        """System of all classes of a problem, tied to its evidence with its weight."""
-        e = 0.0 if problem.evidence is None else problem.evidence_weight
-        if e == 0 and np.ndim(self_loop) == 0 and self_loop == 0:
-            # Components without a label have no equation; the tiny pull makes their scores 0.
-            self_loop = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        """System of all classes of a problem; components without a label get scores of 0."""
         return cls(
             problem.adjacency,
             problem.diagonal,
             problem.labeled,
             problem.targets,
             label_weight=label_weight,
-            self_loop=self_loop,
-            evidence=None if problem.evidence is None or e == 0 else e * problem.evidence,
-            evidence_weight=e,
+            self_loop=regular_self_loop(self_loop, problem.diagonal),
             **options,
         )
 

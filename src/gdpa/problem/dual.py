@@ -36,12 +36,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .linalg import first_eigenvector
-from .linalg.operator import inner_product
-from .problem import GraphProblem
-from .solution import DualVariables
+from ..linalg import first_eigenvector
+from ..linalg.operator import inner_product
+from .graph_problem import GraphProblem
 
 __all__ = [
+    "DualVariables",
     "ErrorBound",
     "apex_weights",
     "apply_H_bar",
@@ -54,9 +54,26 @@ __all__ = [
     "lemma2_gap",
     "optimal_point",
     "optimal_value",
+    "paper_start",
 ]
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DualVariables:
+    """A point of the SDR dual.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_nodes + 1,)
+        Multipliers of ``X_ii = 1``; the last belongs to the apex.
+    z : ndarray of shape (n_labeled,)
+        Multipliers of the labels, in the order of ``problem.labeled``; ``z_i = -label_i * a_i``.
+    """
+
+    y: FloatArray
+    z: FloatArray
 
 
 def _check(problem: GraphProblem, dual: DualVariables) -> None:
@@ -245,6 +262,27 @@ def optimal_point(problem: GraphProblem, label_weight: float | FloatArray = 1.0)
     q[problem.labeled] = a
     y = np.append(q - _row_sums(problem), q.sum())
     return DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
+
+
+def paper_start(problem: GraphProblem, label_weight: float = 1.0) -> DualVariables:
+    """Return the start of the paper: y = 1 on labelled nodes, 0 on the others, M at the apex.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem; evidence enters as edges of the apex, as in :func:`optimal_point`.
+    label_weight : float, default=1.0
+        In place of the 1.
+
+    Returns
+    -------
+    DualVariables
+        A feasible point; on the combinatorial Laplacian it is :func:`optimal_point`.
+    """
+    q = np.abs(problem.bias)
+    q[problem.labeled] = label_weight
+    z = np.asarray(-label_weight * problem.labels[problem.labeled], dtype=np.float64)
+    return DualVariables(y=np.append(q, q.sum()), z=z)
 
 
 def optimal_value(problem: GraphProblem) -> float:
