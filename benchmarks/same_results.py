@@ -111,7 +111,7 @@ def solutions() -> dict[str, Any]:
                 continue
             name = f"{method}, {n} nodes, {laplacian}"
             try:
-                options = {"preset": "paper"} if method == "paper" else {"method": method}
+                options = {"method": "gdpa", "lp": "highs"} if method == "paper" else {"method": method}
                 s = gdpa.solve(problem, **options)
                 found[name] = (s.objective, s.lower_bound, s.bound_status, s.labels)
             except (gdpa.errors.MissingExtraError, gdpa.errors.UnsupportedProblemError) as error:

@@ -59,9 +59,9 @@ class Solution:
         "certified": proved, up to rounding that is accounted for. "estimated": from a computation
         that converged but is not a proof. "none": the method gives no bound.
     bound_kind : str
-        What the bound is a bound of: "optimum" (of the problem itself), "relaxation" (semidefinite),
-        "box" (labels relaxed to [-1, 1]), "trivial" (the smaller side of every node's vote) or
-        "none".
+        What the bound is a bound of: "optimum" (of the problem itself), "relaxation"
+        (semidefinite), "box" (labels relaxed to [-1, 1]), "eigenvalue", "trivial" (the smaller
+        side of every node's vote) or "none".
     iterations : int
         Iterations of the outermost loop.
     converged : bool

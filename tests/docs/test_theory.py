@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
+from gdpa.gershgorin import discs, linearize
 from gdpa.problem.dual import (
     build_H,
     build_H_bar,
@@ -27,7 +28,6 @@ from gdpa.problem.dual import (
     optimal_point,
     optimal_value,
 )
-from gdpa.gershgorin import discs, linearize
 from gdpa.solution import DualVariables
 from gdpa.solvers.gdpa_lp import closed_form, highs
 

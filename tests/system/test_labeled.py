@@ -120,7 +120,8 @@ def test_linear_recovery_is_complementary_slackness(n, seed, laplacian):
     problem, rng = make(n, seed, laplacian, bias=True)
     dual = optimal_point(problem, rng.exponential() + 0.1)
     weight = float(np.abs(dual.z[0]))
-    solution = gdpa.solve(problem, label_weight=weight, self_loop="dual", tol=1e-12)
+    options = {"start": "optimal", "recovery": "linear", "label_weight": weight}
+    solution = gdpa.solve(problem, "gdpa", **options, tol=1e-12)
     rows = build_H(problem, dual) @ np.append(solution.scores, 1.0)
     assert np.abs(rows[:-1]).max() < 1e-7
 

@@ -12,7 +12,7 @@ from gdpa.graph import laplacian_parts
 from gdpa.linalg import spd
 from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
 from gdpa.policy import Policy
-from gdpa.system import ReorderedGraph, LabeledSystem
+from gdpa.system import LabeledSystem, ReorderedGraph
 
 ALWAYS = Policy(dense_below=0, slow_rows=0)
 

@@ -97,7 +97,8 @@ def tree_scores(
         One per split.
     """
     n, k = problem.diagonal.size, problem.targets.shape[1]
-    accepted = {f.name for f in fields(get_solver(options.method))}
+    method = "harmonic" if options.method == "gdpa" else options.method
+    accepted = {f.name for f in fields(get_solver(method))}
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
     arguments = {name: v for name, v in given.items() if name in accepted}
     arguments |= dict(options.method_options)
@@ -114,7 +115,7 @@ def tree_scores(
         with warnings.catch_warnings():
             # The classifier names unreached nodes itself, once.
             warnings.simplefilter("ignore", UnreachedWarning)
-            solution = solve(binary, options.method, **arguments)
+            solution = solve(binary, method, **arguments)
         share = _left_share(solution)
         scores[:, left] *= share[:, None]
         scores[:, right] *= 1.0 - share[:, None]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.dual import build_H_bar
 from ..gershgorin.bounds import nowhere_zero
 from ..linalg import first_eigenvector
+from ..problem.dual import build_H_bar
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows
 from .config import Config

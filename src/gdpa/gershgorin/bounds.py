@@ -1,8 +1,9 @@
 """Lower bounds of a labelled problem that Gershgorin discs prove, and vectors that align discs.
 
-*The trivial bound.* On the reduced form (labelled nodes merged into one apex) ``s_i = sum_j |P_ij|``
-makes ``diag(s) - P`` diagonally dominant, so no labelling is below ``constant - sum |P|``. In words:
-every node pays at least the smaller side of its labelled neighbours' vote.
+*The trivial bound.* On the reduced form (labelled nodes merged into one apex) the diagonal
+``s_i = sum_j |P_ij|`` makes ``diag(s) - P`` diagonally dominant, so no labelling is below
+``constant - sum |P|``. In words: every node pays at least the smaller side of its labelled
+neighbours' vote.
 
 *The relaxation's bound.* Put the nodes on half a circle, ``v_i = (x_i, y_i)`` with ``y_i > 0``. For
 ``s = W y / y`` the discs of ``A = diag(s) - W``, aligned by y, all begin at 0, so A is positive

@@ -1,8 +1,8 @@
 """GDPA, the paper's algorithm: linear programs aligned by first eigenvectors, labels from the dual.
 
 One iteration on the split dual (:mod:`gdpa.problem.dual`): the first eigenvector v of H_bar, then
-the LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are read off the dual
-point. ``gdpa/paper.py`` has the same algorithm in the order and the notation of the paper.
+the LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are read off the
+dual point. ``gdpa/paper.py`` has the same algorithm in the order and the notation of the paper.
 
 What to expect of it:
 
@@ -52,9 +52,9 @@ STARTS = {"paper": paper_start, "optimal": optimal_point}
 class GDPA(Solver):
     """Gershgorin disc perfect alignment, as the paper states it.
 
-    It erases the labels where ``a = 0`` is the LP's only optimum (the normalised Laplacian), or where
-    the LP solver prefers it (``lp="highs"``); then all unlabelled nodes get one class. It is here
-    to be studied; for labels use "harmonic", for a bound "sdr-low-rank".
+    It erases the labels where ``a = 0`` is the LP's only optimum (the normalised Laplacian), or
+    where the LP solver prefers it (``lp="highs"``); then all unlabelled nodes get one class. It is
+    here to be studied; for labels use "harmonic", for a bound "sdr-low-rank".
 
     Parameters
     ----------
@@ -78,9 +78,7 @@ class GDPA(Solver):
     """
 
     name: ClassVar[str] = "gdpa"
-    summary: ClassVar[str] = (
-        "the paper: discs aligned by eigenvectors, linear programs, dual recovery"
-    )
+    summary: ClassVar[str] = "the paper's algorithm: linear programs with aligned discs"
     kind: ClassVar[str] = "relaxation"
     binary_quadratic: ClassVar[bool] = True
 

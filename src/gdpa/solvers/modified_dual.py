@@ -7,15 +7,15 @@ With ``z_i = -xh_i a_i``, ``a >= 0``,
 over all N nodes and both halves of the split apex: labelled nodes are not merged, as in the paper.
 The labels are ``sign(xh_1 v_1 v)``, v the first eigenvector of H(y*, z*).
 
-The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal, with y determined
-by it. So y*, z* and with them the labels depend on which point of the face a solver ends at: an
-interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on labels
-while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the labels
-good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the paper's full
-graphs all unlabelled nodes get one class. The two halves of the apex do not enter alike, so the
-solvers' label weights differ between the classes, and the linear system of
-:mod:`gdpa.system` at their a is one-sided too. What the authors report for this method
-rests on where their solver stopped.
+The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal, with y
+determined by it. So y*, z* and with them the labels depend on which point of the face a solver ends
+at: an interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on
+labels while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the
+labels good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the
+paper's full graphs all unlabelled nodes get one class. The two halves of the apex do not enter
+alike, so the solvers' label weights differ between the classes, and the linear system of
+:mod:`gdpa.system` at their a is one-sided too. What the authors report for this method rests on
+where their solver stopped.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..errors import UnsupportedProblemError, nearest_name
-from ..problem import GraphProblem, Problem
+from ..problem import BinaryQuadratic, Problem
 from ..solution import Solution
 from .base import OtherMethodsError, Solver
 from .switching import switched_form
@@ -134,7 +134,7 @@ def choose_method(problem: Problem) -> str:
         couplings are non-negative or can be switched to be, so that the cut is the exact optimum,
         else "sdr-low-rank".
     """
-    if isinstance(problem, GraphProblem):
+    if not isinstance(problem, BinaryQuadratic):
         return "harmonic"
     exact = not problem.signed or switched_form(problem.reduced()) is not None
     return "min-cut" if exact else "sdr-low-rank"
@@ -178,7 +178,7 @@ def methods_that_take(problem: Problem) -> list[str]:
     list of str
         The names.
     """
-    quadratic = not isinstance(problem, GraphProblem)
+    quadratic = isinstance(problem, BinaryQuadratic)
     return [
         m.name
         for m in list_methods()
