@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gdpa
-from gdpa.problem.dual import dual_objective, optimal_point
 from gdpa.errors import DegenerateProblemWarning
 from gdpa.plotting import GraphDisplay
+from gdpa.problem.dual import dual_objective, optimal_point
 
 n = 120
 X, truth = gdpa.datasets.moons(n, noise=0.15, random_state=2)
@@ -36,10 +36,10 @@ for a in (0.0, 1.0, 100.0):
     )
 
 # %%
-# On this Laplacian ``a = 0`` is the only optimum of the linear program: the labels are multiplied by
-# zero (method "gdpa"). An interior-point solver stops inside it; with the Laplacian scaled by 1e-15, as
-# in the authors' program, the first eigenvector is a vote of the labelled neighbours (method
-# "gdpa-published"). The default is the harmonic function. It spreads labels along the graph, and on
+# On this Laplacian ``a = 0`` is the only optimum of the linear program: the labels are multiplied
+# by zero (method "gdpa"). An interior-point solver stops near it; with the Laplacian scaled by
+# 1e-15, as in the authors' program, the first eigenvector is a vote of the labelled neighbours
+# (method "gdpa-published"). The default is the harmonic function. It spreads labels along the graph, and on
 # this graph, where everything is linked to everything, that does not help: the last picture has it
 # on a graph of 8 nearest neighbours.
 neighbors = gdpa.GraphProblem(gdpa.graph.neighbor_graph(X, 8), labels, laplacian="normalized")
