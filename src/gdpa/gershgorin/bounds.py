@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..linalg import first_eigenvector
-from ..linalg.operator import inner_product
+from ..linalg.operator import EPS, inner_product
 from ..problem import ClassProblem, GraphProblem, Problem
 
 __all__ = [
@@ -43,8 +43,6 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def trivial_bounds(
@@ -94,7 +92,7 @@ def trivial_bounds(
         total = float(diagonal.sum())
         # The weights of A add up to no more than `total`, since L is positive semi-definite.
         magnitude = 3.0 * total + np.abs(edges) + against + np.abs(evidence)
-        margin = 4.0 * _EPS * np.sqrt(adjacency.nnz + n) * magnitude
+        margin = 4.0 * EPS * np.sqrt(adjacency.nnz + n) * magnitude
         bounds = total - edges - against - evidence - margin
     # Weights whose sum is beyond floating point prove nothing.
     return np.where(np.isfinite(bounds), bounds, -np.inf)
@@ -147,7 +145,7 @@ def tangent_bound(problem: GraphProblem, x: FloatArray) -> float:
         magnitude = size * float(problem.diagonal.sum() + problem.adjacency.data.sum())
         magnitude += size * float(np.abs(problem.bias).sum())
         terms = np.sqrt(problem.adjacency.nnz + problem.n_nodes)
-        bound = float(value - 2.0 * float(tangent.sum()) - 8.0 * _EPS * terms * magnitude)
+        bound = float(value - 2.0 * float(tangent.sum()) - 8.0 * EPS * terms * magnitude)
     return bound if np.isfinite(bound) else -np.inf
 
 
@@ -186,7 +184,7 @@ def relaxation_bound(problem: GraphProblem, scores: FloatArray, *, sweeps: int =
         (x, y), (Wx, Wy), c = V[free].T, pull[free].T, problem.vote
         bound = aligned_bound(A, c, problem.constant, x, y, Wx + h[free] - c, Wy)
         # Where the discs are far from aligned the sum is larger than the weights are.
-        bound -= rounding_margin(problem) + 8.0 * problem.n_nodes * _EPS * abs(bound)
+        bound -= rounding_margin(problem) + 8.0 * problem.n_nodes * EPS * abs(bound)
     return bound if np.isfinite(bound) else -np.inf
 
 
@@ -243,7 +241,7 @@ def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArra
     """
     longest = int(np.diff(W.indptr).max(initial=0))
     underflow = longest * float(np.finfo(np.float64).smallest_subnormal)
-    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * _EPS))
+    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * EPS))
 
 
 def rounding_margin(problem: Problem) -> float:
@@ -270,7 +268,7 @@ def rounding_margin(problem: Problem) -> float:
         A = problem.P
         size = float(np.abs(A.data).sum())
     longest = int(np.diff(A.indptr).max(initial=0))
-    return 8.0 * (problem.n_nodes + longest + 20) * _EPS * size
+    return 8.0 * (problem.n_nodes + longest + 20) * EPS * size
 
 
 def realign(

@@ -20,6 +20,7 @@ from ..policy import DEFAULT_POLICY, Policy
 from ..threads import in_threads
 
 __all__ = [
+    "EPS",
     "Difference",
     "Matrix",
     "Operator",
@@ -34,8 +35,9 @@ FloatArray = NDArray[np.float64]
 
 # Entries below, and scales between this and its inverse, are safe in single precision.
 SINGLE_HIGH = 1e9
+EPS = float(np.finfo(np.float64).eps)
 # Numbers below this have fewer digits.
-TINY = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny) / EPS
 # Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
 # one thread, which gives the same digits whatever their number.
 PART, BLAS_ALONE = 2048, 10_000

@@ -54,6 +54,7 @@ __all__ = [
     "lemma2_gap",
     "optimal_point",
     "optimal_value",
+    "oriented",
     "paper_start",
 ]
 
@@ -231,6 +232,26 @@ def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:
     _check(problem, dual)
     signs = problem.labels[problem.labeled]
     return float(dual.y.sum() + 2.0 * (signs @ dual.z))
+
+
+def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
+    """Scores of the nodes in an eigenvector of H, signed so that the first label is right.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    v : ndarray of shape (n_nodes + 1,)
+        The eigenvector.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        ``v`` or ``-v`` without the apex, which decides where there is no label.
+    """
+    first = problem.labeled[:1]
+    side = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
+    return np.asarray(v[:-1] if side >= 0 else -v[:-1])
 
 
 def _row_sums(problem: GraphProblem) -> FloatArray:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -30,6 +30,7 @@ from ..errors import (
     DegenerateProblemWarning,
     UnreachedWarning,
     UnsupportedProblemError,
+    nearest_name,
     require,
 )
 from ..linalg.operator import check_positive
@@ -151,6 +152,10 @@ class Solver(ABC):
     binary_quadratic: ClassVar[bool] = False  # takes BinaryQuadratic too
     signed: ClassVar[bool] = False  # takes negative couplings
     extras: ClassVar[tuple[tuple[str, str], ...]] = ()  # (module, extra) that must be installed
+    # What options take: one of several names, whole numbers from a least one on, positive numbers.
+    choices: ClassVar[Mapping[str, Collection[str]]] = {}
+    whole: ClassVar[Mapping[str, int]] = {}
+    positive: ClassVar[tuple[str, ...]] = ()
 
     tol: float = 1e-6
     max_iter: int = 1000
@@ -159,15 +164,20 @@ class Solver(ABC):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the options that all methods have."""
-        if not (isinstance(self.tol, int | float) and 0 < self.tol < np.inf):
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
-        self._check_max_iter()
+        """Check the options against what the class declares; None is fine where it is default."""
+        for option in ("tol", *self.positive):
+            check_positive(getattr(self, option), option)
+        for option, least in {"max_iter": 1, **self.whole}.items():
+            value = getattr(self, option)
+            if value is not None or getattr(type(self), option) is not None:
+                check_positive(value, option, least)
+        for option, accepted in self.choices.items():
+            value = getattr(self, option)
+            if value not in accepted:
+                hint = nearest_name(value, list(accepted))
+                raise ValueError(f"{option}={value!r} is not known; {hint}")
         if self.callback is not None and not callable(self.callback):
             raise ValueError("callback must be callable or None")
-
-    def _check_max_iter(self) -> None:
-        check_positive(self.max_iter, "max_iter", 1)
 
     @abstractmethod
     def _solve(self, problem: Any, run: Run) -> Outcome:

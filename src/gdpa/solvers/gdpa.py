@@ -25,10 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import DegenerateProblemWarning, nearest_name
+from ..errors import DegenerateProblemWarning
 from ..gershgorin.bounds import realign, trivial_bounds
 from ..linalg import first_eigenvector, solve_spd
-from ..linalg.operator import check_positive
 from ..problem import BinaryQuadratic, GraphProblem
 from ..problem.dual import (
     DualVariables,
@@ -38,14 +37,13 @@ from ..problem.dual import (
     build_H_bar,
     dual_objective,
     optimal_point,
+    oriented,
     paper_start,
 )
 from . import gdpa_lp
 from .base import Outcome, Run, Solver, StopSolver
 
 __all__ = ["GDPA"]
-
-STARTS = {"paper": paper_start, "optimal": optimal_point}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +79,12 @@ class GDPA(Solver):
     summary: ClassVar[str] = "the paper's algorithm: linear programs with aligned discs"
     kind: ClassVar[str] = "relaxation"
     binary_quadratic: ClassVar[bool] = True
+    positive: ClassVar[tuple[str, ...]] = ("label_weight",)
+    choices: ClassVar[dict[str, Any]] = {
+        "lp": gdpa_lp.ENGINES,
+        "recovery": ("eigenvector", "linear"),
+        "start": ("paper", "optimal"),
+    }
 
     lp: str = "closed-form"
     recovery: str = "eigenvector"
@@ -88,16 +92,6 @@ class GDPA(Solver):
     label_weight: float = 1.0
     preconditioner: Any = "auto"
     max_iter: int = 100
-
-    def __post_init__(self) -> None:
-        """Check the options of this method."""
-        super().__post_init__()
-        choices = {"lp": gdpa_lp.ENGINES, "recovery": ("eigenvector", "linear"), "start": STARTS}
-        for option, accepted in choices.items():
-            value = getattr(self, option)
-            if value not in accepted:
-                raise ValueError(f"{option}={value!r}; {nearest_name(value, list(accepted))}")
-        check_positive(self.label_weight, "label_weight")
 
     def _solve(self, problem: GraphProblem | BinaryQuadratic, run: Run) -> Outcome:
         if isinstance(problem, BinaryQuadratic):
@@ -159,7 +153,8 @@ class GDPA(Solver):
     def _loop(self, problem: GraphProblem, run: Run) -> tuple[DualVariables, bool, str]:
         """Align and solve the LP until its objective stops moving."""
         n = problem.n_nodes
-        dual = STARTS[self.start](problem, self.label_weight)
+        start = paper_start if self.start == "paper" else optimal_point
+        dual = start(problem, self.label_weight)
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.append(np.ones(n + 1), -1.0)
         options = {"preconditioner": self.preconditioner, "random_state": self.random_state}
@@ -222,8 +217,5 @@ class GDPA(Solver):
             preconditioner=self.preconditioner,
             random_state=self.random_state,
         )
-        v = result.vector
-        first = problem.labeled[:1]
-        sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
-        scores = (1.0 if sign >= 0 else -1.0) * v[:-1] * np.sqrt(v.size)
+        scores = oriented(problem, result.vector) * np.sqrt(result.vector.size)
         return Outcome(scores, converged=result.converged, message=result.message)

@@ -22,11 +22,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import require
 from ..gershgorin.bounds import tangent_bound
 from ..linalg import solve_spd
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver
+from .conic import clarabel_qp
 
 __all__ = ["GLRBox"]
 
@@ -103,23 +103,12 @@ def _box_qp(
     K: sp.csr_array, c: FloatArray, tol: float, max_iter: int
 ) -> tuple[FloatArray, int, bool, str]:
     """``min x' K x - 2 c' x`` over the box, by Clarabel."""
-    clarabel = require("clarabel", "sdp")
     n = c.size
     scale = max(float(K.diagonal().max()), float(np.abs(c).max()))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = max_iter
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = tol
+    scaled = sp.csr_array((K.data / scale, K.indices, K.indptr), shape=K.shape)
     eye = sp.eye_array(n)
-    result = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(sp.csr_array((K.data / scale, K.indices, K.indptr), shape=K.shape)))
-        * 2.0,
-        -2.0 * (c / scale),
-        sp.csc_matrix(sp.vstack([eye, -eye])),
-        np.ones(2 * n),
-        [clarabel.NonnegativeConeT(2 * n)],
-        settings,
-    ).solve()
+    box = sp.vstack([eye, -eye])
+    result = clarabel_qp(scaled * 2.0, -2.0 * (c / scale), box, np.ones(2 * n), tol, max_iter)
     x = np.asarray(result.x, dtype=np.float64)
     status = str(result.status)
     if not np.isfinite(x).all():

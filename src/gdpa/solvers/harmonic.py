@@ -10,20 +10,20 @@ acts as an edge of weight |h| to a node with label sign(h).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import nearest_name
 from ..gershgorin.bounds import class_bounds, relaxation_bound, trivial_bounds
+from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 from ..problem.dual import FloatArray
 from ..solution import ClassSolution
 from ..system import LabeledSystem, ReorderedGraph
-from .base import Outcome, Run, Solver
+from .base import Callback, Outcome, Run, Solver
 
 __all__ = ["Harmonic"]
 
@@ -59,6 +59,7 @@ class Harmonic(Solver):
     name: ClassVar[str] = "harmonic"
     summary: ClassVar[str] = "harmonic function: each unlabelled node is the mean of its neighbours"
     kind: ClassVar[str] = "limit"
+    choices: ClassVar[dict[str, Any]] = {"bound": ("relaxation", "trivial")}
 
     label_weight: float = np.inf
     self_loop: float | FloatArray = 0.0
@@ -78,13 +79,6 @@ class Harmonic(Solver):
             )
         if not np.isfinite(np.asarray(self.self_loop, dtype=np.float64)).all():
             raise ValueError("self_loop must be finite")
-        if self.bound not in ("relaxation", "trivial"):
-            hint = nearest_name(self.bound, ["relaxation", "trivial"])
-            raise ValueError(f"bound={self.bound!r}; {hint}")
-
-    def _check_max_iter(self) -> None:
-        if self.max_iter is not None:
-            super()._check_max_iter()
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         if np.ndim(self.self_loop) and np.shape(self.self_loop) != (problem.n_nodes,):
@@ -92,9 +86,8 @@ class Harmonic(Solver):
                 f"self_loop must be a number or have one entry per node ({problem.n_nodes}), "
                 f"got shape {np.shape(self.self_loop)}"
             )
-        system = LabeledSystem.of_signs(problem, **self._system_options())
-        with run.stage("solve"):
-            result = system.solve(**self._solve_options(), callback=run.watch)
+        weights = {"label_weight": self.label_weight, "self_loop": self.self_loop}
+        result = self._solve_system(LabeledSystem.of_signs(problem, **weights), run, run.watch)
         with run.stage("bound"):
             lower_bound, kind = self._bound(problem, result.x)
         return Outcome(
@@ -114,11 +107,10 @@ class Harmonic(Solver):
 
     def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
         """All classes by one block of right-hand sides, each with its trivial bound."""
-        system = LabeledSystem.of_classes(problem, **self._system_options())
         with run.stage("bound"):
             bounds = class_bounds(problem)
-        with run.stage("solve"):
-            result = system.solve(**self._solve_options(), callback=self.callback)
+        system = LabeledSystem.of_classes(problem, self.label_weight, self.self_loop)
+        result = self._solve_system(system, run, self.callback)
         return ClassSolution(
             method=self.name,
             scores=result.x,
@@ -143,19 +135,17 @@ class Harmonic(Solver):
         kind = max(bounds, key=lambda name: bounds[name])
         return bounds[kind], kind
 
-    def _system_options(self) -> dict[str, Any]:
-        return {
-            "label_weight": self.label_weight,
-            "self_loop": self.self_loop,
-            "arranged": self.arranged,
-            "policy": self.policy,
-            "n_jobs": self.n_jobs,
-        }
-
-    def _solve_options(self) -> dict[str, Any]:
-        return {
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "x0": self.x0,
-            "preconditioner": self.preconditioner,
-        }
+    def _solve_system(
+        self, system: LabeledSystem, run: Run, callback: Callback | None
+    ) -> SPDResult:
+        """Solve with the limits and the tolerance of this method."""
+        limits = {"arranged": self.arranged, "policy": self.policy, "n_jobs": self.n_jobs}
+        system = replace(system, **limits)
+        with run.stage("solve"):
+            return system.solve(
+                tol=self.tol,
+                max_iter=self.max_iter,
+                x0=self.x0,
+                preconditioner=self.preconditioner,
+                callback=callback,
+            )

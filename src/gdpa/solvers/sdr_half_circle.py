@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..gershgorin.bounds import aligned_bound, raised_diagonal
+from ..linalg.operator import EPS
 from ..linalg.spd import Column, conjugate_gradients
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
@@ -40,7 +41,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-_EPS = float(np.finfo(np.float64).eps)
 _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive
 _POLISH = 100  # most products spent on one polishing of y
 
@@ -57,7 +57,7 @@ class HalfCircle:
     def __init__(self, form: SwitchedForm) -> None:
         self.W, self.c, self.constant = form.W, form.c, form.constant
         self.total = float(self.W.data.sum()) + 2.0 * float(np.abs(self.c).sum())
-        self.floor = max(_EPS * self.total / max(self.c.size, 1), 1e-300)
+        self.floor = max(EPS * self.total / max(self.c.size, 1), 1e-300)
         self.products = 0
 
     def times(self, columns: FloatArray) -> FloatArray:
@@ -76,7 +76,7 @@ class HalfCircle:
         pull = G[:, 0] + self.c
         gradient = 2.0 * (pull * V[:, 1] - G[:, 1] * V[:, 0])
         curvature = 2.0 * np.maximum(np.hypot(pull, G[:, 1]), self.floor)
-        noise = 4.0 * _EPS * (abs(self.constant) + self.total)
+        noise = 4.0 * EPS * (abs(self.constant) + self.total)
         return Point(where, self.constant - coupling, gradient, curvature, G, noise)
 
     def move(self, where: FloatArray, step: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ for small problems only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,23 +61,13 @@ class SDRLowRank(Solver):
     kind = "relaxation"
     binary_quadratic = True
     signed = True
+    whole: ClassVar[dict[str, int]] = {"rank": 2, "memory": 1, "prove_below": 0, "roundings": 0}
 
     tol: float = 1e-4
     rank: int | None = None
     memory: int = 6
     prove_below: int = 1500
     roundings: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the options of this method."""
-        super().__post_init__()
-        smallest = {"rank": 2, "memory": 1, "prove_below": 0, "roundings": 0}
-        for option, least in smallest.items():
-            value = getattr(self, option)
-            if option == "rank" and value is None:
-                continue
-            if isinstance(value, bool) or int(value) != value or value < least:
-                raise ValueError(f"{option}={value!r} must be a whole number of at least {least}")
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("reduce"):
