@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import DegenerateProblemWarning, UnreachedWarning
 from .notebook import card
@@ -86,7 +85,7 @@ class Certificate:
         )
 
 
-def certify(problem: Problem, labels: Any, *, method: str | None = None) -> Certificate:
+def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -> Certificate:
     """Say how good a labelling is.
 
     Parameters
@@ -156,7 +155,7 @@ def _bound(problem: Problem, method: str) -> Solution:
         return get_solver(method)().solve(problem)
 
 
-def _check_labeling(problem: Problem, labels: Any) -> NDArray[np.int8]:
+def _check_labeling(problem: Problem, labels: ArrayLike) -> NDArray[np.int8]:
     try:
         x = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:

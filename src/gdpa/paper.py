@@ -121,8 +121,8 @@ def H_matrix(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
     H[:N, :N] = L
     for i in range(N + 1):
         H += y[i] * A_matrix(i, N + 1)
-    for i, z_i in zip(np.flatnonzero(x_hat), z, strict=True):
-        H += z_i * B_matrix(i, N + 1, last=N)
+    for node, z_i in zip(np.flatnonzero(x_hat), z, strict=True):
+        H += z_i * B_matrix(int(node), N + 1, last=N)
     return H
 
 
@@ -146,8 +146,8 @@ def H_bar_matrix(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
         H_bar += y[i] * A_matrix(i, N + 2)
     for half in (0, 1):
         H_bar += kappa[half] * A_matrix(N + half, N + 2)
-    for i, z_i, plus in zip(known, z, positive, strict=True):
-        H_bar += z_i * B_matrix(i, N + 2, last=N if plus else N + 1)
+    for node, z_i, plus in zip(known, z, positive, strict=True):
+        H_bar += z_i * B_matrix(int(node), N + 2, last=N if plus else N + 1)
     return H_bar
 
 

@@ -18,17 +18,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
 from ..errors import ConvergenceWarning
 from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
+from ..linalg.operator import MatrixLike
 from .discs import FloatArray, check_scaling, disc_radii
 
 __all__ = ["Alignment", "align", "two_coloring"]
@@ -86,7 +86,7 @@ class Alignment:
         """Diagonal of S, ``1 / v``."""
         return 1.0 / self.v
 
-    def transform(self, A: Any) -> sp.csr_array:
+    def transform(self, A: MatrixLike) -> sp.csr_array:
         """``S A S^-1``, whose discs are aligned.
 
         Parameters
@@ -107,7 +107,9 @@ class Alignment:
         return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def align(A: Any, *, v: Any = None, tol: float = 1e-12, random_state: int = 0) -> Alignment:
+def align(
+    A: MatrixLike, *, v: ArrayLike | None = None, tol: float = 1e-12, random_state: int = 0
+) -> Alignment:
     """Align the Gershgorin discs of a balanced generalised Laplacian at lambda_min.
 
     Parameters

@@ -20,7 +20,6 @@ s >= W y / y the smallest is the best: raising s_i by d lowers the bound by at l
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..linalg import first_eigenvector
 from ..linalg.operator import EPS, inner_product
+from ..linalg.preconditioners import PreconditionerLike
 from ..problem import ClassProblem, GraphProblem, Problem
 
 __all__ = [
@@ -277,7 +277,7 @@ def realign(
     *,
     size: float,
     matrix: Callable[[], sp.csr_array],
-    preconditioner: Any = "auto",
+    preconditioner: PreconditionerLike = "auto",
     random_state: int = 0,
 ) -> tuple[FloatArray, float, int]:
     """Vector that aligns the discs of a balanced matrix: `v` itself where it still does.

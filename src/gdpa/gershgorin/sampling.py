@@ -21,14 +21,15 @@ selection using Gershgorin disc alignment", IEEE Transactions on Signal Processi
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graph.adjacency import check_adjacency
+from ..linalg.operator import MatrixLike
 
 __all__ = ["DiscSampling", "sample_nodes"]
 
@@ -65,7 +66,12 @@ class DiscSampling:
 
 
 def sample_nodes(
-    W: Any, n: int, *, weight: float = 1.0, laplacian: str = "normalized", known: Any = ()
+    W: MatrixLike,
+    n: int,
+    *,
+    weight: float = 1.0,
+    laplacian: str = "normalized",
+    known: Iterable[int] = (),
 ) -> DiscSampling:
     """Choose nodes whose self-loops lift the smallest disc left-end of the Laplacian the most.
 

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from .preconditioners import Counted, Preconditioner, chebyshev, make_preconditioner, with_coarse
+from .preconditioners import (
+    Counted,
+    Preconditioner,
+    PreconditionerLike,
+    chebyshev,
+    make_preconditioner,
+    with_coarse,
+)
 from .two_level import CoarseSpace, coarse_count, patches
 
 __all__ = ["Correction", "Pair", "lobpcg", "measured"]
@@ -62,7 +69,7 @@ class Correction:
         Whether a start is known: then few iterations may do without a coarse correction.
     """
 
-    def __init__(self, spec: Any, A: Counted, *, warm: bool) -> None:
+    def __init__(self, spec: PreconditionerLike, A: Counted, *, warm: bool) -> None:
         self.A = A
         self.base: Preconditioner | None = make_preconditioner(spec, A.operator)
         self.schedule: tuple[int, ...] = ()

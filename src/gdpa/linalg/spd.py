@@ -19,13 +19,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
-from .operator import Matrix, UnitDiagonal, as_operator, check_positive, inner_product
-from .preconditioners import Preconditioner, cholesky, dense_inverse, make_preconditioner, two_level
+from .operator import Matrix, OperatorLike, UnitDiagonal, as_operator, check_positive, inner_product
+from .preconditioners import (
+    Preconditioner,
+    PreconditionerLike,
+    cholesky,
+    dense_inverse,
+    make_preconditioner,
+    two_level,
+)
 
 __all__ = ["Column", "SPDResult", "conjugate_gradients", "solve_spd"]
 
@@ -75,15 +82,15 @@ class SPDResult:
 
 
 def solve_spd(
-    A: Any,
-    B: Any,
+    A: OperatorLike,
+    B: ArrayLike,
     *,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
-    preconditioner: Any = "auto",
+    preconditioner: PreconditionerLike = "auto",
     dense_below: int | None = None,
-    diagonal: Any = None,
+    diagonal: ArrayLike | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
     policy: Policy = DEFAULT_POLICY,
@@ -140,7 +147,7 @@ def solve_spd(
     rhs = _check_block(B, "B", n)
     start = None if x0 is None else _check_block(x0, "x0", n)
     if start is not None and start.shape != rhs.shape:
-        raise ValueError(f"x0 has shape {np.shape(x0)}, B has shape {np.shape(B)}")
+        raise ValueError(f"x0 has shape {np.asarray(x0).shape}, B has shape {np.shape(B)}")
     # Of small systems nobody needs to know how many threads there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     unit = UnitDiagonal(operator)
@@ -194,7 +201,7 @@ def solve_spd(
     return SPDResult(x, residual, iterations, products + more, residual <= tol, method, message)
 
 
-def _check_block(B: Any, name: str, n: int) -> FloatArray:
+def _check_block(B: ArrayLike, name: str, n: int) -> FloatArray:
     block = np.asarray(B, dtype=np.float64)
     if block.ndim not in (1, 2) or block.shape[0] != n:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {block.shape}")
@@ -325,7 +332,12 @@ def conjugate_gradients(
 
 
 def _unit_preconditioner(
-    spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy, dense: bool
+    spec: PreconditionerLike,
+    unit: UnitDiagonal,
+    tol: float,
+    columns: int,
+    policy: Policy,
+    dense: bool,
 ) -> tuple[Preconditioner | None, str]:
     """Approximate inverse in the scaled variables, and what the method is called with it."""
     if dense:

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import (
     ConvergenceWarning,
@@ -361,7 +361,7 @@ def _signs(outcome: Outcome, problem: Problem) -> NDArray[np.int8]:
     return labels
 
 
-def _check_x0(x0: Any, n: int) -> NDArray[np.float64] | None:
+def _check_x0(x0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     if x0 is None:
         return None
     values = np.asarray(x0, dtype=np.float64)

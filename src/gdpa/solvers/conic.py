@@ -53,7 +53,7 @@ class LMI:
     """
 
     c: FloatArray
-    F0: Any
+    F0: FloatArray | sp.sparray
     variable: NDArray[np.intp]
     row: NDArray[np.intp]
     column: NDArray[np.intp]
@@ -203,7 +203,7 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
 
 
 def clarabel_qp(
-    P: sp.csr_array | None, q: FloatArray, A: Any, b: FloatArray, tol: float, max_iter: int = 200
+    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, tol: float, max_iter: int = 200
 ) -> Any:
     """Minimise ``x' P x / 2 + q' x`` over ``A x <= b`` by Clarabel; returns its own result.
 
@@ -223,7 +223,7 @@ def clarabel_qp(
 
 
 def _clarabel(
-    P: sp.csr_array | None, q: FloatArray, A: Any, b: FloatArray, cones: Any, tol: float, most: int
+    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, cones: list[Any], tol: float, most: int
 ) -> Any:
     clarabel = require("clarabel", "sdp")
     settings = clarabel.DefaultSettings()

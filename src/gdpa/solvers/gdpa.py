@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from ..errors import DegenerateProblemWarning
 from ..gershgorin.bounds import realign, trivial_bounds
 from ..linalg import first_eigenvector, solve_spd
+from ..linalg.preconditioners import PreconditionerLike
 from ..problem import BinaryQuadratic, GraphProblem
 from ..problem.dual import (
     DualVariables,
@@ -90,7 +91,7 @@ class GDPA(Solver):
     recovery: str = "eigenvector"
     start: str = "paper"
     label_weight: float = 1.0
-    preconditioner: Any = "auto"
+    preconditioner: PreconditionerLike = "auto"
     max_iter: int = 100
 
     def _solve(self, problem: GraphProblem | BinaryQuadratic, run: Run) -> Outcome:
@@ -118,11 +119,7 @@ class GDPA(Solver):
             converged=converged and found.converged,
             message=message if found.converged else found.message,
             dual=dual,
-            info={
-                "dual_objective": dual_objective(problem, dual),
-                "erased": erased,
-                **found.info,
-            },
+            info={"dual_objective": dual_objective(problem, dual), "erased": erased, **found.info},
         )
 
     def _solve_anchored(self, problem: BinaryQuadratic, run: Run) -> Outcome:
@@ -157,7 +154,10 @@ class GDPA(Solver):
         dual = start(problem, self.label_weight)
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.append(np.ones(n + 1), -1.0)
-        options = {"preconditioner": self.preconditioner, "random_state": self.random_state}
+        options: dict[str, Any] = {
+            "preconditioner": self.preconditioner,
+            "random_state": self.random_state,
+        }
         message = f"the objective still moves after max_iter={self.max_iter} iterations"
         try:
             for iteration in range(1, self.max_iter + 1):

@@ -16,7 +16,6 @@ solver (:func:`~gdpa.gershgorin.bounds.tangent_bound`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..gershgorin.bounds import tangent_bound
 from ..linalg import solve_spd
+from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver
 from .conic import clarabel_qp
@@ -50,7 +50,7 @@ class GLRBox(Solver):
     kind = "relaxation"
 
     tol: float = 1e-8
-    preconditioner: Any = "jacobi"
+    preconditioner: PreconditionerLike = "jacobi"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         u = problem.unlabeled

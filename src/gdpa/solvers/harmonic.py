@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..gershgorin.bounds import class_bounds, relaxation_bound, trivial_bounds
+from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
@@ -63,7 +64,7 @@ class Harmonic(Solver):
 
     label_weight: float = np.inf
     self_loop: float | FloatArray = 0.0
-    preconditioner: Any = "auto"
+    preconditioner: PreconditionerLike = "auto"
     bound: str = "relaxation"
     max_iter: int | None = None  # type: ignore[assignment]
     policy: Policy = DEFAULT_POLICY
@@ -139,8 +140,7 @@ class Harmonic(Solver):
         self, system: LabeledSystem, run: Run, callback: Callback | None
     ) -> SPDResult:
         """Solve with the limits and the tolerance of this method."""
-        limits = {"arranged": self.arranged, "policy": self.policy, "n_jobs": self.n_jobs}
-        system = replace(system, **limits)
+        system = replace(system, arranged=self.arranged, policy=self.policy, n_jobs=self.n_jobs)
         with run.stage("solve"):
             return system.solve(
                 tol=self.tol,

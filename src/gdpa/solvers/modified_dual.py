@@ -118,10 +118,7 @@ class _ModifiedDual(Solver):
             values, vectors = eigh(H, subset_by_index=[0, 0], check_finite=False)
         with run.stage("certify"):
             dual, bound = _certified(problem, dual, H)
-        info = {
-            "dual_value": dual_objective(problem, dual),
-            "lowest_eigenvalue": float(values[0]),
-        }
+        info = {"dual_value": dual_objective(problem, dual), "lowest_eigenvalue": float(values[0])}
         if run.watch(info):
             converged, message = False, "stopped by the callback"
         return Outcome(

@@ -33,11 +33,7 @@ from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
 from .switching import SwitchedForm, nearby_numbering
 
-__all__ = [
-    "HalfCircle",
-    "HalfCircleResult",
-    "solve_half_circle",
-]
+__all__ = ["HalfCircle", "HalfCircleResult", "solve_half_circle"]
 
 FloatArray = NDArray[np.float64]
 
@@ -223,12 +219,7 @@ def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
 
 
 def _polish(
-    best: HalfCircleResult,
-    circle: HalfCircle,
-    products: FloatArray,
-    allowed: float,
-    *,
-    last: bool,
+    best: HalfCircleResult, circle: HalfCircle, products: FloatArray, allowed: float, *, last: bool
 ) -> bool:
     """Look for a better pair (x, y) than the angles give.
 

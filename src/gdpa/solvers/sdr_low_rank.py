@@ -127,12 +127,7 @@ class SDRLowRank(Solver):
         )
 
     def _general(
-        self,
-        problem: Problem,
-        form: ReducedForm,
-        x0: FloatArray | None,
-        margin: float,
-        run: Run,
+        self, problem: Problem, form: ReducedForm, x0: FloatArray | None, margin: float, run: Run
     ) -> Outcome:
         n = form.P.shape[0]
         most = 24 if n <= 200_000 else 12

@@ -13,11 +13,11 @@ else estimated from the Ritz value and its residual.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..linalg import first_eigenvector
+from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem, Problem
 from ..solution import BoundStatus
 from .base import Outcome, Run, Solver
@@ -47,7 +47,7 @@ class Spectral(Solver):
     signed = True
 
     tol: float = 1e-8
-    preconditioner: Any = None
+    preconditioner: PreconditionerLike = None
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("setup"):

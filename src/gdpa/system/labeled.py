@@ -20,6 +20,7 @@ neighbours are near (:func:`arrange`); ``benchmarks/case_products.py`` measures 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,17 +32,12 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from ..errors import ConvergenceWarning
 from ..linalg.operator import Difference, Matrix
+from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 
-__all__ = [
-    "LabeledSystem",
-    "ReorderedGraph",
-    "arrange",
-    "regular_self_loop",
-    "system_diagonal",
-]
+__all__ = ["LabeledSystem", "ReorderedGraph", "arrange", "regular_self_loop", "system_diagonal"]
 
 FloatArray = NDArray[np.float64]
 
@@ -291,8 +287,8 @@ class LabeledSystem:
         tol: float = 1e-6,
         max_iter: int | None = None,
         x0: FloatArray | None = None,
-        preconditioner: Any = "auto",
-        callback: Any = None,
+        preconditioner: PreconditionerLike = "auto",
+        callback: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> SPDResult:
         """Scores of all nodes and all columns.
 
@@ -320,8 +316,8 @@ class LabeledSystem:
         values[self.kept] = self.targets[: self.kept.size]
         if self.kept.size == n:
             return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
-        A: Any
-        rows: Any
+        A: Difference | sp.csr_array
+        rows: slice | NDArray[np.integer[Any]]
         named = isinstance(preconditioner, str) and preconditioner in WITHOUT_MATRIX
         if (preconditioner is None or named) and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
