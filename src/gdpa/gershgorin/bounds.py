@@ -39,6 +39,7 @@ __all__ = [
     "relaxation_bound",
     "rounding_margin",
     "tangent_bound",
+    "trivial_bound",
     "trivial_bounds",
 ]
 
@@ -96,6 +97,24 @@ def trivial_bounds(
         bounds = total - edges - against - evidence - margin
     # Weights whose sum is beyond floating point prove nothing.
     return np.where(np.isfinite(bounds), bounds, -np.inf)
+
+
+def trivial_bound(problem: GraphProblem) -> float:
+    """Trivial bound of a binary problem, see :func:`trivial_bounds`.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+
+    Returns
+    -------
+    float
+        The bound.
+    """
+    known, bias = problem.labeled, problem.bias[:, None]
+    signs = problem.labels[known, None].astype(np.float64)
+    return float(trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias)[0])
 
 
 def class_bounds(problem: ClassProblem) -> FloatArray:

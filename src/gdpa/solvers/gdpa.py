@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import DegenerateProblemWarning
-from ..gershgorin.bounds import realign, trivial_bounds
+from ..gershgorin.bounds import realign, trivial_bound
 from ..linalg import first_eigenvector, solve_spd
 from ..linalg.preconditioners import PreconditionerLike
 from ..problem import BinaryQuadratic, GraphProblem
@@ -98,11 +98,7 @@ class GDPA(Solver):
         if isinstance(problem, BinaryQuadratic):
             return self._solve_anchored(problem, run)
         with run.stage("bound"):
-            known, bias = problem.labeled, problem.bias[:, None]
-            signs = problem.labels[known, None].astype(np.float64)
-            bound = float(
-                trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias)[0]
-            )
+            bound = trivial_bound(problem)
         dual, converged, message = self._loop(problem, run)
         erased = bool(problem.n_labeled and not dual.z.any())
         if erased:
@@ -154,10 +150,7 @@ class GDPA(Solver):
         dual = start(problem, self.label_weight)
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.append(np.ones(n + 1), -1.0)
-        options: dict[str, Any] = {
-            "preconditioner": self.preconditioner,
-            "random_state": self.random_state,
-        }
+        align = partial(realign, preconditioner=self.preconditioner, random_state=self.random_state)
         message = f"the objective still moves after max_iter={self.max_iter} iterations"
         try:
             for iteration in range(1, self.max_iter + 1):
@@ -166,7 +159,7 @@ class GDPA(Solver):
                     product = partial(apply_H_bar, problem, dual)
                     size = float(np.abs(problem.diagonal + dual.y[:-1]).max() + abs(dual.y[-1]))
                     matrix = partial(build_H_bar, problem, dual)
-                    v, lmin, steps = realign(product, v, size=size, matrix=matrix, **options)
+                    v, lmin, steps = align(product, v, size=size, matrix=matrix)
                 with run.stage("lp"):
                     new = gdpa_lp.ENGINES[self.lp](problem, v, point)
                 change = point.objective - new.objective

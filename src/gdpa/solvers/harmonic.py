@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..gershgorin.bounds import class_bounds, relaxation_bound, trivial_bounds
+from ..gershgorin.bounds import class_bounds, relaxation_bound, trivial_bound
 from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
@@ -127,10 +127,7 @@ class Harmonic(Solver):
 
     def _bound(self, problem: GraphProblem, x: FloatArray) -> tuple[float, str]:
         """The best lower bound that the scores give, and what it is a bound of."""
-        known, bias = problem.labeled, problem.bias[:, None]
-        signs = problem.labels[known, None].astype(np.float64)
-        trivial = trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias)
-        bounds = {"trivial": float(trivial[0])}
+        bounds = {"trivial": trivial_bound(problem)}
         if self.bound == "relaxation" and bounds["trivial"] > -np.inf:
             bounds["relaxation"] = relaxation_bound(problem, x)
         kind = max(bounds, key=lambda name: bounds[name])

@@ -38,7 +38,6 @@ __all__ = ["HalfCircle", "HalfCircleResult", "solve_half_circle"]
 FloatArray = NDArray[np.float64]
 
 _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive
-_POLISH = 100  # most products spent on one polishing of y
 
 
 class HalfCircle:
@@ -192,14 +191,9 @@ def solve_half_circle(
         best.message = "stopped by the callback"
     best.products = circle.products
     if order is not None:
-        best.angles, best.x, best.y = (_back(v, order) for v in (best.angles, best.x, best.y))
+        place = np.argsort(order)
+        best.angles, best.x, best.y = (v[place] for v in (best.angles, best.x, best.y))
     return best
-
-
-def _back(values: FloatArray, order: NDArray[np.intp]) -> FloatArray:
-    result = np.empty_like(values)
-    result[order] = values
-    return result
 
 
 def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
@@ -289,7 +283,7 @@ def _solved(
         z[:, None],
         r[:, None],
         np.array([1e-7 * np.linalg.norm(r)]),
-        limit=_POLISH,
+        limit=100,
         M=lambda r: r / diagonal,
         watch=watch,
     )
