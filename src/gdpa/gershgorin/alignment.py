@@ -33,12 +33,10 @@ from .discs import FloatArray, check_scaling, disc_radii
 
 __all__ = ["Alignment", "align", "two_coloring"]
 
-# Beyond these many nodes a start by LOBPCG pays; conjugate gradients are tried before a
-# factorisation; no matrix is factorised.
-EIGENSOLVER_ABOVE = 2_000
+# Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
+# factorised.
 FACTOR_BELOW = 5_000
 FACTOR_LIMIT = 20_000
-MAX_POLISH = 50
 SMALLEST = 1e-290
 """Entries of v are kept above this, so that quotients stay finite."""
 
@@ -227,7 +225,7 @@ def two_coloring(A: sp.csr_array) -> NDArray[np.int8]:
 def _first_guess(A: sp.csr_array, colors: NDArray[np.int8], random_state: int) -> FloatArray:
     """Positive start: ones where polishing is cheap, else the eigensolver's vector."""
     n = A.shape[0]
-    if n <= EIGENSOLVER_ABOVE:
+    if n <= 2_000:
         return np.ones(n)
     with warnings.catch_warnings():
         # Whether the discs are aligned is measured on the discs themselves.
@@ -290,7 +288,7 @@ class _Switched:
         best_spread = self._spread(best)
         for solve in solvers:
             p, stalled = best, 0
-            while best_spread > self.threshold and stalled < 3 and total < MAX_POLISH:
+            while best_spread > self.threshold and stalled < 3 and total < 50:
                 p = self.normalized(self._noda(p, solve))
                 spread = self._spread(p)
                 stalled = stalled + 1 if spread >= best_spread else 0

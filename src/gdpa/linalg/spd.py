@@ -40,10 +40,7 @@ FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Operator.dot.
 Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]
 
-NOT_DEFINITE = "matrix is singular or not positive definite"
 REACHED = "residual reached"
-# Coarser tolerances than this are left to single precision.
-SINGLE_TOL = 1e-5
 # A round in single precision reduces the residual no further: rounding errors come next.
 SINGLE_REDUCTION = 5e-6
 
@@ -172,7 +169,8 @@ def solve_spd(
         worst = max(float(np.sqrt(c.square) / size[c.number]) for c in columns)
         return callback({"iteration": iteration, "residual": worst}) is True
 
-    loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= SINGLE_TOL)
+    # Coarse tolerances are left to single precision.
+    loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= 1e-5)
     iterations, more, why = conjugate_gradients(
         unit.dot,
         b,
@@ -326,7 +324,11 @@ def conjugate_gradients(
             R[:, j] = B[:, j] - dot(X[:, j], np.float64, n_jobs)
             definite &= column.good
         if why != REACHED or not (definite or single):
-            return iterations, products, why if definite else NOT_DEFINITE
+            return (
+                iterations,
+                products,
+                why if definite else "matrix is singular or not positive definite",
+            )
         if not definite:
             single, previous = False, np.full(target.shape, np.inf)
 

@@ -64,7 +64,7 @@ class BCR(Solver):
     """
 
     name = "bcr"
-    summary = "biconvex relaxation of the SDR (Shah et al. 2016)"
+    summary = "biconvex relaxation (Shah et al. 2016)"
     kind = "heuristic"
     choices: ClassVar[dict[str, Any]] = {"variant": ("stated", "authors")}
 

@@ -46,7 +46,7 @@ class GLRBox(Solver):
     """
 
     name = "glr-box"
-    summary = "box relaxation of (P): harmonic where the box is inactive, else a box QP"
+    summary = "labels relaxed to [-1, 1]: a quadratic program with box constraints"
     kind = "relaxation"
 
     tol: float = 1e-8

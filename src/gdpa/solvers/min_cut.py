@@ -64,7 +64,7 @@ class MinCut(Solver):
     """
 
     name = "min-cut"
-    summary = "exact optimum for non-negative couplings, by maximum flow"
+    summary = "exact optimum for non-negative weights, by maximum flow"
     kind = "exact"
     binary_quadratic = True
 

@@ -149,7 +149,7 @@ class ModifiedDualADMM(_ModifiedDual):
     """
 
     name = "modified-dual-admm"
-    summary = "the paper's modified dual by ADMM (SCS)"
+    summary = "the paper's modified dual, ADMM (SCS)"
     extras = (("scs", "sdp"),)
     engine = "SCS"
 
@@ -181,7 +181,7 @@ class ModifiedDualInteriorPoint(_ModifiedDual):
     """
 
     name = "modified-dual-interior-point"
-    summary = "the paper's modified dual by interior point (Clarabel), small graphs"
+    summary = "the paper's modified dual, interior point (Clarabel), for small graphs"
     extras = (("clarabel", "sdp"),)
     engine = "Clarabel"
 

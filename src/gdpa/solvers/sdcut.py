@@ -60,7 +60,7 @@ class SDcut(Solver):
     """
 
     name = "sdcut"
-    summary = "spectrahedron-based relaxation of the SDR, L-BFGS-B on its smooth dual"
+    summary = "SDCut: semidefinite relaxation with a penalty, by L-BFGS-B"
     kind = "relaxation"
     positive = ("sigma",)
     whole: ClassVar[dict[str, int]] = {"corrections": 1}

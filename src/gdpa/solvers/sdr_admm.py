@@ -35,7 +35,7 @@ class SDRADMM(DenseSDR):
     """
 
     name = "sdr-admm"
-    summary = "semidefinite relaxation by ADMM (SCS), certified bound"
+    summary = "semidefinite relaxation, ADMM (SCS), certified bound"
     extras = (("scs", "sdp"),)
 
     tol: float = 1e-5

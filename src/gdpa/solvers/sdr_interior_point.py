@@ -57,7 +57,7 @@ class SDRInteriorPoint(DenseSDR):
     """
 
     name = "sdr-interior-point"
-    summary = "semidefinite relaxation by a tailored interior point, certified bound"
+    summary = "semidefinite relaxation, interior-point method, certified bound"
     choices: ClassVar[dict[str, Any]] = {"engine": ("own", "clarabel", "mosek")}
 
     max_iter: int = 100

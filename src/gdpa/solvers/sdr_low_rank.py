@@ -57,7 +57,7 @@ class SDRLowRank(Solver):
     """
 
     name = "sdr-low-rank"
-    summary = "semidefinite relaxation by low-rank factors, with a bound, at any size"
+    summary = "semidefinite relaxation, low-rank factorisation, for graphs of any size"
     kind = "relaxation"
     binary_quadratic = True
     signed = True
@@ -76,6 +76,7 @@ class SDRLowRank(Solver):
         x0 = None
         if self.x0 is not None:
             x0 = np.clip(np.asarray(self.x0, dtype=np.float64)[form.nodes], -1.0, 1.0)
+        found: HalfCircleResult | SphereResult
         if flat is None:
             V, found, details = self._general(form, x0, run)
         else:
@@ -113,12 +114,8 @@ class SDRLowRank(Solver):
         start = None if x0 is None else x0 * flat.signs
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         found = solve_half_circle(flat, **options, memory=self.memory, start=start, run=run)
-        V = np.insert(
-            np.column_stack((np.cos(found.angles), np.sin(found.angles))) * flat.signs[:, None],
-            form.apex,
-            (1.0, 0.0),
-            axis=0,
-        )
+        V = np.column_stack((np.cos(found.angles), np.sin(found.angles)))
+        V = np.insert(V * flat.signs[:, None], form.apex, (1.0, 0.0), axis=0)
         with run.stage("bound"):
             # Once more from scratch: a proof does not rest on what an iteration carried along.
             products = flat.W @ np.column_stack((found.x, found.y))

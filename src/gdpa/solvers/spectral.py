@@ -25,8 +25,6 @@ from .sdcut import proved_smallest_eigenvalue
 
 __all__ = ["Spectral"]
 
-PROVED_UP_TO = 2000  # variables; 32 MB dense
-
 
 @dataclass(frozen=True, kw_only=True)
 class Spectral(Solver):
@@ -41,7 +39,7 @@ class Spectral(Solver):
     """
 
     name = "spectral"
-    summary = "SPEC: top eigenvector of the quadratic form, rounded"
+    summary = "SPEC: signs of the top eigenvector"
     kind = "relaxation"
     binary_quadratic = True
     signed = True
@@ -73,7 +71,7 @@ class Spectral(Solver):
             v = -result.vector if result.vector[apex] < 0 else result.vector
         with run.stage("bound"):
             proved = None
-            if n <= PROVED_UP_TO:
+            if n <= 2000:  # 32 MB dense
                 proved = proved_smallest_eigenvalue(-P.toarray(), result.value)
             smallest = result.value - result.residual if proved is None else proved
             # n lmin <= 0 in the signed convention: -x'Px >= n lmin(-P); the sum is rounded once.

@@ -44,10 +44,6 @@ FloatArray = NDArray[np.float64]
 # Entries looked at, how near is near, in shares of all rows, and how many must be. A random order
 # has 4 % within n / 50 of the diagonal, a breadth-first one of neighbours in eight dimensions 34 %.
 SAMPLE, NEAR, NEAR_SHARE = 10_000, 1 / 50, 0.2
-# Rows among which those of equal lengths come together.
-WINDOW = 1024
-# Preconditioners that need no matrix of the system.
-WITHOUT_MATRIX = ("auto", "jacobi", "two-level")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +94,11 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Reorder
         others[first] = False  # other components, as they come
         order = np.concatenate([first, np.flatnonzero(others)]).astype(np.int32)
         # Rows of equal length together: the processor then knows when the loop over one ends.
-        whole = n - n % WINDOW
+        window = 1024
+        whole = n - n % window
         lengths = np.minimum(np.diff(adjacency.indptr), 2**16 - 1).astype(np.uint16)
-        places = np.argsort(lengths[order[:whole]].reshape(-1, WINDOW), axis=1, kind="stable")
-        order[:whole] = np.take_along_axis(order[:whole].reshape(-1, WINDOW), places, 1).ravel()
+        places = np.argsort(lengths[order[:whole]].reshape(-1, window), axis=1, kind="stable")
+        order[:whole] = np.take_along_axis(order[:whole].reshape(-1, window), places, 1).ravel()
         place = np.empty_like(order)
         place[order] = np.arange(n, dtype=order.dtype)
         rows = adjacency[order]
@@ -318,8 +315,10 @@ class LabeledSystem:
             return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
         A: Difference | sp.csr_array
         rows: slice | NDArray[np.integer[Any]]
-        named = isinstance(preconditioner, str) and preconditioner in WITHOUT_MATRIX
-        if (preconditioner is None or named) and 4 * self.kept.size <= n:
+        without_matrix = preconditioner is None or (
+            isinstance(preconditioner, str) and preconditioner in ("auto", "jacobi", "two-level")
+        )
+        if without_matrix and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
             total, rhs = self.total.copy(), rhs.copy()
             total[self.kept] = rhs[self.kept] = 0.0  # left out, and their labels put back below
