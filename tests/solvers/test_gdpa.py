@@ -165,9 +165,12 @@ def test_a_callback_sees_every_iteration_and_can_stop():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lp": "simplex"}, "lp='simplex'; .*Accepted: closed-form, highs, interior-point"),
+        (
+            {"lp": "simplex"},
+            "lp='simplex' is not known; .*Accepted: closed-form, highs, interior-point",
+        ),
         ({"recovery": "eigen"}, "did you mean 'eigenvector'"),
-        ({"start": "face"}, "start='face'; .*ccepted: optimal, paper"),
+        ({"start": "face"}, "start='face' is not known; .*ccepted: optimal, paper"),
         ({"label_weight": 0}, "label_weight=0 must be a positive number"),
         ({"label_weight": np.nan}, "label_weight=nan must be a positive number"),
     ],

@@ -58,7 +58,9 @@ class Harmonic(Solver):
     """
 
     name: ClassVar[str] = "harmonic"
-    summary: ClassVar[str] = "harmonic function: every unlabelled node is the mean of its neighbours"
+    summary: ClassVar[str] = (
+        "harmonic function: every unlabelled node is the mean of its neighbours"
+    )
     kind: ClassVar[str] = "limit"
     choices: ClassVar[dict[str, Any]] = {"bound": ("relaxation", "trivial")}
 
