@@ -39,9 +39,9 @@ for a in (0.0, 1.0, 100.0):
 # On this Laplacian ``a = 0`` is the only optimum of the linear program: the labels are multiplied
 # by zero (method "gdpa"). An interior-point solver stops near it; with the Laplacian scaled by
 # 1e-15, as in the authors' program, the first eigenvector is a vote of the labelled neighbours
-# (method "gdpa-published"). The default is the harmonic function. It spreads labels along the graph, and on
-# this graph, where everything is linked to everything, that does not help: the last picture has it
-# on a graph of 8 nearest neighbours.
+# (method "gdpa-published"). The default is the harmonic function. It spreads labels along the
+# graph, and on this graph, where everything is linked to everything, that does not help: the last
+# picture has it on a graph of 8 nearest neighbours.
 neighbors = gdpa.GraphProblem(gdpa.graph.neighbor_graph(X, 8), labels, laplacian="normalized")
 with warnings.catch_warnings():
     # The warning says what this example is about.
