@@ -220,6 +220,8 @@ def test_other_methods_are_refused(running, method):
         ("label", {"row": 1, "value": "x" * 501, "by": ""}, 400),
         ("label", {"row": 1, "value": "x", "by": "y" * 501}, 400),
         ("label", {"row": 1, "value": "x", "by": 7}, 400),
+        ("label", {"row": 1, "value": "\ud800", "by": ""}, 400),
+        ("label", {"row": 1, "value": "x", "by": "\udfff"}, 400),
         ("label", {"row": 1, "value": "x" * 100_000, "by": ""}, 413),
         ("skip", {"row": 90, "by": ""}, 400),
         ("remove", {"row": 5, "by": ""}, 400),

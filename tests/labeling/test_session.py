@@ -209,6 +209,8 @@ def test_bad_input_names_the_argument(blobs):
         (lambda: session.label(1.5, "x"), r"row=1\.5"),
         (lambda: session.label(1, ""), "value=''"),
         (lambda: session.label(1, None), "value=None"),
+        (lambda: session.label(1, "\ud800"), "lone surrogate"),
+        (lambda: session.label(1, "x", annotator="\ud800"), "annotator="),
         (lambda: session.label(1, float("nan")), "value=nan"),
         (lambda: session.next(0), "n=0"),
         (lambda: session.save("x.npz"), "two classes"),

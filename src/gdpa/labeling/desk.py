@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..graph import neighbor_graph
 from ..layout import Picture, picture
 from .columns import telling_columns
+from .features import plain_value
 from .items import Items
 from .ledger import Value
 from .session import LabelingSession
@@ -65,7 +66,7 @@ class Desk:
         self.items = items
         self.title = title
         self.target = target
-        self._preset = list(dict.fromkeys(classes))
+        self._preset = list(dict.fromkeys(plain_value(c) for c in classes))
         self._known = list(dict.fromkeys([*self._preset, *session.class_order()]))
         self._groups = groups
         self._points = session.points

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ..graph.features import check_features
 from ..tables import TableEncoder, is_frame
+from .ledger import Value, is_unicode
 
 __all__ = ["Scaled", "given_labels", "plain_value", "to_features"]
-
-Value = str | int | float | bool
 
 
 def to_features(X: Any) -> tuple[Any, TableEncoder | None]:
@@ -103,6 +102,8 @@ def plain_value(value: Any) -> Value:
     if isinstance(value, str):
         if not value.strip():
             raise ValueError(f"value={value!r} is empty; a label has at least one character")
+        if not is_unicode(value):
+            raise ValueError(f"value={value!r} has a lone surrogate; a label is valid Unicode text")
         return value
     if isinstance(value, bool | int):
         return value

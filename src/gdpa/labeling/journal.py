@@ -1,17 +1,19 @@
 """The log of a session: every label is on disk before anything else happens.
 
-One JSON object per line, appended and fsynced, never rewritten. The first line says which data the
-log belongs to. A process that is killed while it writes leaves at most one line without its end;
-that line was never answered for, and the next session cuts it off.
+One JSON object per line, appended without a buffer and fsynced, never rewritten. The first line says
+which data the log belongs to. A process that is killed while it writes leaves at most one line
+without its end; that line was never acknowledged, and the next session removes it. A write that
+fails, for example on a full disk, is removed at once: a refused answer never appears later.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any
+from typing import Any
 
 __all__ = ["Journal"]
 
@@ -54,7 +56,10 @@ class Journal:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_file():
             raise ValueError(f"log={str(path)!r} is not a regular file")
-        self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 (lives as long as the session)
+        # Unbuffered: a buffer would write a refused event later, with the next one.
+        self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the session)
+        self._end = 0  # bytes of whole, acknowledged lines
+        self._needs_reopening = False
         try:
             self._lock()
             self.events = self._read(about)
@@ -74,6 +79,7 @@ class Journal:
         self._file.seek(0)
         content = self._file.read()
         whole = content.rfind(b"\n") + 1
+        self._end = whole
         lines = content[:whole].splitlines()
         if not lines:
             if content and not content.startswith(b'{"kind": "' + KIND.encode()[:1]):
@@ -107,7 +113,7 @@ class Journal:
     def _parse(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"log={str(self.path)!r}, line {number} is damaged: {line[:60]!r}"
             ) from error
@@ -116,9 +122,19 @@ class Journal:
         return value
 
     def _append(self, event: dict[str, Any]) -> None:
-        self._file.write(json.dumps(event, ensure_ascii=True).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        line = json.dumps(event, ensure_ascii=True).encode() + b"\n"
+        try:
+            written = 0
+            while written < len(line):  # an unbuffered write may take a part only
+                written += self._file.write(line[written:])
+            os.fsync(self._file.fileno())
+        except BaseException:
+            self._needs_reopening = True
+            self._file.truncate(self._end)
+            os.fsync(self._file.fileno())
+            self._needs_reopening = False
+            raise
+        self._end += len(line)
 
     def write(self, event: dict[str, Any]) -> None:
         """Append an event; when this returns it is on disk.
@@ -127,7 +143,17 @@ class Journal:
         ----------
         event : dict
             Plain data.
+
+        Raises
+        ------
+        OSError
+            If the event cannot be written. The log is then as it was before; where not even that
+            can be restored, every later event is refused until the log is opened again.
         """
+        if self._needs_reopening:
+            raise OSError(
+                errno.EIO, "an earlier write failed and could not be undone; restart the session"
+            )
         self._append(event)
 
     def close(self) -> None:

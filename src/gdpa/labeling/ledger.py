@@ -10,13 +10,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ACTIONS", "PURPOSES", "Answer", "Ledger", "Value"]
+__all__ = ["ACTIONS", "PURPOSES", "Answer", "Ledger", "Value", "is_unicode"]
 
 Value = str | int | float | bool
 
 ACTIONS = ("label", "skip", "remove", "undo")
 # Why a row was asked: a random check of the accuracy, the strategy's choice, or the annotator's.
 PURPOSES = ("check", "choice", "own")
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether text can be encoded; JSON also knows halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,12 @@ class Ledger:
             if before is not None:  # a correction does not change why the row was asked
                 purpose = before.purpose
             value = event["value"] if do == "label" else None
+            if isinstance(value, str) and not is_unicode(value):
+                # Refused, but logged, by an earlier version: it changes nothing. It stays in the
+                # history, because a later undo in the same log takes it back.
+                if before is not None:
+                    self.answers[row] = before
+                return row
             if value is not None:
                 self._appeared.setdefault(value)
             self.answers[row] = Answer(value, purpose, by)

@@ -16,6 +16,7 @@ from ..errors import require
 from .desk import Desk
 from .exporter import Exporter
 from .guard import BodyTooLarge, Guard
+from .ledger import is_unicode
 from .pictures import PictureError
 
 __all__ = ["LabelServer", "make_app"]
@@ -41,8 +42,8 @@ class BadRequest(ValueError):
 
 def _text(data: dict[str, Any], name: str) -> str:
     value = data.get(name, "")
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise BadRequest(f"{name} must be text of at most {MOST_TEXT} characters")
+    if not isinstance(value, str) or len(value) > MOST_TEXT or not is_unicode(value):
+        raise BadRequest(f"{name} must be valid Unicode text of at most {MOST_TEXT} characters")
     return value
 
 
@@ -120,7 +121,10 @@ def make_app(desk: Desk, exporter: Exporter) -> Any:
         row = None if do == "undo" else _whole(data, "row")
         value = _class(data) if do == "label" else None
         by = _text(data, "by")
-        changed = await run_in_threadpool(desk.answer, do, by, row, value)
+        try:
+            changed = await run_in_threadpool(desk.answer, do, by, row, value)
+        except OSError as error:  # the log cannot be written, for example on a full disk
+            return JSONResponse({"error": f"the answer was not saved: {error.strerror}"}, 507)
         item = None if changed is None else desk.item(changed)
         return JSONResponse({"row": changed, "item": item, "version": desk.session.version})
 

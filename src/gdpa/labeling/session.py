@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .features import Scaled, given_labels, plain_value, to_features
 from .journal import Journal
-from .ledger import Answer, Ledger, Value
+from .ledger import Answer, Ledger, Value, is_unicode
 from .model import FullModel
 from .outcome import Outcome
 from .questions import Questions
@@ -238,8 +238,8 @@ class LabelingSession(Outcome):
             return row
 
     def _write(self, event: dict[str, Any], annotator: str) -> None:
-        if not isinstance(annotator, str):
-            raise ValueError(f"annotator={annotator!r} must be text")
+        if not isinstance(annotator, str) or not is_unicode(annotator):
+            raise ValueError(f"annotator={annotator!r} must be valid Unicode text")
         if event["do"] in ("label", "skip"):
             held = self._leases.get(event["row"])
             event["purpose"] = "own" if held is None else held[1]
