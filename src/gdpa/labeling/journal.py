@@ -1,7 +1,7 @@
 """The log of a session: every label is on disk before anything else happens.
 
-One JSON object per line, appended without a buffer and fsynced, never rewritten. The first line says
-which data the log belongs to. A process that is killed while it writes leaves at most one line
+One JSON object per line, appended without a buffer and fsynced, never rewritten. The first line
+says which data the log belongs to. A process that is killed while it writes leaves at most one line
 without its end; that line was never acknowledged, and the next session removes it. A write that
 fails, for example on a full disk, is removed at once: a refused answer never appears later.
 """
