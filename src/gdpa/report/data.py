@@ -32,16 +32,6 @@ CERTIFY_UP_TO = 20_000  # rows; the exact cut takes seconds there
 
 
 @dataclass(frozen=True)
-class ColumnCard:
-    """One column of the data: its name, how it was encoded, missing cells, content."""
-
-    name: str
-    encoding: str
-    missing: int
-    content: str
-
-
-@dataclass(frozen=True)
 class CommitteeCard:
     """Models of the ensemble and columns of the data.
 
@@ -106,11 +96,6 @@ class GraphSummary:
     chance: float
     predicted_agreement: float
 
-    @property
-    def median_degree(self) -> float:
-        """Median number of neighbours."""
-        return float(np.median(self.degrees))
-
 
 @dataclass(frozen=True)
 class Question:
@@ -135,7 +120,7 @@ class ReportData:
     classes: tuple[str, ...]
     labeled_counts: tuple[int, ...]
     predicted_counts: tuple[int, ...]
-    columns: tuple[ColumnCard, ...]
+    columns: tuple[tuple[str, str, str, str], ...]  # name, encoding, missing cells, content
     fingerprint: str
     graph: GraphSummary
     top: FloatArray
@@ -155,11 +140,6 @@ class ReportData:
     certificate: Certificate | None
     setting: Mapping[str, str]
     versions: Mapping[str, str]
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the data."""
-        return self.graph.n_nodes
 
     @property
     def n_labeled(self) -> int:
@@ -219,7 +199,6 @@ def gather(
         The content of the page.
     """
     state = model.state_
-    table = None if table is None else table_of(table)
     P = state.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
     known = state.coding.codes >= 0
@@ -233,16 +212,16 @@ def gather(
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
     confidence = confidence_of(state)
     certificate = _certificate(model, known, codes)
-    questions, shown = _questions(model, P, table, target, ids, known)
+    questions, shown = _questions(model, None if table is None else table_of(table), target, ids)
     return ReportData(
         title=title,
         asked=dict(asked or {}),
         command=command,
         notes=tuple(notes),
         classes=tuple(str(c) for c in model.classes_),
-        labeled_counts=_counts(codes[known], k),
-        predicted_counts=_counts(codes[~known], k),
-        columns=_columns(columns),
+        labeled_counts=tuple(np.bincount(codes[known], minlength=k).tolist()),
+        predicted_counts=tuple(np.bincount(codes[~known], minlength=k).tolist()),
+        columns=tuple((p.name, p.done(), f"{p.missing:,}", p.content) for p in columns),
         fingerprint=_fingerprint(points if X is None else X, state.coding.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
@@ -263,10 +242,6 @@ def gather(
         setting=_setting(model),
         versions=_versions(),
     )
-
-
-def _counts(codes: NDArray[np.intp], k: int) -> tuple[int, ...]:
-    return tuple(int(c) for c in np.bincount(codes, minlength=k))
 
 
 def _graph(
@@ -308,15 +283,13 @@ def _certificate(
 
 
 def _questions(
-    model: Any,
-    P: FloatArray,
-    table: Any,
-    target: str | None,
-    ids: Sequence[str] | None,
-    known: NDArray[np.bool_],
+    model: Any, table: Any, target: str | None, ids: Sequence[str] | None
 ) -> tuple[tuple[Question, ...], tuple[str, ...]]:
-    if known.all() or model.classes_.size < 2:
+    """Return the rows to label next, and the names of the columns that are shown of them."""
+    state = model.state_
+    if (state.coding.codes >= 0).all() or model.classes_.size < 2:
         return (), ()
+    P = state.probabilities()
     chosen = model.query(20, "margin")
     names = () if table is None else tuple(c for c in table.names if c != target)[:4]
     rows = []
@@ -372,10 +345,6 @@ def _column_importances(model: Any, columns: Any) -> tuple[list[str], Any]:
     return [str(name) for name in named], values
 
 
-def _columns(plans: Any) -> tuple[ColumnCard, ...]:
-    return tuple(ColumnCard(p.name, p.done(), p.missing, p.content) for p in plans)
-
-
 def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
     digest = hashlib.sha256()
     if X is not None:
@@ -401,10 +370,6 @@ def _setting(model: Any) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "gdpa": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    modules = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn}
+    versions = {"gdpa": __version__, "python": platform.python_version()}
+    return versions | {name: str(module.__version__) for name, module in modules.items()}

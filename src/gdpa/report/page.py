@@ -68,17 +68,9 @@ def environment() -> jinja2.Environment:
         "percent": lambda share: f"{100.0 * share:.1f} %",
         "coordinate": lambda value: f"{value:.1f}",
     }
-    made.globals["style"] = _markup(_source("style.css"))
+    style = Path(__file__).parent / "templates" / "style.css"
+    made.globals["style"] = style.read_text(encoding="utf-8")
     return made
-
-
-def _source(name: str) -> str:
-    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
-
-
-def _markup(text: str) -> str:
-    safe: str = require("markupsafe", "report").Markup(text)
-    return safe
 
 
 def section(name: str, heading: str, template: str, **values: object) -> Section:
@@ -100,7 +92,7 @@ def section(name: str, heading: str, template: str, **values: object) -> Section
     """
     head = '{% import "macros.html" as html %}{% import "charts.html" as svg %}'
     body = environment().from_string(head + template).render(**values)
-    return {"name": name, "heading": heading, "body": _markup(body)}
+    return {"name": name, "heading": heading, "body": body}
 
 
 def document(
@@ -164,6 +156,7 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
             data.classes, data.labeled_counts, data.predicted_counts, strict=True
         )
     ]
+    card = data.committee
     degree = data.graph.degrees.astype(np.float64)
     low, high = degree.min(), degree.max()
     edges = np.linspace(low - 0.5, high + 0.5, int(min(24, high - low + 1)) + 1)
@@ -173,10 +166,13 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
         wide=False,
         classes=classes,
         questions=questions,
-        columns=[(c.name, c.encoding, _number(c.missing), c.content) for c in data.columns[:60]],
+        columns=data.columns[:60],
         check=None if data.held_out is None else _check(data, data.held_out),
         confidence=_confidence(data),
-        importances=_importances(data),
+        importances=charts.bars(card.columns, card.importances, axis="importance in the forest")
+        if card is not None and any(card.importances)
+        else None,
+        median_degree=np.median(degree),
         degrees=charts.histogram(degree, edges, axis="number of neighbours"),
         map=_map(data),
         shapes=charts.SHAPES,
@@ -215,15 +211,7 @@ def _confidence(data: ReportData) -> charts.Chart | None:
     # A bin edge falls on the threshold wherever it is a multiple of a fortieth.
     low = min(np.floor(40.0 * float(data.top.min())) / 40.0, 0.975)
     edges = np.linspace(low, 1.0, round(40 * (1.0 - low)) + 1)
-    axis = "probability of the predicted class"
-    return charts.histogram(data.top, edges, axis=axis, threshold=data.sure)
-
-
-def _importances(data: ReportData) -> charts.Chart | None:
-    card = data.committee
-    if card is None or not any(card.importances):
-        return None
-    return charts.bars(card.columns, card.importances, axis="importance in the forest")
+    return charts.histogram(data.top, edges, axis="predicted probability", threshold=data.sure)
 
 
 def _map(data: ReportData) -> dict[str, object]:
