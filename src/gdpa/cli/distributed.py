@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .options import Json, Quiet
-from .output import Output
-from .progress import Stages
+from .output import Output, Stages
 
 __all__ = ["register"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEVELS", "SHAPES", "bars", "discs", "graph", "histogram"]
+__all__ = ["LEVELS", "SHAPES", "bars", "graph", "histogram"]
 
 FloatArray = NDArray[np.float64]
 Chart = dict[str, object]
@@ -189,47 +189,3 @@ def graph(
         "rings": "".join(f"M{places[i]}{ring}" for i in np.flatnonzero(labeled)),
         "description": description,
     }
-
-
-def discs(
-    centers: FloatArray, radii: FloatArray, eigenvalue: float, *, limits: tuple[float, float]
-) -> Chart:
-    """Lay out Gershgorin discs as intervals, one per row, with the smallest eigenvalue.
-
-    Parameters
-    ----------
-    centers, radii : ndarray
-        The discs.
-    eigenvalue : float
-        The smallest eigenvalue.
-    limits : tuple of float
-        Range of the axis.
-
-    Returns
-    -------
-    dict
-        Positions for the template.
-    """
-    left, right, top, step = 14, 466, 22, 9
-    low, high = limits
-    place = _scale(low, high, left, right)
-    base = top + step * centers.size + 4
-    ends = centers - radii
-    return {
-        "width": 480, "height": base + 24, "left": left, "right": right, "top": top, "base": base,
-        "shapes": SHAPES,
-        "discs": [
-            {
-                "y": top + step * (i + 0.5),
-                "low": place(max(c - r, low)),
-                "center": place(c),
-                "high": place(min(c + r, high)),
-            }
-            for i, (c, r) in enumerate(zip(centers, radii, strict=True))
-        ],
-        "mark": place(eigenvalue),
-        "mark_label": f"smallest eigenvalue {eigenvalue:.4g}",
-        "ticks": [(place(t), f"{t:.4g}") for t in _ticks(low, high)],
-        "description": f"{centers.size} discs drawn as intervals; their left ends lie between "
-        f"{ends.min():.4g} and {ends.max():.4g}; the smallest eigenvalue is {eigenvalue:.4g}.",
-    }  # fmt: skip

@@ -105,6 +105,16 @@ class Baselines:
             f"{self.verdict}"
         )
 
+    def plain(self) -> dict[str, Any]:
+        """Return the comparison as plain data."""
+        return {
+            "gdpa": self.ours,
+            "logistic_regression": self.logistic,
+            "majority": self.majority,
+            "labels": self.n_labels,
+            "words": self.words,
+        }
+
 
 def fitted_points(graph: Any) -> Any:
     """Return the rescaled features that a fitted graph keeps; None for a precomputed graph."""
