@@ -60,7 +60,7 @@ def test_fit_and_predict_by_names(command, network, tmp_path):
     assert np.mean([row["prediction"] == truth[row["id"]] for row in rows]) > 0.9
     text = page.read_text()
     assert "averaged along the links" in text
-    assert "The links carry" in text
+    assert "Links account for" in text
     assert f"--edges {edges}" in text
     by_links = command("predict", model, new, "--edges", later, "--out", "-")
     assert by_links.code == 0, by_links.err

@@ -30,12 +30,12 @@ class OutputFiles:
 
     Parameters
     ----------
-    inputs : tuple of str
+    inputs : tuple of str or None
         Files that are read and must not be overwritten.
     """
 
-    def __init__(self, *inputs: str) -> None:
-        self._inputs = {Path(i).resolve() for i in inputs if i != "-"}
+    def __init__(self, *inputs: str | None) -> None:
+        self._inputs = {Path(i).resolve() for i in inputs if i and i != "-"}
         self._staged: dict[str, StagingFolder] = {}
         self._stdout: list[str] = []
 
@@ -79,7 +79,7 @@ class OutputFiles:
     def text(self, option: str, content: str) -> None:
         """Write text as the output of `option`; to stdout, at the end, if it was not claimed."""
         if option in self._staged:
-            with self.path(option).open("w", encoding="utf-8", newline="") as file:
+            with self._staged[option].file.open("w", encoding="utf-8", newline="") as file:
                 file.write(content)
         else:
             # At the end, when no progress is drawn any more: a terminal shows both.

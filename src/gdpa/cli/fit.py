@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 from numpy.typing import NDArray
 
@@ -97,11 +97,10 @@ def fit(options: FitOptions) -> None:
     With --edges rows are linked, too: edges name cells of the --id column, or row numbers from 1.
     The column "links" is the weight of the models that use the links.
     """
-    inputs = [path for path in (options.data, options.edges) if path is not None]
     n_stages = 7 + (options.edges is not None) + (options.report is not None)
     with (
         Output("fit", json=options.json, quiet=options.quiet) as output,
-        OutputFiles(*inputs) as files,
+        OutputFiles(options.data, options.edges) as files,
     ):
         options.check(files)
         with Stages(output, n_stages) as stages:
@@ -173,10 +172,10 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
         method=options.method,
         class_prior=options.class_prior,
         random_state=options.seed,
-        callback=lambda event: _show_progress(stages, event),
+        callback=partial(_show_progress, stages),
     )
-    ignored = [options.target, options.id_column, *(options.drop or ())]
-    features = task.table.without([name for name in ignored if name is not None])
+    ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
+    features = task.table.without(list(ignored))
     classifier.fit(features, task.labels, adjacency=None if task.links is None else task.links.W)
     output.note(f"columns encoded as {classifier.columns_.words()}")
     notes, most = classifier.encoder_.notes_, 25
@@ -208,7 +207,7 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
     from ..report.evaluation import baselines
 
     model, labels = fitted.model, task.labels
-    known = np.array([label is not None for label in labels])
+    known = model.state_.coding.codes >= 0
     checked = baselines(model, fitted.points(task.table))
     committee = model.committee_
     linked = model.state_.linked and not known.all()
@@ -252,7 +251,7 @@ def _write(
     """Write the predictions and the model."""
     columns = first_columns(task.table, options.keep, options.id_column, task.ids)
     columns += predicted.columns()
-    columns.append(("known", np.array([label is not None for label in task.labels])))
+    columns.append(("known", fitted.model.state_.coding.codes >= 0))
     if task.links is not None:
         columns.append(("links", fitted.model.graph_share_))
     only = options.model is None and options.report is None
@@ -301,5 +300,6 @@ def _print_summary(options: FitOptions, output: Output) -> None:
     if result["graph_share"] is not None:
         output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
     output.note(f"uncertain: {result['unsure']} rows")
-    written = (options.out, options.model, options.report)
-    output.note(*(f"wrote {path}" for path in written if path not in (None, "-")))
+    for path in (options.out, options.model, options.report):
+        if path not in (None, "-"):
+            output.note(f"wrote {path}")

@@ -60,10 +60,9 @@ def predict(options: PredictOptions) -> None:
     A model that was fitted with --edges accepts --edges from the new rows to the fitted rows, by
     name. The column "links" is the weight of the models that use the links.
     """
-    inputs = [path for path in (options.model, options.data, options.edges) if path is not None]
     with (
         Output("predict", json=options.json, quiet=options.quiet) as output,
-        OutputFiles(*inputs) as files,
+        OutputFiles(options.model, options.data, options.edges) as files,
     ):
         options.check_edges(options.data)
         files.claim("--out", options.out)
