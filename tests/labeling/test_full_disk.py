@@ -11,8 +11,8 @@ import pytest
 
 from gdpa import LabelingSession
 from gdpa.labeling import journal as module
+from gdpa.labeling.answers import AnswerHistory
 from gdpa.labeling.journal import Journal
-from gdpa.labeling.ledger import Ledger
 
 ABOUT = {"rows": 12, "data": "abc", "seed": 0}
 
@@ -107,7 +107,7 @@ def test_no_history_with_a_full_disk_loses_or_invents_an_answer(tmp_path, quick_
     for number in range(1200):
         path = tmp_path / f"log{number}"
         journal = Journal(path, ABOUT)
-        acknowledged, ledger = [], Ledger()
+        acknowledged, history = [], AnswerHistory()
         for _ in range(int(rng.integers(4, 14))):
             disk = journal._file if isinstance(journal._file, Disk) else Disk(journal._file)
             journal._file = disk
@@ -126,7 +126,7 @@ def test_no_history_with_a_full_disk_loses_or_invents_an_answer(tmp_path, quick_
                 refused += 1
             else:
                 acknowledged.append(event)
-                ledger.apply(event)
+                history.apply(event)
             disk.stuck, quick_sync["fail"] = False, 0
             if rng.random() < 0.15:  # killed, and started again
                 assert _written(path) == acknowledged
@@ -135,9 +135,9 @@ def test_no_history_with_a_full_disk_loses_or_invents_an_answer(tmp_path, quick_
         journal.close()
         events = _written(path)
         assert events == acknowledged
-        again = Ledger()
+        again = AnswerHistory()
         again.replay(events, 12)
-        assert again.answers == ledger.answers
+        assert again.answers == history.answers
         path.unlink()
     assert refused > 1000
 

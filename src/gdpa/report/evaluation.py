@@ -96,23 +96,16 @@ class Baselines:
             return "gdpa is more accurate than logistic regression"
         return "no clear difference from logistic regression"
 
-    @property
-    def words(self) -> str:
-        """The comparison in one line."""
-        return (
-            f"accuracy on {self.n_labels} held-out labels: gdpa {100 * self.ours:.1f} %, logistic "
-            f"regression {100 * self.logistic:.1f} %, largest class {100 * self.majority:.1f} %; "
-            f"{self.verdict}"
-        )
-
     def plain(self) -> dict[str, Any]:
-        """Return the comparison as plain data."""
+        """Return the comparison as plain data, with a sentence."""
         return {
             "gdpa": self.ours,
             "logistic_regression": self.logistic,
             "majority": self.majority,
             "labels": self.n_labels,
-            "words": self.words,
+            "words": f"accuracy on {self.n_labels} held-out labels: gdpa {100 * self.ours:.1f} %, "
+            f"logistic regression {100 * self.logistic:.1f} %, largest class "
+            f"{100 * self.majority:.1f} %; {self.verdict}",
         }
 
 
