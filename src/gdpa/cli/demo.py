@@ -120,27 +120,25 @@ def _report(rows: list[DemoRow]) -> str:
     """Return the report on breast cancer, with the comparison in front."""
     from sklearn.datasets import load_breast_cancer
 
-    from ..graph import rescale_minmax
     from ..report import gather, render
     from ..report.page import section
-    from ..tables import table_of
 
     data = load_breast_cancer()
     labels = data.target_names[data.target].astype(object)
     labels[~_few_labels(labels, 0)] = None
-    Z = rescale_minmax(data.data)
-    model = new_classifier().fit(Z, labels)
-    columns = dict(zip(data.feature_names.tolist(), data.data.T, strict=True))
+    table = dict(zip(data.feature_names.tolist(), data.data.T, strict=True))
+    model = new_classifier().fit(table, labels)
     content = gather(
         model,
-        Z,
+        None,
         title="gdpa demo: breast cancer from 10 labels",
         asked={
             "data": "breast cancer (Wisconsin, diagnostic), as shipped with scikit-learn",
             "target": "diagnosis; 5 labels per class are given, the others hidden",
         },
         command="gdpa demo",
-        table=table_of(columns, "breast cancer"),
+        table=table,
+        columns=model.columns_,
     )
     comparison = section(
         "comparison",
