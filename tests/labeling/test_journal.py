@@ -60,7 +60,7 @@ def test_other_data_other_files_and_damage_are_refused_and_left_alone(tmp_path):
             Journal(notes, ABOUT)
         assert notes.read_bytes() == content
     path.write_bytes(path.read_bytes() + b"{broken\n" + b'{"do": "skip"}\n')
-    with pytest.raises(ValueError, match="line 2 is damaged"):
+    with pytest.raises(ValueError, match="damaged, line 2"):
         Journal(path, ABOUT)
     with pytest.raises(ValueError, match="not a regular file"):
         Journal(tmp_path, ABOUT)

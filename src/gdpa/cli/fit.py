@@ -12,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 
 from .files import OutputFiles, write_rows
-from .models import FittedTable, Predictions, first_columns, new_classifier, row_names
+from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
     ColumnOptions,
     EdgeOptions,
@@ -126,7 +126,7 @@ def fit(options: FitOptions) -> None:
 
 def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     """Read the table, its target column and the links."""
-    from ..tables import read_links, read_target
+    from ..tables import read_target
 
     stages.start("reading", options.data)
     kinds = options.kinds()
@@ -146,14 +146,8 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     links = None
     if options.edges is not None:
         stages.start("links", options.edges)
-        links = read_links(
-            options.edges,
-            row_names(table.n_rows, ids),
-            delimiter=options.edges_delimiter,
-            duplicates=options.duplicates,
-            skip_unknown=options.skip_unknown,
-        )
-        output.note(*links.notes)
+        names = ids or [str(i) for i in range(1, table.n_rows + 1)]
+        links = options.read_edges(output, names)
         notes += links.notes
     return _Task(table, labels, ids, links, [*table.notes, *notes])
 

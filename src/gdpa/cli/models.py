@@ -27,7 +27,6 @@ __all__ = [
     "first_columns",
     "load_model",
     "new_classifier",
-    "row_names",
 ]
 
 
@@ -204,11 +203,6 @@ def load_model(path: str) -> FittedTable:
     except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is damaged or no model: {error!r}") from error
     return fitted
-
-
-def row_names(n_rows: int, ids: list[str] | None) -> list[str]:
-    """Return what rows are called in a list of edges: their names, or numbers from 1."""
-    return [str(i) for i in range(1, n_rows + 1)] if ids is None else ids
 
 
 def first_columns(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from ..tables import Table
+    from ..tables import RowLinks, Table
     from .output import Output
 
 __all__ = [
@@ -173,6 +173,23 @@ class EdgeOptions:
         if self.duplicates not in DUPLICATES:
             accepted = nearest_name(self.duplicates, list(DUPLICATES))
             raise ValueError(f"--duplicates {self.duplicates!r}; {accepted}")
+
+    def read_edges(
+        self, output: Output, rows: Sequence[str], fitted: Sequence[str] | None = None
+    ) -> RowLinks:
+        """Read the links between rows, or from new rows to fitted ones, and print the notes."""
+        from ..tables import read_links
+
+        links = read_links(
+            str(self.edges),
+            rows,
+            fitted,
+            delimiter=self.edges_delimiter,
+            duplicates=self.duplicates,
+            skip_unknown=self.skip_unknown,
+        )
+        output.note(*links.notes)
+        return links
 
 
 def _parameter(options: type, name: str, hint: Any) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
 
 from .files import OutputFiles, write_rows
-from .models import FittedTable, Predictions, first_columns, load_model
+from .models import Predictions, first_columns, load_model
 from .options import (
     EdgeOptions,
     OutputOptions,
@@ -20,9 +19,6 @@ from .options import (
     option,
 )
 from .output import Output, Stages
-
-if TYPE_CHECKING:
-    from ..tables import RowLinks
 
 __all__ = ["register"]
 
@@ -77,8 +73,13 @@ def predict(options: PredictOptions) -> None:
             table = options.read(output, fitted.as_text)
             id_column = fitted.about.get("id_column")
             ids = table.column(id_column).cells() if id_column in table.names else None
-            links = _read_links(options, fitted, ids, output, stages)
-            W = None if links is None else links.W
+            W = None
+            if options.edges is not None:
+                stages.start("links", options.edges)
+                known = fitted.nodes(options.edges)
+                if ids is None:
+                    raise ValueError(f"--edges needs the column {id_column!r} with the row names")
+                W = options.read_edges(output, ids, known).W
             stages.start("predict", f"{table.n_rows} rows")
             rows = fitted.rows(table)
             P = model.predict_proba(rows, adjacency=W)
@@ -102,33 +103,3 @@ def predict(options: PredictOptions) -> None:
             }
             write_rows(output, files, columns, out=options.out, raw=options.raw)
         output.note(f"{table.n_rows} rows, {n_unsure} uncertain")
-
-
-def _read_links(
-    options: PredictOptions,
-    fitted: FittedTable,
-    ids: list[str] | None,
-    output: Output,
-    stages: Stages,
-) -> RowLinks | None:
-    """Read the links from new rows to fitted rows."""
-    if options.edges is None:
-        return None
-    from ..tables import read_links
-
-    stages.start("links", options.edges)
-    known = fitted.nodes(options.edges)
-    if ids is None:
-        raise ValueError(
-            f"--edges needs the column {fitted.about.get('id_column')!r}, which names the rows"
-        )
-    links = read_links(
-        options.edges,
-        ids,
-        known,
-        delimiter=options.edges_delimiter,
-        duplicates=options.duplicates,
-        skip_unknown=options.skip_unknown,
-    )
-    output.note(*links.notes)
-    return links

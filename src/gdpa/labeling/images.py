@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import warnings
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,29 +117,10 @@ class ArrayImages:
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Encode grey or colour pixels as PNG.
-
-    Parameters
-    ----------
-    pixels : ndarray of shape (height, width) or (height, width, 3)
-        0 to 255.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    height, width = pixels.shape[:2]
-    colour = 2 if pixels.ndim == 3 else 0
-    lines = pixels.reshape(height, -1)
-    raw = np.hstack([np.zeros((height, 1), dtype=np.uint8), lines]).tobytes()
-    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(raw)), (b"IEND", b""))
-    out = b"\x89PNG\r\n\x1a\n"
-    for name, data in parts:
-        out += struct.pack(">I", len(data)) + name + data
-        out += struct.pack(">I", zlib.crc32(name + data))
-    return out
+    """Encode grey (height, width) or colour (height, width, 3) pixels as PNG."""
+    file = io.BytesIO()
+    require("PIL.Image", "label").fromarray(np.ascontiguousarray(pixels)).save(file, "PNG")
+    return file.getvalue()
 
 
 def image_features(images: Images, n_rows: int) -> tuple[NDArray[np.float64], int]:

@@ -182,13 +182,12 @@ class LabelingSession(SessionModel):
         """
         row, value = self._row(row), plain_value(value)
         with self._lock:
-            for other in self._history.labels.values():
-                if label_kind(other) != label_kind(value):
-                    raise ValueError(
-                        f"value={value!r} is a {label_kind(value)}; the labels so far are "
-                        f"{label_kind(other)}s like {other!r}"
-                    )
-                break
+            other = next(iter(self._history.labels.values()), value)
+            if label_kind(other) != label_kind(value):
+                raise ValueError(
+                    f"value={value!r} is a {label_kind(value)}; the labels so far are "
+                    f"{label_kind(other)}s like {other!r}"
+                )
             self._write({"do": "label", "row": row, "value": value}, annotator)
 
     def skip(self, row: Any, *, annotator: str = "") -> None:

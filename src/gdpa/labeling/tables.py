@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,7 @@ class TableSource:
         return table
 
 
+@dataclass(frozen=True)
 class Exporter:
     """Makes the files that the page offers for download.
 
@@ -119,23 +120,15 @@ class Exporter:
         The command, for the report.
     """
 
-    KINDS = ("table", "model", "report")
-
-    def __init__(
-        self,
-        session: LabelingSession,
-        source: TableSource,
-        table: Table,
-        *,
-        encoder: TableEncoder | None,
-        ids: list[str] | None,
-        notes: Sequence[str],
-        save: Save,
-        command: str,
-    ) -> None:
-        self.session, self.source, self.table = session, source, table
-        self.encoder, self.ids, self.notes = encoder, ids, notes
-        self._save, self._command = save, command
+    session: LabelingSession
+    source: TableSource
+    table: Table
+    encoder: TableEncoder | None
+    ids: list[str] | None
+    notes: Sequence[str]
+    save: Save
+    command: str
+    KINDS: ClassVar = ("table", "model", "report")
 
     def make(self, kind: str) -> tuple[bytes, str, str]:
         """Make a file.
@@ -174,7 +167,7 @@ class Exporter:
             return
         about = {"target": self.source.target, "source": self.table.source, "sure": 0.75}
         about |= {"id_column": self.source.id_column, "ids": self.ids}
-        self._save(self.session.classifier(), self.encoder, about, path)
+        self.save(self.session.classifier(), self.encoder, about, path)
 
     def _report(self) -> str:
         from ..report import gather, render
@@ -185,7 +178,7 @@ class Exporter:
             self.session.X,
             title=f"gdpa: {source.target} of {Path(self.table.source).name}",
             asked={"data": self.table.source, "target": source.target},
-            command=self._command,
+            command=self.command,
             notes=self.notes,
             table=self.table.without([id_column] if id_column else []),
             columns=() if self.encoder is None else self.encoder.columns_,
@@ -259,9 +252,7 @@ def open_table(
         classes=source.classes,
         groups=_groups(encoder, shown, X.shape[1]),
     )
-    exporter = Exporter(
-        session, source, table, encoder=encoder, ids=ids, notes=notes, save=save, command=command
-    )
+    exporter = Exporter(session, source, table, encoder, ids, notes, save, command)
     return controller, exporter, notes
 
 
