@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -35,13 +34,13 @@ __all__ = [
     "Output",
     "Stages",
     "clean",
-    "plain",
+    "to_json",
 ]
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 
 
-def clean(text: Any) -> str:
+def clean(text: object) -> str:
     """Text on one line without control characters: data may hold sequences a terminal obeys."""
     words = " ".join(str(text).split())
     return "".join(
@@ -52,21 +51,11 @@ def clean(text: Any) -> str:
     )
 
 
-def plain(value: Any) -> Any:
-    """Return `value` as JSON can hold it; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+def to_json(value: object) -> str:
+    """Return a value as JSON; arrays become lists, what is not finite null, all else text."""
+    text = json.dumps(value, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+    finite = json.loads(text, parse_constant=lambda name: None)
+    return json.dumps(finite, ensure_ascii=False)
 
 
 class Output:
@@ -208,7 +197,7 @@ class Output:
             "warnings": self.warnings,
             "total_seconds": round(time.perf_counter() - self._start, 3),
         }
-        self.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False) + "\n")
+        self.write(to_json(document) + "\n")
 
 
 class Stages:

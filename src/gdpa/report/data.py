@@ -14,6 +14,7 @@ import scipy
 import scipy.sparse as sp
 import sklearn
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..certificate import Certificate, certify
 from ..estimators.probabilities import confidence_of
@@ -153,7 +154,7 @@ class ReportData:
 
 
 def gather(
-    model: Any,
+    model: BaseEstimator,
     X: Any,
     *,
     title: str = "gdpa report",
@@ -271,7 +272,7 @@ def _graph(
 
 
 def _certificate(
-    model: Any, known: NDArray[np.bool_], codes: NDArray[np.intp]
+    model: BaseEstimator, known: NDArray[np.bool_], codes: NDArray[np.intp]
 ) -> Certificate | None:
     if model.classes_.size != 2 or codes.size > CERTIFY_UP_TO:
         return None
@@ -283,7 +284,7 @@ def _certificate(
 
 
 def _questions(
-    model: Any, table: Any, target: str | None, ids: Sequence[str] | None
+    model: BaseEstimator, table: Any, target: str | None, ids: Sequence[str] | None
 ) -> tuple[tuple[Question, ...], tuple[str, ...]]:
     """Return the rows to label next, and the names of the columns that are shown of them."""
     state = model.state_
@@ -308,7 +309,7 @@ def _questions(
     return tuple(rows), names
 
 
-def _committee(model: Any, columns: Any = ()) -> CommitteeCard | None:
+def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
     """Return the models by weight and the columns by importance; None for a single graph."""
     committee = model.committee_
     if committee is None:
@@ -331,7 +332,7 @@ def _committee(model: Any, columns: Any = ()) -> CommitteeCard | None:
     )
 
 
-def _column_importances(model: Any, columns: Any) -> tuple[list[str], Any]:
+def _column_importances(model: BaseEstimator, columns: Any) -> tuple[list[str], Any]:
     """Return names and importances of the columns: sums over the features of each."""
     values = getattr(model, "feature_importances_", np.zeros(0))
     plans = [plan for plan in columns if plan.n_features]
@@ -354,7 +355,7 @@ def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _setting(model: Any) -> dict[str, str]:
+def _setting(model: BaseEstimator) -> dict[str, str]:
     tuning = model.tuning_
     encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
     return {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 __all__ = ["Baselines", "HeldOut", "baselines", "confusion", "fitted_points", "held_out_labels"]
 
@@ -33,7 +34,7 @@ class HeldOut:
     source: str
 
 
-def held_out_labels(model: Any) -> HeldOut | None:
+def held_out_labels(model: BaseEstimator) -> HeldOut | None:
     """Return the predictions of held-out labels that were made while tuning.
 
     Parameters
@@ -114,7 +115,7 @@ def fitted_points(graph: Any) -> Any:
     return graph.points if graph.neighbors is None else graph.neighbors.index.X
 
 
-def baselines(model: Any, X: Any, *, most_labels: int = 3000) -> Baselines | None:
+def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Baselines | None:
     """Compare a fitted classifier with simple ones on the same held-out labels.
 
     Logistic regression (C = 1) and the largest class are fitted on labelled rows only, in at most
