@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
 from gdpa.labeling.server import LabelServer
-from gdpa.labeling.table_desk import TableSource, open_desk
+from gdpa.labeling.tables import TableSource, open_table
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "_static" / "labeling.png"
 ANSWERS = 40
@@ -25,11 +25,11 @@ def draw(target: Path) -> Path:
         data = Path(folder) / "digits.npz"
         np.savez(data, X=X[:1000])
         source = TableSource(data=str(data), target="digit", shape=(8, 8))
-        desk, exporter, _ = open_desk(source, log=None, save=lambda *_: None)
+        controller, exporter, _ = open_table(source, log=None, save=lambda *_: None)
         for _ in range(ANSWERS):
-            row = int(desk.session.next()[0])
-            desk.answer("label", "", row, str(truth[row]))
-        server = LabelServer(desk, exporter)
+            row = int(controller.session.next()[0])
+            controller.answer("label", "", row, str(truth[row]))
+        server = LabelServer(controller, exporter)
         server.start()
         try:
             photograph(server.url, target)

@@ -59,8 +59,8 @@ def test_fit_and_predict_by_names(command, network, tmp_path):
     assert all(0 <= float(row["links"]) <= 1 for row in rows)
     assert np.mean([row["prediction"] == truth[row["id"]] for row in rows]) > 0.9
     text = page.read_text()
-    assert "smoothed along the links" in text
-    assert "The links carry" in text
+    assert "averaged along the links" in text
+    assert "Links account for" in text
     assert f"--edges {edges}" in text
     by_links = command("predict", model, new, "--edges", later, "--out", "-")
     assert by_links.code == 0, by_links.err

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from gdpa.labeling.pictures import FilePictures, PictureError, png
+from gdpa.labeling.images import FileImages, ImageError, png
 
 SCRIPTS = [
     "<script>alert(1)</script>",
@@ -116,20 +116,20 @@ def test_pictures_stay_in_the_folder_and_are_pictures(nasty, tmp_path):
         "page.png": "not a PNG",
         "drawing.svg": "not a PNG",
     }
-    pictures = FilePictures(nasty, list(cases))
+    pictures = FileImages(nasty, list(cases))
     for row, message in enumerate(cases.values()):
         if message is None:
             content, kind = pictures.get(row)
             assert kind == "image/png"
             assert content == (nasty / "good.png").read_bytes()
         else:
-            with pytest.raises(PictureError, match=message):
+            with pytest.raises(ImageError, match=message):
                 pictures.get(row)
     large = tmp_path / "large.png"
     with large.open("wb") as file:
         file.truncate(60_000_000)
-    with pytest.raises(PictureError, match="50 MB"):
-        FilePictures(tmp_path, ["large.png"]).get(0)
+    with pytest.raises(ImageError, match="50 MB"):
+        FileImages(tmp_path, ["large.png"]).get(0)
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +220,8 @@ def test_other_methods_are_refused(running, method):
         ("label", {"row": 1, "value": "x" * 501, "by": ""}, 400),
         ("label", {"row": 1, "value": "x", "by": "y" * 501}, 400),
         ("label", {"row": 1, "value": "x", "by": 7}, 400),
+        ("label", {"row": 1, "value": "\ud800", "by": ""}, 400),
+        ("label", {"row": 1, "value": "x", "by": "\udfff"}, 400),
         ("label", {"row": 1, "value": "x" * 100_000, "by": ""}, 413),
         ("skip", {"row": 90, "by": ""}, 400),
         ("remove", {"row": 5, "by": ""}, 400),

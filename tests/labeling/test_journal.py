@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from gdpa.labeling.answers import AnswerHistory
 from gdpa.labeling.journal import Journal
-from gdpa.labeling.ledger import Ledger
 
 ABOUT = {"rows": 5, "data": "abc", "seed": 0}
 
@@ -60,7 +60,7 @@ def test_other_data_other_files_and_damage_are_refused_and_left_alone(tmp_path):
             Journal(notes, ABOUT)
         assert notes.read_bytes() == content
     path.write_bytes(path.read_bytes() + b"{broken\n" + b'{"do": "skip"}\n')
-    with pytest.raises(ValueError, match="line 2 is damaged"):
+    with pytest.raises(ValueError, match="damaged, line 2"):
         Journal(path, ABOUT)
     with pytest.raises(ValueError, match="not a regular file"):
         Journal(tmp_path, ABOUT)
@@ -91,26 +91,26 @@ def test_two_sessions_do_not_write_to_one_log(tmp_path):
 )
 def test_replay_refuses_what_is_no_event(event):
     with pytest.raises(ValueError, match="line 2 of the log is not an event"):
-        Ledger().replay([event], 5)
+        AnswerHistory().replay([event], 5)
 
 
 def test_undo_restores_what_was_before_and_respects_the_others():
-    ledger = Ledger()
-    say = lambda do, row=None, value=None, by="a": ledger.apply(  # noqa: E731
+    history = AnswerHistory()
+    say = lambda do, row=None, value=None, by="a": history.apply(  # noqa: E731
         {"do": do, "row": row, "value": value, "by": by, "purpose": "choice"}
     )
     say("label", 1, "x")
     say("label", 1, "y")
     say("skip", 2)
     say("label", 3, "x", by="b")
-    assert ledger.labels == {1: "y", 3: "x"}
-    assert ledger.skipped == {2}
+    assert history.labels == {1: "y", 3: "x"}
+    assert history.skipped == {2}
     assert say("undo") == 2
     assert say("undo") == 1
-    assert ledger.labels == {1: "x", 3: "x"}
+    assert history.labels == {1: "x", 3: "x"}
     say("label", 1, "z", by="b")  # b has corrected a: a's undo leaves it alone
     assert say("undo") is None
     assert say("undo", by="b") == 1
     assert say("undo") == 1
     assert say("undo") is None
-    assert ledger.labels == {3: "x"}
+    assert history.labels == {3: "x"}

@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits, make_blobs
 
 import gdpa
 from gdpa import GDPAClassifier
-from gdpa.labeling import outcome as module
 
 
 def LabelingSession(X, y=None, **options):
@@ -209,6 +208,8 @@ def test_bad_input_names_the_argument(blobs):
         (lambda: session.label(1.5, "x"), r"row=1\.5"),
         (lambda: session.label(1, ""), "value=''"),
         (lambda: session.label(1, None), "value=None"),
+        (lambda: session.label(1, "\ud800"), "lone surrogate"),
+        (lambda: session.label(1, "x", annotator="\ud800"), "annotator="),
         (lambda: session.label(1, float("nan")), "value=nan"),
         (lambda: session.next(0), "n=0"),
         (lambda: session.save("x.npz"), "two classes"),
@@ -234,7 +235,7 @@ def test_a_large_table_is_asked_through_a_sample(monkeypatch):
     y = np.arange(5000) % 3
     session.label(4999, 0 if y[4999] == 0 else int(y[4999]))
     answered(session, y, 20)
-    assert session._questions._bench.sketch.rows.size == 2000
+    assert session._selector._sample.sketch.rows.size == 2000
     assert (session.predictions() == y).mean() > 0.99
 
 
@@ -270,7 +271,7 @@ def test_the_predictions_come_to_rest():
     answered(session, y, 32)
     session.refresh()
     early = session.estimate()  # ten labels do not find ten digits
-    assert early.changed > module.REST_SHARE
+    assert early.changed > 0.01
     assert not early.settled
     for row in range(300):
         session.label(row, y[row])
@@ -278,7 +279,7 @@ def test_the_predictions_come_to_rest():
     found = session.estimate()
     then = session._past[-2]
     assert found.changed == np.mean(then.classes[then.codes] != y)
-    assert found.settled == (found.changed <= module.REST_SHARE)
+    assert found.settled == (found.changed <= 0.01)
     assert len(session.next()) == 0
 
 
@@ -293,14 +294,14 @@ def test_by_default_the_classifier_is_the_default_one(blobs):
 
 def test_large_data_are_followed_by_adding_labels(monkeypatch):
     """Beyond some rows labels are added to the last fit, and mean the same."""
-    from gdpa.labeling import model as full
+    from gdpa.labeling import session_model as full
 
     X, y = make_blobs(300, centers=3, cluster_std=1.5, random_state=2)
     session = LabelingSession(X)
     fits = []
-    plain = full.FullModel.fit
+    fit = full.SessionModel._fit
     monkeypatch.setattr(
-        full.FullModel, "fit", lambda self, labels: fits.append(1) or plain(self, labels)
+        full.SessionModel, "_fit", lambda self, labels: fits.append(1) or fit(self, labels)
     )
     monkeypatch.setattr(full, "FRESH_ROWS", 100)
     answered(session, y, 12)

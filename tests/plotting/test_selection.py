@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gdpa
-from gdpa.plotting import SelectionDisplay
+from gdpa.plotting import CommitteeDisplay, SelectionDisplay
 
 
 def test_selection_repeats_the_loss_that_the_classifier_minimised(moons):
@@ -37,3 +37,22 @@ def test_too_few_labels_to_leave_out_are_refused():
     model = gdpa.GDPAClassifier(graph="knn").fit(X, y)
     with pytest.raises(ValueError, match="two labels"):
         SelectionDisplay.from_estimator(model)
+
+
+def test_committee_bars_and_the_selection_of_its_graph():
+    from sklearn.datasets import load_iris
+
+    X, truth = load_iris(return_X_y=True)
+    y = np.where(np.arange(150) % 8 == 0, truth, -1)
+    model = gdpa.GDPAClassifier().fit(X, y)
+    shown = CommitteeDisplay.from_estimator(model)
+    widths = sorted(bar.get_width() for bar in shown.ax_.patches)
+    np.testing.assert_allclose(widths, np.sort(100 * model.committee_.weights))
+    assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(model.committee_.names)
+    star = SelectionDisplay.from_estimator(model).chosen
+    assert star[0] == model.self_loop_
+    one = gdpa.GDPAClassifier(graph="knn").fit(X, y)
+    with pytest.raises(ValueError, match="single graph"):
+        CommitteeDisplay.from_estimator(one)
+    with pytest.raises(ValueError, match="weights has shape"):
+        CommitteeDisplay(["a", "b"], [1.0])

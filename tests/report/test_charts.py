@@ -10,9 +10,14 @@ from gdpa.report.charts import _ticks, histogram
 
 def test_bars_add_up_to_the_number_of_values():
     values = np.array([0.0, 0.1, 0.5, 0.9, 1.0, 1.0])
-    chart = histogram("h", values, np.linspace(0, 1, 5), title="t", axis="x", marked_below=0.5)
-    described = chart[chart.index("Histogram of x. ") : chart.index("</desc>")]
+    chart = histogram(values, np.linspace(0, 1, 5), axis="x", threshold=0.5)
+    described = chart["description"].removeprefix("Histogram of x. ")
     assert sum(int(part.rsplit(": ", 1)[1]) for part in described.split(", ")) == values.size
+    assert [bar["hatched"] for bar in chart["bars"]] == [True, True, False, False]
+    tallest = max(chart["bars"], key=lambda bar: bar["height"])
+    assert tallest["x"] == pytest.approx(
+        chart["left"] + 0.75 * (chart["right"] - chart["left"]), abs=1
+    )
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0.5, 1), (9.5, 38.5), (0, 434), (3, 3)])

@@ -1,4 +1,4 @@
-"""Left-out labels against predictions."""
+"""Held-out labels against predictions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from gdpa import GDPAClassifier
 from gdpa.report import gather, render
-from gdpa.report.evaluation import confusion, left_out_labels
+from gdpa.report.evaluation import confusion, held_out_labels
 
 
-def test_confusion_counts_left_out_labels(hostile):
+def test_confusion_counts_held_out_labels(hostile):
     _, _, model = hostile
-    checked = left_out_labels(model)
+    checked = held_out_labels(model)
     counts = confusion(checked, 2)
     assert counts.sum() == 12
     for i in range(2):
         for j in range(2):
             assert counts[i, j] == ((checked.truth == i) & (checked.predicted == j)).sum()
     few = GDPAClassifier(n_neighbors=2).fit([[0.0], [1], [5], [6]], [0, -1, -1, 1])
-    assert left_out_labels(few) is None
+    assert held_out_labels(few) is None
     assert "too few labels" in render(gather(few, np.array([[0.0], [1], [5], [6]])))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 
 from gdpa import GDPAClassifier
 from gdpa.report import gather, render
+from gdpa.report.page import _clean, document, environment, section
 
 VOID = {"meta", "link", "br", "rect", "path", "img", "hr"}
 
@@ -99,14 +101,15 @@ def test_every_chart_has_a_text_alternative_and_ids_are_unique(hostile):
 def test_all_sections_are_there_and_state_the_numbers_of_the_model(hostile):
     text, data, model = hostile
     for heading in (
-        "What was asked",
+        "Task",
         "Result",
         "Label these next",
-        "How far to trust it",
-        "The graph",
-        "The data",
+        "Accuracy",
+        "Model weights",
+        "Graph",
+        "Data",
         "Certificate",
-        "How to make this again",
+        "How to reproduce this",
     ):
         assert f">{heading}</h2>" in text
     assert sum(data.labeled_counts) == 12
@@ -127,3 +130,40 @@ def test_many_classes_and_precomputed_graphs_are_drawn(hostile_of_five):
     y = np.where(np.arange(240) < 120, np.arange(240) % 12, -1)
     many = GDPAClassifier(n_neighbors=6).fit(X, y)
     assert "other classes" in render(gather(many, X))
+
+
+def test_text_is_cleaned_truncated_and_escaped_wherever_a_template_prints_it():
+    assert len(_clean("x" * 10_000)) == 2000
+    assert _clean("a\0b\x1b\u202e") == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}"
+    shown = environment().from_string("{{ text }}|{{ text|short(3) }}").render(text="<&>\"'\0")
+    assert (
+        shown == "&lt;&amp;&gt;&#34;&#39;\N{REPLACEMENT CHARACTER}|&lt;&amp;\N{HORIZONTAL ELLIPSIS}"
+    )
+
+
+def test_a_document_escapes_its_titles_and_links_its_sections():
+    sections = [
+        section("a", "x < y", "<p>{{ text }}</p>", text="<i>"),
+        section('"', "z", "{{ html.table(['h'], [['<u>']], caption='c') }}"),
+    ]
+    text = document("<b>", sections, footer="<end>")
+    assert Page(text).open == []
+    assert text.count("<b>") == text.count("<i>") == text.count("<u>") == 0
+    assert "<p>&lt;i&gt;</p>" in text
+    assert '<a href="#a">x &lt; y</a>' in text
+    assert '<section id="a" aria-labelledby="a-h">' in text
+    assert 'id="&#34;"' in text
+    assert "<footer>&lt;end&gt;</footer></body></html>" in text
+
+
+def test_a_single_graph_has_no_weights_and_says_what_held_out_labels_contradict():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(80, 3)), np.where(np.arange(80) < 40, rng.integers(0, 3, 80), -1)
+    with pytest.warns(UserWarning, match="labels"):
+        noise = GDPAClassifier(graph="knn").fit(X, labels)
+    data = gather(noise, X)
+    assert data.committee is None
+    text = render(data)
+    assert "there is no ensemble" in text
+    assert data.cautions
+    assert text.count('class="caution"') == len(data.cautions)

@@ -9,8 +9,7 @@ import typer
 
 from .files import OutputFiles
 from .options import Delimiter, Json, Method, Out, Quiet, RawCells
-from .output import Output
-from .progress import Stages
+from .output import Output, Stages
 from .solve import (
     GraphFile,
     GraphFormat,

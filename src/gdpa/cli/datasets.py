@@ -43,7 +43,7 @@ def datasets(
         names = list_datasets() if name is None else [card(name).name]
         if fetch:
             from ..datasets import fetch as fetch_set
-            from .progress import Stages
+            from .output import Stages
 
             with Stages(out, len(names)) as stages:
                 for each in names:
@@ -89,7 +89,7 @@ def _words(value: object) -> str:
 
 
 def _show(stages: object, got: int, total: int | None) -> None:
-    from .progress import Stages
+    from .output import Stages
 
     assert isinstance(stages, Stages)
     stages.detail(f"{got / 1e6:.1f} MB", got / total if total else None)

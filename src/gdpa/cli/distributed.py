@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import Json, Quiet
-from .output import Output
-from .progress import Stages
+from .output import Output, Stages
 
 if TYPE_CHECKING:
     from ..distributed import Event

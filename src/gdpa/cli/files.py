@@ -7,13 +7,22 @@ before.
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..csv_text import csv_text
 from ..files import StagingFolder, is_special
+from .output import Output
 
-__all__ = ["OutputFiles"]
+__all__ = ["Column", "OutputFiles", "rows_as_csv", "rows_as_records", "write_rows"]
+
+Column = Sequence[object] | NDArray[np.generic]
 
 
 class OutputFiles:
@@ -21,12 +30,12 @@ class OutputFiles:
 
     Parameters
     ----------
-    inputs : tuple of str
+    inputs : tuple of str or None
         Files that are read and must not be overwritten.
     """
 
-    def __init__(self, *inputs: str) -> None:
-        self._inputs = {Path(i).resolve() for i in inputs if i != "-"}
+    def __init__(self, *inputs: str | None) -> None:
+        self._inputs = {Path(i).resolve() for i in inputs if i and i != "-"}
         self._staged: dict[str, StagingFolder] = {}
         self._stdout: list[str] = []
 
@@ -64,13 +73,13 @@ class OutputFiles:
             ) from error
 
     def path(self, option: str) -> Path:
-        """Where to write the output of `option` for now."""
+        """Return where to write the output of `option` for now."""
         return self._staged[option].file
 
     def text(self, option: str, content: str) -> None:
-        """Write text as the output of `option`; on stdout, at the end, if it was not claimed."""
+        """Write text as the output of `option`; to stdout, at the end, if it was not claimed."""
         if option in self._staged:
-            with self.path(option).open("w", encoding="utf-8", newline="") as file:
+            with self._staged[option].file.open("w", encoding="utf-8", newline="") as file:
                 file.write(content)
         else:
             # At the end, when no progress is drawn any more: a terminal shows both.
@@ -79,12 +88,7 @@ class OutputFiles:
     def __enter__(self) -> OutputFiles:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
                 for staged in self._staged.values():
@@ -94,3 +98,66 @@ class OutputFiles:
         finally:
             for staged in self._staged.values():
                 staged.remove()
+
+
+def write_rows(
+    output: Output,
+    files: OutputFiles,
+    columns: Sequence[tuple[str, Column]],
+    *,
+    out: str | None,
+    only: bool = True,
+    raw: bool = False,
+) -> None:
+    """Write rows to a file, to stdout, to the JSON document, or the first ones to the terminal.
+
+    Parameters
+    ----------
+    output, files
+        Of the command.
+    columns : sequence of (str, cells)
+        Names, and cells: text, numbers, or an array of flags, which become yes and no.
+    out : str or None
+        The value of ``--out``.
+    only : bool, default=True
+        Whether the command writes nothing else: then the rows go to stdout by default.
+    raw : bool, default=False
+        Whether cells that a spreadsheet would execute are written unchanged.
+    """
+    if output.json and (out is None or out == "-"):
+        if only or out == "-":
+            output.result["predictions"] = rows_as_records(columns)
+        return
+    text = rows_as_csv(columns, raw=raw)
+    if out is None and sys.stdout.isatty():
+        output.at_end(lambda: _show_head(output, text))
+    elif out is not None or only:
+        files.text("--out", text)
+
+
+def rows_as_records(columns: Sequence[tuple[str, Column]]) -> list[dict[str, object]]:
+    """Return rows for a JSON document; the first column is called "row"."""
+    keys = ["row", *(name for name, _ in columns[1:])]
+    lists = [c.tolist() if isinstance(c, np.ndarray) else c for _, c in columns]
+    return [dict(zip(keys, values, strict=True)) for values in zip(*lists, strict=True)]
+
+
+def rows_as_csv(columns: Sequence[tuple[str, Column]], *, raw: bool) -> str:
+    """Return rows as CSV text."""
+    return csv_text([name for name, _ in columns], [_texts(c) for _, c in columns], raw=raw)
+
+
+def _texts(column: Column) -> Sequence[object]:
+    if not isinstance(column, np.ndarray):
+        return column
+    if column.dtype.kind == "b":
+        return ["yes" if flag else "no" for flag in column]
+    return [f"{v:.4f}" for v in column] if column.dtype.kind == "f" else column.tolist()
+
+
+def _show_head(output: Output, text: str, rows: int = 10) -> None:
+    """Show the first rows of a CSV text as a table."""
+    lines = list(csv.reader(io.StringIO(text)))
+    output.table(lines[0], lines[1 : rows + 1])
+    if len(lines) > rows + 1:
+        output.note(f"... {len(lines) - rows - 1} more rows; --out FILE writes all of them")

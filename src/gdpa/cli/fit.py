@@ -2,284 +2,187 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from .cells import put_rows
-from .files import OutputFiles
-from .models import FittedTable, kept_columns, row_names
+from .files import OutputFiles, write_rows
+from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
-    ColumnKinds,
-    Delimiter,
-    Drop,
-    Duplicates,
-    EdgesDelimiter,
-    EdgesFile,
-    Encoding,
-    Header,
-    IdColumn,
-    Json,
-    Keep,
+    ColumnOptions,
+    EdgeOptions,
     Method,
-    Out,
-    Quiet,
-    RawCells,
-    Seed,
-    SkipUnknown,
-    TableFile,
-    TableFormat,
-    Unlabeled,
-    check_duplicates,
-    parse_columns,
+    OutputOptions,
+    RunOptions,
+    TableOptions,
+    add_command,
+    command_line,
+    option,
 )
-from .output import Output
-from .progress import Stages
+from .output import Output, Stages
+
+if TYPE_CHECKING:
+    from ..tables import RowLinks, Table
 
 __all__ = ["register"]
 
-MOST_NOTES = 25  # lines about columns on a terminal
-RESCALE = ("robust", "standard", "minmax", "none")
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOptions):
+    """Options of ``gdpa fit``."""
+
+    target: str = option(
+        "--target", "-t", help="Column with the labels; empty cells are unknown.", default=MISSING
+    )
+    model: str | None = option("--model", help="File to save the classifier to (.npz).")
+    report: str | None = option("--report", help="HTML file to write a report to.")
+    keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
+    rescale: str = option(
+        "--rescale", help="Scale numbers: robust, standard, minmax or none.", default="robust"
+    )
+    neighbors: int | None = option(
+        "--neighbors", min=1, help="Neighbours per row; chosen if unset."
+    )
+    method: Method = "gdpa"
+    class_prior: bool = option(
+        "--class-prior", help="Match predicted class shares to those of the labels.", default=False
+    )
+    sure: float = option(
+        "--sure", min=0.0, max=1.0, help="Mark predictions below this probability.", default=0.75
+    )
+    seed: int = option("--seed", min=0, help="Random seed.", default=0)
+
+    def check(self, files: OutputFiles) -> None:
+        """Refuse bad options, and claim the output files, before any work."""
+        self.check_edges(self.data)
+        accepted = ("robust", "standard", "minmax", "none")
+        if self.rescale not in accepted:
+            raise ValueError(f"--rescale {self.rescale!r}; accepted: {', '.join(accepted)}")
+        self.kinds()
+        files.claim("--out", self.out)
+        for name, path in (("--model", self.model), ("--report", self.report)):
+            files.claim(name, path)
+            if path == "-":
+                raise ValueError(f"{name} needs a file name; only --out can be -")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is fitted: the table, its labels (None: unknown), row names, links, and notes."""
+
+    table: Table
+    labels: NDArray[Any]
+    ids: list[str] | None
+    links: RowLinks | None
+    notes: list[str]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("fit")(fit)
+    add_command(app, "fit", FitOptions, fit)
 
 
-def fit(
-    data: TableFile,
-    target: Annotated[
-        str, typer.Option("--target", "-t", help="Column with the labels; missing: unknown.")
-    ],
-    out: Out = None,
-    model: Annotated[
-        str | None, typer.Option("--model", help="Keep the classifier in this file (.npz).")
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", help="Write a report (one HTML page).")
-    ] = None,
-    unlabeled: Unlabeled = None,
-    id_column: IdColumn = None,
-    edges: EdgesFile = None,
-    skip_unknown: SkipUnknown = False,
-    duplicates: Duplicates = "same",
-    edges_delimiter: EdgesDelimiter = None,
-    drop: Drop = None,
-    column: ColumnKinds = None,
-    rescale: Annotated[
-        str,
-        typer.Option("--rescale", help="robust, standard, minmax or none: scale of the numbers."),
-    ] = "robust",
-    neighbors: Annotated[
-        int | None, typer.Option("--neighbors", min=1, help="Neighbours per row; chosen if unset.")
-    ] = None,
-    method: Method = "gdpa",
-    class_prior: Annotated[
-        bool,
-        typer.Option("--class-prior", help="Match the classes' shares to those of the labels."),
-    ] = False,
-    sure: Annotated[
-        float,
-        typer.Option("--sure", min=0.0, max=1.0, help="Below this probability: unsure."),
-    ] = 0.75,
-    keep: Keep = False,
-    raw: RawCells = False,
-    format: TableFormat = None,
-    delimiter: Delimiter = None,
-    has_header: Header = True,
-    encoding: Encoding = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def fit(options: FitOptions) -> None:
     """Predict the missing cells of the TARGET column of a table.
 
     Writes CSV: row (or the --id column), prediction, probability, margin (lead over the second
-    class), unsure, known. Numbers are standardised, categories weighted, texts and dates encoded,
-    gaps filled; what was done with each column is said, and --column overrides it.
+    class), unsure, known. Numbers, categories, texts and dates are encoded automatically; the log
+    lists how each column was encoded, and --column overrides it.
 
-    With --edges rows are linked, too: ends of edges are cells of the --id column, or row numbers
-    from 1. The column "links" says how much of each answer the links carry.
+    With --edges rows are linked, too: edges name cells of the --id column, or row numbers from 1.
+    The column "links" is the weight of the models that use the links.
     """
-    inputs = [path for path in (data, edges) if path is not None]
-    with Output("fit", json=json, quiet=quiet) as output, OutputFiles(*inputs) as files:
-        if data == "-" and edges == "-":
-            raise ValueError("DATA and --edges cannot both be read from standard input")
-        check_duplicates(duplicates)
-        if rescale not in RESCALE:
-            raise ValueError(f"--rescale {rescale!r}; accepted: {', '.join(RESCALE)}")
-        kinds = parse_columns(column)
-        for name, path in (("--out", out), ("--model", model), ("--report", report)):
-            files.claim(name, path)
-            if name != "--out" and path == "-":
-                raise ValueError(f"{name} needs a file name; only --out can be -")
-        with Stages(output, 7 + (edges is not None) + (report is not None)) as stages:
+    n_stages = 7 + (options.edges is not None) + (options.report is not None)
+    with (
+        Output("fit", json=options.json, quiet=options.quiet) as output,
+        OutputFiles(options.data, options.edges) as files,
+    ):
+        options.check(files)
+        with Stages(output, n_stages) as stages:
             stages.start("starting", "loading modules")
-            from ..estimators import GDPAClassifier
-            from ..tables import TableEncoder, read_links, read_table, read_target
-
-            stages.start("reading", data)
-            as_text = frozenset(n for n, kind in kinds.items() if kind in ("category", "text"))
-            if edges is not None and id_column is not None:
-                as_text |= {id_column}  # 007 is not 7 where edges are to find it
-            table = read_table(
-                data,
-                format=format,
-                delimiter=delimiter,
-                encoding=encoding,
-                as_text=as_text,
-                header=has_header,
-            )
-            labels, notes = read_target(
-                table, target, unlabeled=unlabeled, complete=model is not None
-            )
-            ids = None if id_column is None else table.column(id_column, "--id column").cells()
-            left_out = [target, *([id_column] if id_column else []), *(drop or [])]
-            for name in (*left_out, *kinds):
-                table.column(name)
-            for note in (*table.notes, *notes):
-                output.note(note)
-            links = None
-            if edges is not None:
-                stages.start("links", edges)
-                links = read_links(
-                    edges,
-                    row_names(table.n_rows, ids),
-                    delimiter=edges_delimiter,
-                    duplicates=duplicates,
-                    skip_unknown=skip_unknown,
-                )
-                notes += links.notes
-                for note in links.notes:
-                    output.note(note)
+            task = _read(options, output, stages)
             output.one_thread_each()
-            stages.start("encoding", f"{table.n_rows} rows, {len(table.names)} columns")
-            classifier = GDPAClassifier(
-                unlabeled=None,
-                columns=TableEncoder(columns=kinds, scale=rescale, random_state=seed),
-                n_neighbors=neighbors or "auto",
-                method=method,
-                class_prior="labeled" if class_prior else None,
-                random_state=seed,
-                n_jobs=-1,
-                callback=lambda event: _follow(stages, event),
-            ).fit(table.without(left_out), labels, adjacency=None if links is None else links.W)
-            output.note(f"columns taken as {classifier.columns_.words()}")
-            said = classifier.encoder_.notes_
-            for note in said[:MOST_NOTES]:
-                output.note(note)
-            if len(said) > MOST_NOTES:
-                more = len(said) - MOST_NOTES
-                output.note(
-                    f"... and {more} more notes about columns; --json and --report list them"
-                )
-            output.converged &= bool(classifier.state_.run.converged)
-            stages.start("checking", "baselines on left-out labels")
-            about = {"target": target, "source": table.source, "sure": sure}
-            about |= {"id_column": id_column, "ids": ids}
-            points = _points(classifier, table)
-            fitted = FittedTable(classifier, about)
-            rows = _rows(fitted, labels)
-            output.result = _summary(fitted, labels, rows, points)
-            output.result["notes"] = [*table.notes, *notes, *classifier.encoder_.notes_]
-            stages.start("writing")
-            header, columns = kept_columns(table, keep, id_column, ids)
-            header += ["prediction", "probability", "margin", "unsure", "known"]
-            columns += rows
-            if links is not None:
-                header.append("links")
-                columns.append(classifier.graph_share_)
-            put_rows(
-                *(output, files, header, columns),
-                out=out,
-                only=not (model or report),
-                raw=raw,
+            classifier = _fit(options, task, output, stages)
+            stages.start("checking", "baselines on held-out labels")
+            about = {"target": options.target, "source": task.table.source, "sure": options.sure}
+            fitted = FittedTable(
+                classifier, about | {"id_column": options.id_column, "ids": task.ids}
             )
-            if model is not None:
-                fitted.save(files.path("--model"))
-            if report is not None:
-                from ..report import gather, render
-
+            predicted = fitted.fitted_rows()
+            output.result = _summary(fitted, task, predicted)
+            stages.start("writing")
+            _write(options, task, fitted, predicted, output, files)
+            if options.report is not None:
                 stages.start("report")
-                page = render(
-                    gather(
-                        classifier,
-                        None if links is None else points,
-                        title=f"gdpa: {target} of {Path(table.source).name}",
-                        asked={
-                            "data": table.source,
-                            "target": target,
-                            "unlabelled": _mark(unlabeled),
-                        }
-                        | ({} if edges is None else {"links": edges}),
-                        command=_command(data, target, unlabeled, id_column, drop, kinds, rescale)
-                        + ("" if has_header else " --no-header")
-                        + _links(edges, skip_unknown, duplicates, edges_delimiter)
-                        + _settings(classifier),
-                        notes=output.result["notes"],
-                        table=table.without([id_column] if id_column else []),
-                        columns=classifier.columns_,
-                        target=target,
-                        sure=sure,
-                        ids=ids,
-                    )
-                )
-                files.text("--report", page)
+                files.text("--report", _report(options, task, fitted))
         output.result["seconds"] = stages.seconds
-        _tell(output, output.result, [p for p in (out, model, report) if p not in (None, "-")])
+        _print_summary(options, output)
 
 
-def _mark(unlabeled: str | None) -> str:
-    return "missing cells" + (f" and {unlabeled!r}" if unlabeled is not None else "")
+def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
+    """Read the table, its target column and the links."""
+    from ..tables import read_target
+
+    stages.start("reading", options.data)
+    kinds = options.kinds()
+    as_text = [name for name, kind in kinds.items() if kind in ("category", "text")]
+    if options.edges is not None and options.id_column is not None:
+        as_text.append(options.id_column)  # edges must tell 007 from 7
+    table = options.read(output, as_text)
+    labels, notes = read_target(
+        table, options.target, unlabeled=options.unlabeled, complete=options.model is not None
+    )
+    output.note(*notes)
+    ids = None
+    if options.id_column is not None:
+        ids = table.column(options.id_column, "--id column").cells()
+    for name in (*(options.drop or ()), *kinds):
+        table.column(name)
+    links = None
+    if options.edges is not None:
+        stages.start("links", options.edges)
+        names = ids or [str(i) for i in range(1, table.n_rows + 1)]
+        links = options.read_edges(output, names)
+        notes += links.notes
+    return _Task(table, labels, ids, links, [*table.notes, *notes])
 
 
-def _command(
-    data: str,
-    target: str,
-    unlabeled: str | None,
-    id_column: str | None,
-    drop: list[str] | None,
-    kinds: Mapping[str, str],
-    rescale: str,
-) -> str:
-    """Command that makes the same predictions again: what concerns the table."""
-    words = ["gdpa", "fit", data, "--target", target]
-    words += ["--unlabeled", unlabeled] if unlabeled is not None else []
-    words += ["--id", id_column] if id_column else []
-    for name in drop or []:
-        words += ["--drop", name]
-    for name, kind in kinds.items():
-        words += ["--column", f"{name}={kind}"]
-    return shlex.join([*words, "--rescale", rescale])
+def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> Any:
+    """Encode the table and fit the classifier."""
+    from ..tables import TableEncoder
+
+    stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
+    encoder = TableEncoder(
+        columns=options.kinds(), scale=options.rescale, random_state=options.seed
+    )
+    classifier = new_classifier(
+        columns=encoder,
+        n_neighbors=options.neighbors,
+        method=options.method,
+        class_prior=options.class_prior,
+        random_state=options.seed,
+        callback=partial(_show_progress, stages),
+    )
+    ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
+    features = task.table.without(list(ignored))
+    classifier.fit(features, task.labels, adjacency=None if task.links is None else task.links.W)
+    output.note(f"columns encoded as {classifier.columns_.words()}")
+    notes, most = classifier.encoder_.notes_, 25
+    output.note(*notes[:most])
+    if len(notes) > most:
+        output.note(f"... and {len(notes) - most} more notes about columns; --json lists them")
+    task.notes.extend(notes)
+    output.converged &= bool(classifier.state_.run.converged)
+    return classifier
 
 
-def _links(edges: str | None, skip: bool, duplicates: str, delimiter: str | None) -> str:
-    """What concerns the links."""
-    if edges is None:
-        return ""
-    words = ["--edges", edges, *(["--skip-unknown"] if skip else [])]
-    words += ["--duplicates", duplicates] if duplicates != "same" else []
-    words += ["--edges-delimiter", delimiter] if delimiter else []
-    return " " + shlex.join(words)
-
-
-def _settings(model: Any) -> str:
-    """The rest of the command: what concerns the classifier."""
-    words = ["--method", model.method]
-    words += ["--neighbors", str(model.n_neighbors)] if model.n_neighbors != "auto" else []
-    words += ["--class-prior"] if model.class_prior else []
-    words += ["--seed", str(model.random_state), "--out", "predictions.csv"]
-    return " " + shlex.join(words)
-
-
-def _follow(stages: Stages, event: Mapping[str, Any]) -> None:
-    """Move on to the next stage when the classifier says that it has ended one."""
+def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
+    """Start the next stage when the classifier has finished one."""
     stage = event.get("stage")
     if stage == "encoding":
         stages.start("graph", f"{event['features']} features")
@@ -293,46 +196,23 @@ def _follow(stages: Stages, event: Mapping[str, Any]) -> None:
         stages.detail(f"iteration {event['iteration']}")
 
 
-Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]
-
-
-def _rows(fitted: FittedTable, labels: NDArray[Any]) -> Rows:
-    """Prediction, its probability, its lead, unsure, known: for every row."""
-    model = fitted.model
-    known = np.array([label is not None for label in labels])
-    P = model.state_.probabilities()
-    codes = np.searchsorted(model.classes_, model.transduction_)
-    row = np.arange(codes.size)
-    top = P[row, codes]
-    others = P.copy()
-    others[row, codes] = -np.inf
-    unsure = (top < fitted.sure) & ~known
-    unsure[model.unreached_] = True
-    return model.transduction_, top, top - others.max(axis=1), unsure, known
-
-
-def _points(model: Any, table: Any) -> Any:
-    """The features: a graph of neighbours keeps them, a given one does not."""
-    from ..report.data import fitted_points
-
-    found = fitted_points(model.state_.graph)
-    return model.encoder_.encode(table)[0] if found is None else found
-
-
-def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows, points: Any) -> dict[str, Any]:
+def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[str, Any]:
+    """Return the result as plain data, with the accuracy of the baselines."""
     from ..report.evaluation import baselines
 
-    model = fitted.model
-    predicted, _, _, unsure, known = rows
-    checked = baselines(model, points)
+    model, labels = fitted.model, task.labels
+    known = model.state_.coding.codes >= 0
+    checked = baselines(model, fitted.points(task.table))
+    committee = model.committee_
+    linked = model.state_.linked and not known.all()
     return {
         "rows": int(labels.size),
         "labeled": int(known.sum()),
         "classes": {str(c): int((labels == c).sum()) for c in model.classes_},
-        "predicted": {str(c): int((predicted[~known] == c).sum()) for c in model.classes_},
-        "unsure": int(unsure.sum()),
+        "predicted": {str(c): int((predicted.labels[~known] == c).sum()) for c in model.classes_},
+        "unsure": int(predicted.unsure.sum()),
         "unreached": int(model.unreached_.size),
-        "left_out_accuracy": None if checked is None else checked.ours,
+        "held_out_accuracy": None if checked is None else checked.ours,
         "baseline": None if checked is None else checked.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
@@ -341,39 +221,79 @@ def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows, points: Any)
         "features": int(model.columns_.n_features),
         "n_neighbors": model.n_neighbors_,
         "edges": int(model.graph_.nnz // 2),
-        "members": _members(model),
-        "graph_share": _graph_share(model, known),
+        "members": None
+        if committee is None
+        else dict(zip(committee.names, committee.weights.tolist(), strict=True)),
+        "graph_share": float(model.graph_share_[~known].mean()) if linked else None,
         "method": model.method,
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
         "tuning": model.tuning_.source,
         "converged": model.state_.run.converged,
+        "notes": task.notes,
     }
 
 
-def _members(model: Any) -> dict[str, float] | None:
-    """Weights of those who vote."""
-    found = model.committee_
-    if found is None:
-        return None
-    return dict(zip(found.names, found.weights.tolist(), strict=True))
+def _write(
+    options: FitOptions,
+    task: _Task,
+    fitted: FittedTable,
+    predicted: Predictions,
+    output: Output,
+    files: OutputFiles,
+) -> None:
+    """Write the predictions and the model."""
+    columns = first_columns(task.table, options.keep, options.id_column, task.ids)
+    columns += predicted.columns()
+    columns.append(("known", fitted.model.state_.coding.codes >= 0))
+    if task.links is not None:
+        columns.append(("links", fitted.model.graph_share_))
+    only = options.model is None and options.report is None
+    write_rows(output, files, columns, out=options.out, only=only, raw=options.raw)
+    if options.model is not None:
+        fitted.save(files.path("--model"))
 
 
-def _graph_share(model: Any, known: NDArray[np.bool_]) -> float | None:
-    """How much of the answers given links carry; None without any."""
-    if not model.state_.linked or known.all():
-        return None
-    return float(model.graph_share_[~known].mean())
+def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
+    """Return the report."""
+    from ..report import gather, render
+
+    marker = "" if options.unlabeled is None else f" and {options.unlabeled!r}"
+    asked = {
+        "data": task.table.source,
+        "target": options.target,
+        "unknown labels": f"missing cells{marker}",
+    }
+    if options.edges is not None:
+        asked["links"] = options.edges
+    leave_out = ("out", "model", "report", "sure", "keep", "raw", "seed", *("json", "quiet"))
+    command = command_line("fit", options, leave_out)
+    data = gather(
+        fitted.model,
+        None if task.links is None else fitted.points(task.table),
+        title=f"gdpa: {options.target} of {Path(task.table.source).name}",
+        asked=asked,
+        command=f"{command} --seed {options.seed} --out predictions.csv",
+        notes=task.notes,
+        table=task.table.without([options.id_column] if options.id_column else []),
+        columns=fitted.model.columns_,
+        target=options.target,
+        sure=options.sure,
+        ids=task.ids,
+    )
+    return render(data)
 
 
-def _tell(output: Output, result: dict[str, Any], written: list[str | None]) -> None:
-    """The result in a few lines on stderr."""
+def _print_summary(options: FitOptions, output: Output) -> None:
+    """Print the result in a few lines."""
+    result = output.result
     classes = ", ".join(f"{c} {n}" for c, n in result["predicted"].items())
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])
     if result["graph_share"] is not None:
-        output.note(f"the links carry {100 * result['graph_share']:.0f} % of the answers")
-    output.note(f"unsure: {result['unsure']} rows")
-    for path in written:
-        output.note(f"wrote {path}")
+        output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
+    output.note(f"uncertain: {result['unsure']} rows")
+    for path in (options.out, options.model, options.report):
+        if path not in (None, "-"):
+            output.note(f"wrote {path}")

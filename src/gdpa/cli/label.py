@@ -1,167 +1,137 @@
-"""``gdpa label``: label the rows of a table in the browser, a few clicks for all of them."""
+"""``gdpa label``: label the rows of a table in the browser."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
 from ..files import write_text
 from .models import FittedTable, load_model
-from .options import (
-    ColumnKinds,
-    Delimiter,
-    Drop,
-    Encoding,
-    Header,
-    IdColumn,
-    Quiet,
-    Seed,
-    TableFile,
-    TableFormat,
-    Unlabeled,
-    parse_columns,
-)
+from .options import ColumnOptions, Quiet, TableOptions, add_command, option
 from .output import Output
 
 __all__ = ["register"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(ColumnOptions, TableOptions):
+    """Options of ``gdpa label``."""
+
+    target: str = option(
+        "--target", "-t", help="Column to fill; created if the table has none.", default=MISSING
+    )
+    text: str | None = option("--text", help="Column with the text to read, shown large.")
+    image: str | None = option("--image", help="Column with image files in the folder of DATA.")
+    shape: str | None = option("--shape", help="HEIGHTxWIDTH: show rows of numbers as images.")
+    class_name: list[str] | None = option(  # noqa: RUF009
+        "--class", help="A class with a button from the start; may be repeated."
+    )
+    model: str | None = option(
+        "--model", help="Start with the labels and columns of this model file."
+    )
+    out: str | None = option(
+        "--out", "-o", help="Table written at the end; DATA-labelled.csv if unset."
+    )
+    log: str | None = option(
+        "--log", help="File to which each answer is appended; OUT.log if unset."
+    )
+    port: int = option("--port", min=0, max=65535, help="0 picks a free port.", default=0)
+    browser: bool = option(
+        "--browser/--no-browser", help="Open the page in the browser.", default=True
+    )
+    seed: int = option("--seed", min=0, help="Random seed.", default=0)
+    quiet: Quiet = False
+
+    def image_shape(self) -> tuple[int, int] | None:
+        """Return ``--shape`` as numbers."""
+        if self.shape is None:
+            return None
+        height, cross, width = self.shape.lower().partition("x")
+        whole = height.isdigit() and width.isdigit()
+        if not cross or not whole or 0 in (int(height), int(width)):
+            raise ValueError(f"--shape {self.shape!r} must be HEIGHTxWIDTH, such as 8x8")
+        return int(height), int(width)
+
+    def output_files(self) -> tuple[Path, Path]:
+        """Return the table and the log to write."""
+        data = Path("table.csv" if self.data == "-" else self.data)
+        out = data.with_name(f"{data.name.partition('.')[0]}-labelled.csv")
+        if self.out is not None:
+            out = Path(self.out)
+        if out.is_dir() or (self.data != "-" and out.resolve() == data.resolve()):
+            raise ValueError(f"--out {out} is a folder or the input; another name is needed")
+        return out, out.with_name(out.name + ".log") if self.log is None else Path(self.log)
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("label")(label)
+    add_command(app, "label", LabelOptions, label)
 
 
-def label(
-    data: TableFile,
-    target: Annotated[
-        str,
-        typer.Option("--target", "-t", help="Column to fill; made where the table has none."),
-    ],
-    text: Annotated[
-        str | None, typer.Option("--text", help="Column with the text to read, shown large.")
-    ] = None,
-    image: Annotated[
-        str | None,
-        typer.Option("--image", help="Column with the picture's file, in the folder of DATA."),
-    ] = None,
-    shape: Annotated[
-        str | None,
-        typer.Option("--shape", help="HEIGHTxWIDTH: show rows of numbers as pictures."),
-    ] = None,
-    id_column: IdColumn = None,
-    drop: Drop = None,
-    column: ColumnKinds = None,
-    class_name: Annotated[
-        list[str] | None,
-        typer.Option("--class", help="A class with a button from the start; may be repeated."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", help="Go on from the labels and columns of this model file."),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", "-o", help="Table written at the end; DATA-labelled.csv if unset."),
-    ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option("--log", help="Where every answer is kept at once; OUT.log if unset."),
-    ] = None,
-    unlabeled: Unlabeled = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
-    ] = True,
-    format: TableFormat = None,
-    delimiter: Delimiter = None,
-    has_header: Header = True,
-    encoding: Encoding = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Label the rows of DATA in the browser; the classifier fills in the rest.
+def label(options: LabelOptions) -> None:
+    """Label rows of DATA in the browser; the classifier predicts the other rows.
 
-    Starts a server that only this machine's browser can reach, and ends with Ctrl-C. Every answer
-    is on disk at once; the same command continues where the last one ended.
+    Starts a server that only this machine's browser can reach; Ctrl-C ends it. Each answer is saved
+    at once; the same command continues where the last one stopped.
     """
-    with Output("label", quiet=quiet) as output:
-        from ..labeling.table_desk import TableSource, open_desk
+    with Output("label", quiet=options.quiet) as output:
+        from ..labeling.server import LabelServer
+        from ..labeling.tables import TableSource, open_table
 
         source = TableSource(
-            data=data,
-            target=target,
-            text=text,
-            image=image,
-            shape=_shape(shape),
-            id_column=id_column,
-            drop=tuple(drop or ()),
-            columns=parse_columns(column),
-            classes=tuple(class_name or ()),
-            unlabeled=unlabeled,
-            format=format,
-            delimiter=delimiter,
-            header=has_header,
-            encoding=encoding,
+            data=options.data,
+            target=options.target,
+            text=options.text,
+            image=options.image,
+            shape=options.image_shape(),
+            id_column=options.id_column,
+            drop=tuple(options.drop or ()),
+            columns=options.kinds(),
+            classes=tuple(options.class_name or ()),
+            unlabeled=options.unlabeled,
+            format=options.format,
+            delimiter=options.delimiter,
+            header=options.has_header,
+            encoding=options.encoding,
         )
-        fitted = None if model is None else load_model(model)
-        result = Path(out) if out is not None else _beside(data)
-        if result.is_dir() or (data != "-" and result.resolve() == Path(data).resolve()):
-            raise ValueError(f"--out {result} is a folder or the input; another name is needed")
-        kept = Path(log) if log is not None else result.with_name(result.name + ".log")
+        fitted = None if options.model is None else load_model(options.model)
+        out, log = options.output_files()
         output.one_thread_each()
-        desk, exporter, notes = open_desk(
+        controller, exporter, notes = open_table(
             source,
-            log=kept,
-            seed=seed,
+            log=log,
+            seed=options.seed,
             encoder=None if fitted is None else fitted.encoder,
             labels=None if fitted is None else _labels(fitted),
-            save=_save,
+            save=save_model,
             command=shlex.join(["gdpa", *sys.argv[1:]]) if sys.argv else "",
         )
-        for note in notes:
-            output.note(note)
-        from ..labeling.server import LabelServer
-
-        server = LabelServer(desk, exporter, port=port)
-        answered = len(desk.session.labels)
-        if answered:
-            output.note(f"{answered} rows have a label")
+        output.note(*notes)
+        session = controller.session
+        server = LabelServer(controller, exporter, port=options.port)
+        if session.labels:
+            output.note(f"{len(session.labels)} rows have a label")
         output.write(f"{server.url}\n")
         sys.stdout.flush()
-        output.note(f"answers are kept in {kept}; Ctrl-C ends and writes {result}")
-        if browser:
+        output.note(f"answers are saved in {log}; Ctrl-C stops and writes {out}")
+        if options.browser:
             import webbrowser
 
             webbrowser.open(server.url)
         server.run()
-        if desk.session.labels:
-            content, _, _ = exporter.make("table")
-            write_text(result, content.decode())
-            counts = f"{len(desk.session.labels)} labels, {desk.session.n_rows} predictions"
-            output.note(f"{counts}: {result}")
+        if session.labels:
+            write_text(out, exporter.make("table")[0].decode())
+            output.note(f"{len(session.labels)} labels, {session.n_rows} predictions: {out}")
 
 
-def _beside(data: str) -> Path:
-    path = Path("table.csv" if data == "-" else data)
-    return path.with_name(f"{path.name.partition('.')[0]}-labelled.csv")
-
-
-def _shape(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    height, cross, width = text.lower().partition("x")
-    if not cross or not height.isdigit() or not width.isdigit() or 0 in (int(height), int(width)):
-        raise ValueError(f"--shape {text!r} must be HEIGHTxWIDTH, such as 8x8")
-    return int(height), int(width)
-
-
-def _save(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> None:
-    """Write a model file that takes the rows of the table."""
+def save_model(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> None:
+    """Write a model file that accepts the rows of the table."""
     if encoder is not None:
         from ..estimators.frames import adopt_encoder
 
@@ -169,10 +139,8 @@ def _save(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> N
     FittedTable(classifier, about).save(path)
 
 
-def _labels(fitted: FittedTable) -> Any:
-    """Labels that a saved model was fitted on, None where there was none."""
+def _labels(fitted: FittedTable) -> list[str | None]:
+    """Return the labels that a saved model was fitted on, None where there was none."""
     coding = fitted.model.state_.coding
-    labels = np.full(coding.codes.size, None, dtype=object)
-    known = coding.codes >= 0
-    labels[known] = [str(c) for c in coding.classes[coding.codes[known]].tolist()]
-    return labels
+    names = np.array([str(c) for c in coding.classes.tolist()])
+    return [None if code < 0 else str(names[code]) for code in coding.codes.tolist()]

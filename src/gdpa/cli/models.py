@@ -1,74 +1,156 @@
-"""Model files of the command line: a classifier together with how its features were made.
+"""The classifier of the command line, and its model files.
 
-The file is that of :meth:`gdpa.GDPAClassifier.save`: arrays and JSON with a checksum, no pickle.
+The only module that names the estimator's class. A model file is that of
+:meth:`gdpa.GDPAClassifier.save`: arrays and JSON with a checksum, no pickle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..tables import Table, TableEncoder, TableError
 from ..tables.source import open_file
+from .files import Column
 
-__all__ = ["FittedTable", "kept_columns", "load_model", "predictions", "row_names"]
+if TYPE_CHECKING:
+    from ..estimators import GDPAClassifier
+
+__all__ = [
+    "FittedTable",
+    "Predictions",
+    "first_columns",
+    "load_model",
+    "new_classifier",
+]
+
+
+def new_classifier(
+    *,
+    columns: TableEncoder | None = None,
+    n_neighbors: int | None = None,
+    method: str = "gdpa",
+    class_prior: bool = False,
+    random_state: int = 0,
+    callback: Callable[[Mapping[str, Any]], None] | None = None,
+) -> GDPAClassifier:
+    """Return the estimator that all commands use, with their options.
+
+    Parameters
+    ----------
+    columns : TableEncoder, optional
+        How the columns of a table are encoded.
+    n_neighbors, method, class_prior
+        The options of ``gdpa fit`` of the same names.
+    random_state : int, default=0
+        Random seed.
+    callback : callable, optional
+        Called with the progress of the fit.
+
+    Returns
+    -------
+    GDPAClassifier
+        Not fitted. Unknown labels are None.
+    """
+    from ..estimators import GDPAClassifier
+
+    return GDPAClassifier(
+        unlabeled=None,
+        columns=columns,
+        n_neighbors=n_neighbors or "auto",
+        method=method,
+        class_prior="labeled" if class_prior else None,
+        random_state=random_state,
+        n_jobs=-1,
+        callback=callback,
+    )
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted label of each row, its probability, its lead over the second class, uncertainty."""
+
+    labels: NDArray[Any]
+    probability: NDArray[np.float64]
+    margin: NDArray[np.float64]
+    unsure: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, classes: NDArray[Any], P: NDArray[np.float64], codes: NDArray[np.intp], sure: float
+    ) -> Predictions:
+        """Predict the classes with these numbers, which may be given labels."""
+        rows = np.arange(codes.size)
+        top = P[rows, codes]
+        others = P.copy()
+        others[rows, codes] = 0.0
+        return cls(classes[codes], top, top - others.max(axis=1), top < sure)
+
+    def columns(self) -> list[tuple[str, Column]]:
+        """Return names and cells for the output."""
+        return [
+            ("prediction", self.labels),
+            ("probability", self.probability),
+            ("margin", self.margin),
+            ("unsure", self.unsure),
+        ]
 
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A classifier and where its rows came from.
+    """A fitted classifier and a description of its table.
 
     Parameters
     ----------
     model : GDPAClassifier
-        The fitted classifier; it knows how columns become features, unless it was fitted on an
-        array in Python.
+        The classifier; it encodes tables, unless it was fitted on an array in Python.
     about : dict
-        Target column, source, identifiers of the rows, threshold of "unsure".
+        Target column, source, names of the rows, threshold of uncertain predictions.
     """
 
-    model: Any
+    model: GDPAClassifier
     about: dict[str, Any]
 
     @property
     def sure(self) -> float:
-        """Probability below which a prediction is called unsure."""
+        """Probability below which a prediction is marked uncertain."""
         return float(self.about.get("sure", 0.75))
 
     @property
     def encoder(self) -> TableEncoder | None:
-        """How columns become features."""
+        """How columns are encoded."""
         return getattr(self.model, "encoder_", None)
 
     @property
     def as_text(self) -> frozenset[str]:
-        """Columns of a CSV file that must not be taken for plain numbers."""
+        """Columns of a CSV file that must be read as text."""
         texts = frozenset() if self.encoder is None else self.encoder.as_text_
         named = self.about.get("id_column")
         return texts | {str(named)} if self.model.state_.linked and named else texts
 
+    def fitted_rows(self) -> Predictions:
+        """Return the predictions of the rows that were fitted; given labels are kept."""
+        model = self.model
+        codes = np.searchsorted(model.classes_, model.transduction_)
+        found = Predictions.of(model.classes_, model.state_.probabilities(), codes, self.sure)
+        found.unsure[model.state_.coding.codes >= 0] = False
+        found.unsure[model.unreached_] = True
+        return found
+
+    def points(self, table: Table) -> Any:
+        """Return the features: a neighbour graph keeps them, a given graph does not."""
+        from ..report.evaluation import fitted_points
+
+        kept = fitted_points(self.model.state_.graph)
+        return self.model.encoder_.encode(table)[0] if kept is None else kept
+
     def nodes(self, edges: str) -> list[str]:
-        """Names of the fitted rows that edges may lead to.
-
-        Parameters
-        ----------
-        edges : str
-            The file that needs them, for messages.
-
-        Returns
-        -------
-        list of str
-            The names.
-
-        Raises
-        ------
-        ValueError
-            If the model was fitted without links, or without names.
-        """
+        """Return the names of the fitted rows; `edges` is the file that needs them."""
         if not self.model.state_.linked:
             raise ValueError(f"--edges {edges} needs a model of fit --edges; this one has no links")
         ids = self.about.get("ids")
@@ -84,7 +166,7 @@ class FittedTable:
         self.model.save(path, extra={"table": self.about})
 
     def rows(self, table: Table) -> Any:
-        """What the model takes: the table, or for a model of an array its numbers."""
+        """Return what the model takes: the table, or its numbers if it was fitted on an array."""
         if self.encoder is not None:
             return table
         rows = table.without(["target"])
@@ -99,38 +181,22 @@ class FittedTable:
 
 
 def load_model(path: str) -> FittedTable:
-    """Read a model file.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    FittedTable
-        The classifier and what is known about its rows.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing, damaged, of a newer version, or no model.
-    """
-    open_file(path, path).close()  # missing, a directory, empty: said in the words of all commands
+    """Read a model file; one that is missing, damaged, newer or no model raises ValueError."""
+    open_file(path, path).close()  # the same errors for missing, empty and other files everywhere
     from ..estimators import GDPAClassifier
 
     try:
         model = GDPAClassifier.load(path)
         table = model.extra_.get("table")
         if not (table is None or isinstance(table, dict)):
-            raise ValueError("what it says about its table is damaged")
+            raise ValueError("the description of its table is damaged")
         about = dict(table or {})
         ids = about.get("ids")
         if ids is not None and len(ids) != model.graph_.shape[0]:
-            raise ValueError("as many identifiers as rows are needed")
+            raise ValueError("the number of row names differs from the number of rows")
         fitted = FittedTable(model, about)
         if not 0.0 <= fitted.sure <= 1.0:
-            raise ValueError("the threshold of sure predictions is no probability")
+            raise ValueError("the threshold of uncertain predictions is not a probability")
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(path) else f"{path}: {text}") from error
@@ -139,48 +205,14 @@ def load_model(path: str) -> FittedTable:
     return fitted
 
 
-def predictions(
-    classes: NDArray[Any], probabilities: NDArray[np.float64], sure: float
-) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Most probable class, its probability, its lead, and whether that is below `sure`."""
-    best = probabilities.argmax(axis=1)
-    ordered = np.sort(probabilities, axis=1)
-    top = ordered[:, -1]
-    second = ordered[:, -2] if ordered.shape[1] > 1 else np.zeros_like(top)
-    return classes[best], top, top - second, top < sure
-
-
-def row_names(n_rows: int, ids: list[str] | None) -> list[str]:
-    """What rows are called in a list of edges: their identifiers, or numbers from 1."""
-    return [str(i) for i in range(1, n_rows + 1)] if ids is None else ids
-
-
-def kept_columns(
+def first_columns(
     table: Table, keep: bool, id_column: str | None, ids: list[str] | None
-) -> tuple[list[str], list[Any]]:
-    """First columns of the output: all of the input, or what names the rows.
-
-    Parameters
-    ----------
-    table : Table
-        The input.
-    keep : bool
-        Whether all its columns are kept.
-    id_column : str or None
-        The column that names the rows.
-    ids : list of str or None
-        Its cells.
-
-    Returns
-    -------
-    header : list of str
-        Names; where the input has a name that the command uses itself, it is marked.
-    columns : list
-        Cells.
-    """
+) -> list[tuple[str, Column]]:
+    """Return the first columns of the output: all of the input, or the names of the rows."""
     if not keep:
-        names: list[Any] = list(range(1, table.n_rows + 1)) if ids is None else list(ids)
-        return [id_column or "row"], [names]
+        return [(id_column or "row", range(1, table.n_rows + 1) if ids is None else ids)]
     reserved = {"prediction", "probability", "margin", "unsure", "known", "links"}
-    header = [f"{name} (input)" if name in reserved else name for name in table.names]
-    return header, [column.cells() for column in table.columns]
+    return [
+        (f"{name} (input)" if name in reserved else name, column.cells())
+        for name, column in zip(table.names, table.columns, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""What the commands say: data on stdout, messages on stderr, and the exit code.
+"""Output of the commands: data on stdout, messages and progress on stderr, and the exit code.
 
 :class:`Output` surrounds a command. Inside, warnings of the package become lines on stderr; an
 error of the user's becomes one line and exit code 2; Ctrl-C becomes one line and 130; a result that
@@ -16,23 +16,31 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any
 
-import numpy as np
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import ConvergenceWarning
+from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
 
-__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "NOT_CONVERGED", "Output", "clean", "plain"]
+__all__ = [
+    "BAD_INPUT",
+    "DONE",
+    "INTERRUPTED",
+    "NOT_CONVERGED",
+    "Output",
+    "Stages",
+    "clean",
+    "to_json",
+]
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 
 
-def clean(text: Any) -> str:
+def clean(text: object) -> str:
     """Text on one line without control characters: data may hold sequences a terminal obeys."""
     words = " ".join(str(text).split())
     return "".join(
@@ -43,21 +51,11 @@ def clean(text: Any) -> str:
     )
 
 
-def plain(value: Any) -> Any:
-    """Return `value` as JSON can hold it; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+def to_json(value: object) -> str:
+    """Return a value as JSON; arrays become lists, what is not finite null, all else text."""
+    text = json.dumps(value, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+    finite = json.loads(text, parse_constant=lambda name: None)
+    return json.dumps(finite, ensure_ascii=False)
 
 
 class Output:
@@ -88,16 +86,10 @@ class Output:
     def _say(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style=style), soft_wrap=True)
 
-    def note(self, text: Any) -> None:
-        """Say something that is good to know."""
-        if not self.quiet:
+    def note(self, *texts: object) -> None:
+        """Print messages, one per line, unless the command is quiet."""
+        for text in () if self.quiet else texts:
             self._say(clean(text))
-
-    def warn(self, text: Any) -> None:
-        """Say something that the user should look at."""
-        self.warnings.append(clean(text))
-        if not self.quiet:
-            self._say(f"warning: {clean(text)}", "yellow")
 
     def at_end(self, show: Callable[[], None]) -> None:
         """Call `show` when the command has succeeded and no progress is drawn any more."""
@@ -142,7 +134,7 @@ class Output:
         self._context.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", category=UserWarning, module=r"gdpa(\..*)?$")
-        for category in _categories():
+        for category in (ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning):
             warnings.simplefilter("always", category)
         warnings.showwarning = self._show_warning
         return self
@@ -150,14 +142,11 @@ class Output:
     def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, ConvergenceWarning):
             self.converged = False
-        self.warn(message)
+        self.warnings.append(clean(message))
+        if not self.quiet:
+            self._say(f"warning: {clean(message)}", "yellow")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._context.close()
         if isinstance(error, SystemExit | typer.Exit):
             return
@@ -208,10 +197,83 @@ class Output:
             "warnings": self.warnings,
             "total_seconds": round(time.perf_counter() - self._start, 3),
         }
-        self.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False) + "\n")
+        self.write(to_json(document) + "\n")
 
 
-def _categories() -> tuple[type[Warning], ...]:
-    from ..errors import DegenerateProblemWarning, UnreachedWarning
+class Stages:
+    """Progress of a command: a moving bar on a terminal, one line per stage elsewhere.
 
-    return ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
+    Parameters
+    ----------
+    output : Output
+        Where to show them (stderr).
+    total : int
+        How many there will be.
+    """
+
+    def __init__(self, output: Output, total: int) -> None:
+        self.output, self.total = output, total
+        self.seconds: dict[str, float] = {}
+        self._name = ""
+        self._detail = ""
+        self._since = 0.0
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        if output.console.is_terminal and not output.quiet:
+            self._bar = Progress(
+                SpinnerColumn(finished_text="+"),
+                TextColumn("{task.fields[place]} {task.description:<9}", markup=False),
+                BarColumn(bar_width=18),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[detail]}", markup=False),
+                console=output.console,
+                # The bar is on stderr: data for stdout stay there, and an older rich's stand-in for
+                # it does not know whether it is a terminal.
+                redirect_stdout=False,
+            )
+
+    def start(self, name: str, detail: str = "") -> None:
+        """End the stage before, and start another."""
+        self._end()
+        self._name, self._detail, self._since = name, _short(detail), time.perf_counter()
+        if self._bar is not None:
+            place = f"{len(self.seconds) + 1}/{self.total}"
+            # No total: the bar pulses as long as the stage lasts.
+            self._task = self._bar.add_task(name, total=None, place=place, detail=self._detail)
+
+    def detail(self, text: str, fraction: float | None = None) -> None:
+        """Show a detail of the current stage."""
+        self._detail = _short(text)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, detail=self._detail)
+            if fraction is not None:
+                self._bar.update(self._task, total=1.0, completed=min(fraction, 0.99))
+
+    def _end(self) -> None:
+        if not self._name:
+            return
+        spent = time.perf_counter() - self._since
+        self.seconds[self._name] = self.seconds.get(self._name, 0.0) + spent
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, total=1.0, completed=1.0)
+        elif self._bar is None:
+            more = f" ({self._detail})" if self._detail else ""
+            self.output.note(f"{self._name}: {spent:.1f} s{more}")
+        self._name, self._task = "", None
+
+    def __enter__(self) -> Stages:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._end()
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _short(text: str, most: int = 34) -> str:
+    """The end of a long text: of a path, the file's name. A line must fit a narrow terminal."""
+    line = clean(text)
+    return line if len(line) <= most else "..." + line[3 - most :]

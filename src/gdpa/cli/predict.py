@@ -1,137 +1,105 @@
-"""``gdpa predict``: labels of new rows by a model that ``gdpa fit`` kept."""
+"""``gdpa predict``: labels of new rows by a model that ``gdpa fit`` saved."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
 import numpy as np
 import typer
 
-from .cells import put_rows
-from .files import OutputFiles
-from .models import kept_columns, load_model, predictions
+from .files import OutputFiles, write_rows
+from .models import Predictions, first_columns, load_model
 from .options import (
-    Delimiter,
-    Duplicates,
-    EdgesDelimiter,
-    EdgesFile,
-    Encoding,
-    Header,
-    Json,
-    Keep,
-    ModelFile,
-    Out,
-    Quiet,
-    RawCells,
-    SkipUnknown,
-    TableFile,
-    TableFormat,
-    check_duplicates,
+    EdgeOptions,
+    OutputOptions,
+    RunOptions,
+    TableOptions,
+    add_command,
+    argument,
+    option,
 )
-from .output import Output
-from .progress import Stages
+from .output import Output, Stages
 
 __all__ = ["register"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _ModelArgument:
+    """The first argument, before the table."""
+
+    model: str = argument("Model file that fit --model wrote.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(RunOptions, OutputOptions, EdgeOptions, TableOptions, _ModelArgument):
+    """Options of ``gdpa predict``."""
+
+    all_classes: bool = option(
+        "--all-classes", help="Add a column of probabilities per class.", default=False
+    )
+    sure: float | None = option(
+        "--sure", min=0.0, max=1.0, help="Mark predictions below this; as in fit if unset."
+    )
+    keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("predict")(predict)
+    add_command(app, "predict", PredictOptions, predict)
 
 
-def predict(
-    model: ModelFile,
-    data: TableFile,
-    out: Out = None,
-    edges: EdgesFile = None,
-    skip_unknown: SkipUnknown = False,
-    duplicates: Duplicates = "same",
-    edges_delimiter: EdgesDelimiter = None,
-    all_classes: Annotated[
-        bool, typer.Option("--all-classes", help="One more column per class: its probability.")
-    ] = False,
-    sure: Annotated[
-        float | None,
-        typer.Option("--sure", min=0.0, max=1.0, help="Below this: unsure. As in fit if unset."),
-    ] = None,
-    keep: Keep = False,
-    raw: RawCells = False,
-    format: TableFormat = None,
-    delimiter: Delimiter = None,
-    has_header: Header = True,
-    encoding: Encoding = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Predict the labels of the rows of DATA by a MODEL.
+def predict(options: PredictOptions) -> None:
+    """Predict the labels of the rows of DATA with a MODEL.
 
-    Writes CSV: row (or the column that fit's --id named), prediction, probability, margin, unsure.
+    Writes CSV: row (or the --id column of fit), prediction, probability, margin, unsure.
 
-    A model that was fitted with --edges takes --edges of the new rows, too: links between their
-    names and those of fitted rows. The column "links" says how much of each answer they carry.
+    A model that was fitted with --edges accepts --edges from the new rows to the fitted rows, by
+    name. The column "links" is the weight of the models that use the links.
     """
-    inputs = [path for path in (model, data, edges) if path is not None]
-    with Output("predict", json=json, quiet=quiet) as output, OutputFiles(*inputs) as files:
-        if data == "-" and edges == "-":
-            raise ValueError("DATA and --edges cannot both be read from standard input")
-        check_duplicates(duplicates)
-        files.claim("--out", out)
-        with Stages(output, 5 + (edges is not None)) as stages:
+    with (
+        Output("predict", json=options.json, quiet=options.quiet) as output,
+        OutputFiles(options.model, options.data, options.edges) as files,
+    ):
+        options.check_edges(options.data)
+        files.claim("--out", options.out)
+        with Stages(output, 5 + (options.edges is not None)) as stages:
             stages.start("starting", "loading modules")
-            from ..tables import read_links, read_table
+            import gdpa.tables  # noqa: F401
 
-            stages.start("model", model)
-            fitted = load_model(model)
-            stages.start("reading", data)
-            table = read_table(
-                data,
-                format=format,
-                delimiter=delimiter,
-                encoding=encoding,
-                as_text=fitted.as_text,
-                header=has_header,
-            )
-            for note in table.notes:
-                output.note(note)
-            column = fitted.about.get("id_column")
-            ids = table.column(column).cells() if column in table.names else None
-            links = None
-            if edges is not None:
-                stages.start("links", edges)
-                known = fitted.nodes(edges)
+            stages.start("model", options.model)
+            fitted = load_model(options.model)
+            model = fitted.model
+            stages.start("reading", options.data)
+            table = options.read(output, fitted.as_text)
+            id_column = fitted.about.get("id_column")
+            ids = table.column(id_column).cells() if id_column in table.names else None
+            W = None
+            if options.edges is not None:
+                stages.start("links", options.edges)
+                known = fitted.nodes(options.edges)
                 if ids is None:
-                    raise ValueError(f"--edges needs the column {column!r}, which names the rows")
-                found = read_links(
-                    edges,
-                    ids,
-                    known,
-                    delimiter=edges_delimiter,
-                    duplicates=duplicates,
-                    skip_unknown=skip_unknown,
-                )
-                links = found.W
-                for note in found.notes:
-                    output.note(note)
+                    raise ValueError(f"--edges needs the column {id_column!r} with the row names")
+                W = options.read_edges(output, ids, known).W
             stages.start("predict", f"{table.n_rows} rows")
             rows = fitted.rows(table)
-            P = fitted.model.predict_proba(rows, adjacency=links)
-            labels, top, margin, unsure = predictions(
-                fitted.model.classes_, P, fitted.sure if sure is None else sure
-            )
+            P = model.predict_proba(rows, adjacency=W)
+            sure = fitted.sure if options.sure is None else options.sure
+            predicted = Predictions.of(model.classes_, P, P.argmax(axis=1), sure)
             stages.start("writing")
-            header, columns = kept_columns(table, keep, column if ids else None, ids)
-            header += ["prediction", "probability", "margin", "unsure"]
-            columns += [labels, top, margin, unsure]
-            if links is not None:
-                header.append("links")
-                columns.append(fitted.model.graph_share(rows, adjacency=links))
-            if all_classes:
-                header += [f"probability of {c}" for c in fitted.model.classes_]
-                columns += [np.ascontiguousarray(p) for p in P.T]
+            columns = first_columns(table, options.keep, id_column if ids else None, ids)
+            columns += predicted.columns()
+            if W is not None:
+                columns.append(("links", model.graph_share(rows, adjacency=W)))
+            if options.all_classes:
+                columns += [
+                    (f"probability of {c}", np.ascontiguousarray(p))
+                    for c, p in zip(model.classes_, P.T, strict=True)
+                ]
+            n_unsure = int(predicted.unsure.sum())
             output.result = {
                 "rows": table.n_rows,
-                "unsure": int(unsure.sum()),
-                "predicted": {str(c): int((labels == c).sum()) for c in fitted.model.classes_},
+                "unsure": n_unsure,
+                "predicted": {str(c): int((predicted.labels == c).sum()) for c in model.classes_},
             }
-            put_rows(output, files, header, columns, out=out, only=True, raw=raw)
-        output.note(f"{table.n_rows} rows, {int(unsure.sum())} unsure")
+            write_rows(output, files, columns, out=options.out, raw=options.raw)
+        output.note(f"{table.n_rows} rows, {n_unsure} uncertain")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from ..csv_text import csv_text
-from .files import OutputFiles
-from .models import load_model
-from .options import Json, Out, Quiet, RawCells
+from .files import Column, OutputFiles, rows_as_csv, rows_as_records
+from .models import load_model, new_classifier
+from .options import OutputOptions, RunOptions, add_command, argument, option
 from .output import Output
 
 __all__ = ["register"]
@@ -18,100 +18,94 @@ __all__ = ["register"]
 STRATEGIES = ("auto", "margin", "representatives", "discs", "random")
 
 
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions(RunOptions, OutputOptions):
+    """Options of ``gdpa query``."""
+
+    model: str = argument("Model file that fit --model wrote, or, with --target, a table.")
+    n: int = option("-n", min=1, help="Number of rows.", default=20)
+    strategy: str = option(
+        "--strategy",
+        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]}.",
+        default="auto",
+        autocompletion=lambda incomplete: [s for s in STRATEGIES if s.startswith(incomplete)],
+    )
+    target: str | None = option("--target", "-t", help="Target column of a table without labels.")
+    id_column: str | None = option("--id", help="Column of the table with the names of the rows.")
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("query")(query)
+    add_command(app, "query", QueryOptions, query)
 
 
-def query(
-    model: Annotated[
-        str, typer.Argument(help="File that fit --model wrote, or, with --target, a table.")
-    ],
-    n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 20,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            "--strategy",
-            help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]}.",
-            autocompletion=lambda incomplete: [s for s in STRATEGIES if s.startswith(incomplete)],
-        ),
-    ] = "auto",
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="Column of a table without labels (no model needed)."),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of the table that names the rows.")
-    ] = None,
-    out: Out = None,
-    raw: RawCells = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Say which rows are most worth labelling next, the best first.
+def query(options: QueryOptions) -> None:
+    """List the rows to label next, best first.
 
-    Of a fitted table it writes CSV: row (or the column that fit's --id named), prediction,
-    probability, runner-up and its probability. With --target it takes a table in which no row has a
-    label yet, and writes the rows to label first.
+    For a model it writes CSV: row (or the --id column of fit), prediction, probability, the second
+    class and its probability. With --target it takes a table without any label, and lists the rows
+    to label first.
     """
-    with Output("query", json=json, quiet=quiet) as output, OutputFiles(model) as files:
-        files.claim("--out", out)
-        if strategy not in STRATEGIES:
-            raise ValueError(f"--strategy {strategy!r}; accepted: {', '.join(STRATEGIES)}")
-        if target is not None:
-            header, columns = _first_rows(model, target, id_column, n, strategy)
+    with (
+        Output("query", json=options.json, quiet=options.quiet) as output,
+        OutputFiles(options.model) as files,
+    ):
+        files.claim("--out", options.out)
+        if options.strategy not in STRATEGIES:
+            raise ValueError(f"--strategy {options.strategy!r}; accepted: {', '.join(STRATEGIES)}")
+        if options.target is not None:
+            columns = _rows_of_table(options, options.target)
         else:
-            if id_column is not None:
-                raise ValueError("--id belongs to --target; a model knows its own")
-            header, columns = _next_rows(model, n, strategy)
-        output.result = {
-            "strategy": strategy,
-            "rows": [
-                dict(zip(["row", *header[1:]], values, strict=True))
-                for values in zip(*columns, strict=True)
-            ],
-        }
-        if out is not None or not json:
-            texts = [[f"{v:.4f}" if isinstance(v, float) else v for v in c] for c in columns]
-            files.text("--out", csv_text(header, texts, raw=raw))
-        if len(columns[0]) < n:
-            output.note(f"only {len(columns[0])} rows have no label")
+            if options.id_column is not None:
+                raise ValueError("--id belongs to --target; a model has the names of its rows")
+            columns = _rows_of_model(options)
+        output.result = {"strategy": options.strategy, "rows": rows_as_records(columns)}
+        if options.out is not None or not options.json:
+            files.text("--out", rows_as_csv(columns, raw=options.raw))
+        n_rows = len(columns[0][1])
+        if n_rows < options.n:
+            output.note(f"only {n_rows} rows have no label")
 
 
-def _next_rows(path: str, n: int, strategy: str) -> tuple[list[str], list[list[Any]]]:
-    """Questions of a fitted table."""
-    fitted = load_model(path)
+def _row_names(rows: NDArray[np.intp], ids: list[str] | None) -> list[object]:
+    return [int(i) + 1 if ids is None else ids[i] for i in rows]
+
+
+def _rows_of_model(options: QueryOptions) -> list[tuple[str, Column]]:
+    """Return the rows of a fitted table to label next."""
+    fitted = load_model(options.model)
     classifier = fitted.model
-    chosen = classifier.query(n, strategy)
+    chosen = classifier.query(options.n, options.strategy)
     P = classifier.state_.probabilities()[chosen]
-    order = np.argsort(-P, axis=1, kind="stable")[:, :2]
-    best, second = np.sort(P, axis=1)[:, ::-1][:, :2].T
-    first_class, second_class = classifier.classes_[order].T
-    ids = fitted.about.get("ids")
-    names = [int(i) + 1 for i in chosen] if ids is None else [ids[i] for i in chosen]
-    header = ["prediction", "probability", "runner_up", "runner_up_probability"]
-    columns = [names, first_class, best.tolist(), second_class, second.tolist()]
-    return [str(fitted.about.get("id_column") or "row"), *header], columns
+    first, second = np.argsort(-P, axis=1, kind="stable")[:, :2].T
+    rows = np.arange(chosen.size)
+    return [
+        (
+            str(fitted.about.get("id_column") or "row"),
+            _row_names(chosen, fitted.about.get("ids")),
+        ),
+        ("prediction", classifier.classes_[first]),
+        ("probability", P[rows, first]),
+        ("runner_up", classifier.classes_[second]),
+        ("runner_up_probability", P[rows, second]),
+    ]
 
 
-def _first_rows(
-    path: str, target: str, id_column: str | None, n: int, strategy: str
-) -> tuple[list[str], list[list[Any]]]:
-    """Questions of a table without labels."""
-    from ..estimators import GDPAClassifier
+def _rows_of_table(options: QueryOptions, target: str) -> list[tuple[str, Column]]:
+    """Return the rows of a table without labels to label first."""
     from ..tables import TableEncoder, read_table
 
-    table = read_table(path)
+    table = read_table(options.model)
     if target in table.names:
         known = int((~table.column(target).missing).sum())
         if known:
             raise ValueError(
                 f"{table.source}: {known} rows have a label in column {target!r}; fit a model "
-                "(gdpa fit --model) and ask that, or label in the browser (gdpa label)"
+                "(gdpa fit --model) and query that, or label in the browser (gdpa label)"
             )
+    id_column = options.id_column
     ids = None if id_column is None else table.column(id_column, "--id column").cells()
     rest = table.without([target, *([id_column] if id_column else [])])
     X = TableEncoder().fit(rest).transform(rest)
-    chosen = GDPAClassifier().query(min(n, table.n_rows), strategy, X=X)
-    names = [int(i) + 1 for i in chosen] if ids is None else [ids[i] for i in chosen]
-    return [id_column or "row"], [names]
+    chosen = new_classifier().query(min(options.n, table.n_rows), options.strategy, X=X)
+    return [(id_column or "row", _row_names(chosen, ids))]

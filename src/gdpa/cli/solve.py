@@ -16,8 +16,7 @@ from ..solution import Solution
 from ..tables.graph_files import NodeLabels
 from .files import OutputFiles
 from .options import Delimiter, Json, Method, Out, Quiet, RawCells, parse_options
-from .output import Output
-from .progress import Stages
+from .output import Output, Stages
 
 __all__ = ["GraphFile", "GraphFormat", "KnownLabels", "Laplacian", "Unlabeled", "register"]
 

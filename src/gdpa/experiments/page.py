@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..report.document import document, picture_file
-from ..report.markup import definition_list, list_item, paragraph
-from ..report.markup import table as markup_table
+from ..report.page import document, section
 from .tables import Table
 
 __all__ = ["Section", "html_page"]
@@ -42,15 +41,26 @@ class Section:
     note: str = ""
 
 
-def _table(table: Table, stamp: str) -> str:
+_EXPERIMENT = """
+{% for name, data in figures %}
+<figure class="plot"><img alt="{{ name }}" src="data:image/png;base64,{{ data|safe }}"></figure>
+{% endfor %}
+{% if note %}<p class="note">{{ note }}</p>{% endif %}
+{% for table, rows, numeric in tables %}
+{{ html.table(table.columns, rows, caption=table.title, numeric=numeric) }}
+{% for note in table.notes + (stamp,) %}<p class="note">{{ note }}</p>{% endfor %}
+{% endfor %}
+"""
+
+
+def _cells(table: Table) -> tuple[Table, list[list[str]], list[int]]:
+    """Return a table with its cells as text, and which of its columns hold numbers."""
     numeric = [
         i
         for i in range(len(table.columns))
         if any(isinstance(row[i], int | float) for row in table.rows)
     ]
-    cells = [[table.text(cell) for cell in row] for row in table.rows]
-    notes = "".join(paragraph(note, "note") for note in (*table.notes, stamp))
-    return markup_table(table.columns, cells, caption=table.title, numeric=numeric) + notes
+    return table, [[table.text(cell) for cell in row] for row in table.rows], numeric
 
 
 def html_page(
@@ -80,16 +90,27 @@ def html_page(
     str
         HTML that refers to nothing outside itself.
     """
+    findings = "<ul>{% for text in paragraphs %}<li>{{ text }}</li>{% endfor %}</ul>"
     shown = [
-        (f"finding-{k}", heading, "<ul>" + "".join(map(list_item, paragraphs)) + "</ul>")
+        section(f"finding-{k}", heading, findings, paragraphs=paragraphs)
         for k, (heading, paragraphs) in enumerate(text)
     ]
-    for section in sections:
-        parts = [picture_file(path, path.stem) for path in section.figures]
-        if section.note:
-            parts.append(paragraph(section.note, "note"))
-        parts += [_table(table, stamp) for table in section.tables]
-        shown.append((section.name, f"{section.name}: {section.summary}", "".join(parts)))
-    shown.append(("environment", "Environment", definition_list(facts.items())))
-    header = paragraph(_PAPER) + paragraph(stamp, "note")
+    shown += [
+        section(
+            part.name,
+            f"{part.name}: {part.summary}",
+            _EXPERIMENT,
+            figures=[
+                (path.stem, base64.b64encode(path.read_bytes()).decode("ascii"))
+                for path in part.figures
+            ],
+            note=part.note,
+            tables=[_cells(table) for table in part.tables],
+            stamp=stamp,
+        )
+        for part in sections
+    ]
+    facts_list = "{{ html.definitions(facts) }}"
+    shown.append(section("environment", "Environment", facts_list, facts=facts.items()))
+    header = f"{_PAPER} {stamp}"
     return document(f"Reproduction of the paper ({mode} run)", shown, header=header, wide=True)

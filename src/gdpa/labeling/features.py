@@ -1,23 +1,25 @@
-"""What a session is given, as features: arrays, sparse matrices, data frames with text."""
+"""Features of a session from arrays, sparse matrices and data frames."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..graph.features import check_features
 from ..tables import TableEncoder, is_frame
+from .answers import Value, plain_value
 
-__all__ = ["Scaled", "given_labels", "plain_value", "to_features"]
+__all__ = ["Features", "ScaledRows", "fingerprint", "given_labels", "to_features"]
 
-Value = str | int | float | bool
+Features: TypeAlias = Any  # ndarray or csr_array of shape (n_rows, n_features); scipy has no types
 
 
-def to_features(X: Any) -> tuple[Any, TableEncoder | None]:
-    """Features as a float array or CSR array.
+def to_features(X: Any) -> tuple[Features, TableEncoder | None]:
+    """Return features as a float array or CSR array.
 
     Parameters
     ----------
@@ -55,86 +57,60 @@ def to_features(X: Any) -> tuple[Any, TableEncoder | None]:
     return check_features(A), None
 
 
-class Scaled:
-    """Rows of the features with their columns on the scale 0 to 1, scaled when they are asked for.
+def fingerprint(X: Features) -> str:
+    """Return a digest of the shape and the values."""
+    digest = hashlib.sha256(repr(X.shape).encode())
+    for part in (X.data, X.indices) if sp.issparse(X) else (np.ascontiguousarray(X),):
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return digest.hexdigest()[:16]
+
+
+class ScaledRows:
+    """Rows of the features with columns scaled to 0 to 1 on access.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
-        Features. Sparse ones are divided by the largest size of each column and stay sparse.
+        Features. Sparse columns are divided by their largest absolute value and stay sparse.
     as_is : bool, default=False
         Whether the features have comparable scales already.
     """
 
-    def __init__(self, X: Any, *, as_is: bool = False) -> None:
+    def __init__(self, X: Features, *, as_is: bool = False) -> None:
         self.X = X
         self.shape = X.shape
-        self._as_is = as_is
+        self._low: NDArray[np.floating[Any]] | None = None
+        self._factor: NDArray[np.floating[Any]] | None = None
         if as_is:
             return
         if sp.issparse(X):
             size = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
-            self._low = None
-            self._factor = 1.0 / np.where(size > 0, size, 1.0)
         else:
             self._low = X.min(axis=0)
             size = X.max(axis=0) - self._low
-            self._factor = 1.0 / np.where(size > 0, size, 1.0)
+        self._factor = 1.0 / np.where(size > 0, size, 1.0)
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> Any:
+    def __getitem__(self, rows: NDArray[np.intp]) -> Features:
         part = self.X[rows]
-        if self._as_is:
+        if self._factor is None:
             return part
         if self._low is None:
             return sp.csr_array(part @ sp.diags_array(self._factor))
         return (part - self._low) * self._factor
 
 
-def plain_value(value: Any) -> Value:
-    """Return a label as a plain Python value.
-
-    Raises
-    ------
-    ValueError
-        If it is missing, or neither text nor a finite number.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str):
-        if not value.strip():
-            raise ValueError(f"value={value!r} is empty; a label has at least one character")
-        return value
-    if isinstance(value, bool | int):
-        return value
-    if isinstance(value, float) and np.isfinite(value):
-        return value
-    raise ValueError(f"value={value!r} is not a label: text or a finite number is needed")
-
-
-def given_labels(y: Any, n_rows: int) -> dict[int, Value]:
-    """Labels that are there at the start.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,) or None
-        Labels; None, NaN, -1 and empty text are unknown.
-    n_rows : int
-        Rows of the data.
-
-    Returns
-    -------
-    dict
-        Row to label.
-    """
+def given_labels(y: ArrayLike | None, n_rows: int) -> dict[int, Value]:
+    """Return the labels at the start by row; None, NaN, -1 and empty text are unknown."""
     if y is None:
         return {}
-    values = list(y.tolist() if hasattr(y, "tolist") else y)
+    values = list(y.tolist() if hasattr(y, "tolist") else y)  # type: ignore[arg-type]
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} entries, X has {n_rows} rows")
-    known: dict[int, Value] = {}
-    for row, value in enumerate(values):
-        unknown = value is None or value == "" or value != value
-        if unknown or (value == -1 and not isinstance(value, str)):
-            continue
-        known[row] = plain_value(value)
-    return known
+    return {
+        row: plain_value(value)
+        for row, value in enumerate(values)
+        if value is not None
+        and value == value  # not NaN
+        and value != ""
+        and (isinstance(value, str) or value != -1)
+    }

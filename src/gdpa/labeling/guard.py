@@ -1,8 +1,8 @@
-"""Who may talk to the page's server: this machine's browser, with the token, and nobody else.
+"""Access to the page's server: this machine's browser, with the token, and nobody else.
 
 Other web sites can make a browser send requests to 127.0.0.1, also under a name of their own that
 resolves to it (DNS rebinding). They do not know the token in the path, their requests carry another
-Host or Origin, and what they would get back is fenced by its headers.
+Host or Origin, and the headers of the responses keep them from using the content.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses requests before the application sees them, and fences the answers.
+    """Refuses requests before the application sees them, and adds security headers.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded. It sees paths without the token.
+        The guarded application. It sees paths without the token.
     token : str
         The secret first part of every path.
     hosts : tuple of str
@@ -73,7 +73,7 @@ class Guard:
             await _refuse(send, *refusal)
             return
         scope = {**scope, "path": "/" + inner, "raw_path": b"/" + inner.encode(), "root_path": ""}
-        await self.app(scope, _limited(receive), _fenced(send))
+        await self.app(scope, _limited(receive), _with_headers(send))
 
     def _refusal(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "").lower() not in self.hosts:
@@ -113,7 +113,7 @@ def _limited(receive: Receive) -> Receive:
     return inner
 
 
-def _fenced(send: Send) -> Send:
+def _with_headers(send: Send) -> Send:
     async def inner(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             present = {name for name, _ in message["headers"]}
@@ -128,6 +128,6 @@ def _fenced(send: Send) -> Send:
 async def _refuse(send: Send, status: int, text: str) -> None:
     body = text.encode()
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
-    fenced = _fenced(send)
-    await fenced({"type": "http.response.start", "status": status, "headers": headers})
-    await fenced({"type": "http.response.body", "body": body})
+    respond = _with_headers(send)
+    await respond({"type": "http.response.start", "status": status, "headers": headers})
+    await respond({"type": "http.response.body", "body": body})

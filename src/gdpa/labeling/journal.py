@@ -1,17 +1,20 @@
 """The log of a session: every label is on disk before anything else happens.
 
-One JSON object per line, appended and fsynced, never rewritten. The first line says which data the
-log belongs to. A process that is killed while it writes leaves at most one line without its end;
-that line was never answered for, and the next session cuts it off.
+One JSON object per line, appended without a buffer and fsynced, never rewritten. The first line
+says which data the log belongs to. A process that is killed while it writes leaves at most one line
+without its end; that line was never acknowledged, and the next session removes it. A write that
+fails, for example on a full disk, is removed at once: a refused answer never appears later.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any
+from typing import Any
 
 __all__ = ["Journal"]
 
@@ -31,17 +34,17 @@ class Journal:
     Parameters
     ----------
     path : path-like
-        The file; made where there is none.
+        The file; created if it does not exist.
     about : dict
-        Plain data that say which session the log belongs to (rows, fingerprint). A log with other
-        data is refused.
+        Plain data that identify the session (rows, fingerprint). A log with other data is
+        refused.
 
     Attributes
     ----------
     path : Path
         The file.
     events : list of dict
-        What an earlier session wrote.
+        The events of earlier sessions.
 
     Raises
     ------
@@ -54,7 +57,9 @@ class Journal:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_file():
             raise ValueError(f"log={str(path)!r} is not a regular file")
-        self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 (lives as long as the session)
+        # Unbuffered: a buffer would write a refused event later, with the next one.
+        self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the session)
+        self._needs_reopening = False
         try:
             self._lock()
             self.events = self._read(about)
@@ -62,63 +67,70 @@ class Journal:
             self._file.close()
             raise
 
+    def _refusal(self, reason: str) -> ValueError:
+        return ValueError(f"log={str(self.path)!r} {reason}")
+
     def _lock(self) -> None:
         if fcntl is None:
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise ValueError(f"log={str(self.path)!r}: another session writes to it") from error
+            raise self._refusal("is in use: another session writes to it") from error
 
     def _read(self, about: dict[str, Any]) -> list[dict[str, Any]]:
+        """Check the first line against `about`, and return the events of the others."""
         self._file.seek(0)
         content = self._file.read()
-        whole = content.rfind(b"\n") + 1
-        lines = content[:whole].splitlines()
+        end = content.rfind(b"\n") + 1
+        lines = content[:end].splitlines()
+        started = b'{"kind": "' + KIND.encode()[:1]
+        head = self._parse(lines[0], 1) if lines else {"kind": KIND}
+        if head.get("kind") != KIND or not (lines or not content or content.startswith(started)):
+            raise self._refusal("is not a log of labels; it is left as it is")
+        if end < len(content) or not lines:  # cut off while it was written: never acknowledged
+            self._file.truncate(end)
+            os.fsync(self._file.fileno())
         if not lines:
-            if content and not content.startswith(b'{"kind": "' + KIND.encode()[:1]):
-                raise ValueError(
-                    f"log={str(self.path)!r} is not a log of labels; it is left as it is"
-                )
-            self._file.truncate(0)
             self._append({"kind": KIND, "version": VERSION, **about})
             _sync_folder(self.path.parent)
             return []
-        head = self._parse(lines[0], 1)
-        if head.get("kind") != KIND:
-            raise ValueError(f"log={str(self.path)!r} is not a log of labels; it is left as it is")
         if head.get("version") != VERSION:
-            raise ValueError(
-                f"log={str(self.path)!r} has version {head.get('version')!r}; this release reads "
-                f"version {VERSION}"
+            raise self._refusal(
+                f"has version {head.get('version')!r}; this release reads version {VERSION}"
             )
         for name, value in about.items():
             if head.get(name) != value:
-                raise ValueError(
-                    f"log={str(self.path)!r} belongs to other data: {name} is {head.get(name)!r} "
-                    f"there and {value!r} here"
+                raise self._refusal(
+                    f"belongs to other data: {name} is {head.get(name)!r} there and {value!r} here"
                 )
-        events = [self._parse(line, i) for i, line in enumerate(lines[1:], 2)]
-        if whole < len(content):  # cut off while it was written: never answered for
-            self._file.truncate(whole)
-            os.fsync(self._file.fileno())
-        return events
+        return [self._parse(line, i) for i, line in enumerate(lines[1:], 2)]
 
     def _parse(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             value = json.loads(line)
-        except ValueError as error:
-            raise ValueError(
-                f"log={str(self.path)!r}, line {number} is damaged: {line[:60]!r}"
-            ) from error
+        except (ValueError, RecursionError):
+            value = None
         if not isinstance(value, dict):
-            raise ValueError(f"log={str(self.path)!r}, line {number} is damaged: {line[:60]!r}")
+            raise self._refusal(f"is damaged, line {number}: {line[:60]!r}")
         return value
 
     def _append(self, event: dict[str, Any]) -> None:
-        self._file.write(json.dumps(event, ensure_ascii=True).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Append a line; if that fails, cut the log back to the lines before."""
+        line = json.dumps(event, ensure_ascii=True).encode() + b"\n"
+        handle = self._file.fileno()
+        end = os.fstat(handle).st_size
+        try:
+            written = 0
+            while written < len(line):  # an unbuffered write may take a part only
+                written += self._file.write(line[written:])
+            os.fsync(handle)
+        except BaseException:
+            self._needs_reopening = True
+            self._file.truncate(end)
+            os.fsync(handle)
+            self._needs_reopening = False
+            raise
 
     def write(self, event: dict[str, Any]) -> None:
         """Append an event; when this returns it is on disk.
@@ -127,23 +139,29 @@ class Journal:
         ----------
         event : dict
             Plain data.
+
+        Raises
+        ------
+        OSError
+            If the event cannot be written. The log is then as it was before; where not even that
+            can be restored, every later event is refused until the log is opened again.
         """
+        if self._needs_reopening:
+            raise OSError(
+                errno.EIO, "an earlier write failed and could not be undone; restart the session"
+            )
         self._append(event)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 def _sync_folder(folder: Path) -> None:
     """Make the new file's name durable, where folders can be synced."""
-    try:
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,6 +1,6 @@
 """The page's server: Starlette on uvicorn, on 127.0.0.1, behind a guard.
 
-Nothing here decides anything: every request is one call of the desk.
+It decides nothing: every request is one call of the controller.
 """
 
 from __future__ import annotations
@@ -9,51 +9,53 @@ import json
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import require
-from .desk import Desk
-from .exporter import Exporter
+from .answers import is_unicode
+from .controller import Controller
 from .guard import BodyTooLarge, Guard
-from .pictures import PictureError
+from .images import ImageError
+from .tables import Exporter
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 __all__ = ["LabelServer", "make_app"]
 
-FILES = {
-    "": ("index.html", "text/html; charset=utf-8"),
-    "style.css": ("style.css", "text/css; charset=utf-8"),
-    "icon.svg": ("icon.svg", "image/svg+xml"),
-    **{
-        f"{name}.js": (f"{name}.js", "text/javascript; charset=utf-8")
-        for name in ("app", "api", "classes", "item", "lists", "map")
-    },
+MEDIA_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
 }
 MOST_TEXT = 500  # characters of a class or an annotator's name
-AHEAD = 5  # most rows asked for at once
-# A picture that somebody opens in a tab of its own still cannot do anything.
-PICTURE_POLICY = "default-src 'none'; sandbox"
+MOST_ROWS = 5  # asked for at once
 
 
 class BadRequest(ValueError):
-    """What the request says makes no sense."""
+    """A request that makes no sense."""
 
 
 def _text(data: dict[str, Any], name: str) -> str:
     value = data.get(name, "")
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise BadRequest(f"{name} must be text of at most {MOST_TEXT} characters")
+    if not isinstance(value, str) or len(value) > MOST_TEXT or not is_unicode(value):
+        raise BadRequest(f"{name} must be valid Unicode text of at most {MOST_TEXT} characters")
     return value
 
 
-def _whole(data: dict[str, Any], name: str) -> int:
+def _integer(data: dict[str, Any], name: str) -> int:
     value = data.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadRequest(f"{name} must be a whole number")
     return value
 
 
-def _class(data: dict[str, Any]) -> Any:
+def _class(data: dict[str, Any]) -> str | int | float | bool:
     value = data.get("value")
     if isinstance(value, str):
         return _text(data, "value")
@@ -62,15 +64,25 @@ def _class(data: dict[str, Any]) -> Any:
     raise BadRequest("value must be text or a number")
 
 
-def make_app(desk: Desk, exporter: Exporter) -> Any:
+async def _body(request: Request) -> dict[str, Any]:
+    try:
+        data = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("the body is not JSON") from error
+    if not isinstance(data, dict):
+        raise BadRequest("the body must be a JSON object")
+    return data
+
+
+def make_app(controller: Controller, exporter: Exporter) -> Starlette:
     """Make the ASGI application, without its guard.
 
     Parameters
     ----------
-    desk : Desk
-        What answers.
+    controller : Controller
+        Answers the requests.
     exporter : Exporter
-        What makes the files to keep.
+        Makes the files to download.
 
     Returns
     -------
@@ -80,138 +92,122 @@ def make_app(desk: Desk, exporter: Exporter) -> Any:
     require("starlette", "label")
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
     page = resources.files("gdpa.labeling") / "page"
-    files = {name: ((page / file).read_bytes(), kind) for name, (file, kind) in FILES.items()}
+    files = {path.name: path.read_bytes() for path in page.iterdir() if path.is_file()}
 
-    async def body(request: Request) -> dict[str, Any]:
-        try:
-            data = json.loads(await request.body())
-        except (ValueError, RecursionError) as error:
-            raise BadRequest("the body is not JSON") from error
-        if not isinstance(data, dict):
-            raise BadRequest("the body must be a JSON object")
-        return data
+    def failure(message: str, status: int) -> Response:
+        return JSONResponse({"error": message}, status)
 
     async def static(request: Request) -> Response:
-        name = request.path_params.get("name", "")
+        name = request.path_params.get("name", "index.html")
         if name not in files:
-            return JSONResponse({"error": "not found"}, 404)
-        content, kind = files[name]
-        return Response(content, media_type=kind)
+            return failure("not found", 404)
+        return Response(files[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
 
-    async def state(request: Request) -> Response:
-        data = {"by": request.query_params.get("by", "")}
-        return JSONResponse(await run_in_threadpool(desk.state, _text(data, "by")))
+    def get(call: Callable[[], Any]) -> Any:
+        async def endpoint(request: Request) -> Response:
+            return JSONResponse(await run_in_threadpool(call))
 
-    async def next_items(request: Request) -> Response:
-        data = await body(request)
-        n = _whole(data, "n")
-        if not 1 <= n <= AHEAD:
-            raise BadRequest(f"n must be from 1 to {AHEAD}")
-        return JSONResponse(await run_in_threadpool(desk.next, _text(data, "by"), n))
-
-    async def answer(request: Request) -> Response:
-        data = await body(request)
-        do = request.path_params["do"]
-        row = None if do == "undo" else _whole(data, "row")
-        value = _class(data) if do == "label" else None
-        by = _text(data, "by")
-        changed = await run_in_threadpool(desk.answer, do, by, row, value)
-        item = None if changed is None else desk.item(changed)
-        return JSONResponse({"row": changed, "item": item, "version": desk.session.version})
+        return endpoint
 
     def row_of(request: Request) -> int:
         row = int(request.path_params["row"])
-        if not 0 <= row < desk.session.n_rows:
-            raise BadRequest(f"rows are numbered 0 to {desk.session.n_rows - 1}")
+        if not 0 <= row < controller.session.n_rows:
+            raise BadRequest(f"rows are numbered 0 to {controller.session.n_rows - 1}")
         return row
 
-    async def item(request: Request) -> Response:
-        return JSONResponse(desk.item(row_of(request)))
+    def get_row(call: Callable[[int], Any]) -> Any:
+        async def endpoint(request: Request) -> Response:
+            return JSONResponse(call(row_of(request)))
 
-    async def guess(request: Request) -> Response:
-        return JSONResponse(desk.guess(row_of(request)))
+        return endpoint
 
-    async def picture(request: Request) -> Response:
+    async def state(request: Request) -> Response:
+        by = _text({"by": request.query_params.get("by", "")}, "by")
+        return JSONResponse(await run_in_threadpool(controller.state, by))
+
+    async def next_rows(request: Request) -> Response:
+        data = await _body(request)
+        n = _integer(data, "n")
+        if not 1 <= n <= MOST_ROWS:
+            raise BadRequest(f"n must be from 1 to {MOST_ROWS}")
+        return JSONResponse(await run_in_threadpool(controller.next, _text(data, "by"), n))
+
+    async def answer(request: Request) -> Response:
+        do = request.path_params["do"]
+        if do not in ("label", "skip", "remove", "undo"):
+            return failure("not found", 404)
+        data = await _body(request)
+        row = None if do == "undo" else _integer(data, "row")
+        value = _class(data) if do == "label" else None
+        by = _text(data, "by")
+        try:
+            changed = await run_in_threadpool(controller.answer, do, by, row, value)
+        except OSError as error:  # the log cannot be written, for example on a full disk
+            return failure(f"the answer was not saved: {error.strerror}", 507)
+        item = None if changed is None else controller.item(changed)
+        version = controller.session.version
+        return JSONResponse({"row": changed, "item": item, "version": version})
+
+    async def image(request: Request) -> Response:
         row = row_of(request)
-        if desk.items.pictures is None:
-            return JSONResponse({"error": "there are no pictures"}, 404)
-        content, kind = await run_in_threadpool(desk.items.pictures.get, row)
-        headers = {"content-security-policy": PICTURE_POLICY}
+        if controller.rows.images is None:
+            return failure("there are no images", 404)
+        content, kind = await run_in_threadpool(controller.rows.images.get, row)
+        # Opened in a tab of its own, an image must not run anything either.
+        headers = {"content-security-policy": "default-src 'none'; sandbox"}
         return Response(content, media_type=kind, headers=headers)
-
-    async def labels(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(desk.labels))
-
-    async def places(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(desk.map))
-
-    async def colours(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(desk.colours))
 
     async def export(request: Request) -> Response:
-        what = request.path_params["what"]
-        if what not in exporter.KINDS:
-            return JSONResponse({"error": "not found"}, 404)
-        content, kind, name = await run_in_threadpool(exporter.make, what)
+        kind = request.path_params["kind"]
+        if kind not in exporter.KINDS:
+            return failure("not found", 404)
+        content, media_type, name = await run_in_threadpool(exporter.make, kind)
         headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type=kind, headers=headers)
+        return Response(content, media_type=media_type, headers=headers)
 
     async def refused(request: Request, error: Exception) -> Response:
-        status = 415 if isinstance(error, PictureError) else 400
-        return JSONResponse({"error": str(error)}, status)
+        return failure(str(error), 415 if isinstance(error, ImageError) else 400)
 
     async def too_large(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": "the body is too large"}, 413)
+        return failure("the body is too large", 413)
 
     async def failed(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": "something went wrong; see the terminal"}, 500)
+        return failure("an internal error occurred; see the terminal", 500)
 
     return Starlette(
         routes=[
             Route("/", static),
             Route("/static/{name:str}", static),
             Route("/api/state", state),
-            Route("/api/next", next_items, methods=["POST"]),
-            *[
-                Route(f"/api/{do}", _with(answer, do), methods=["POST"])
-                for do in ("label", "skip", "remove", "undo")
-            ],
-            Route("/api/item/{row:int}", item),
-            Route("/api/guess/{row:int}", guess),
-            Route("/api/labels", labels),
-            Route("/api/map", places),
-            Route("/api/colours", colours),
-            Route("/picture/{row:int}", picture),
-            Route("/export/{what:str}", export),
+            Route("/api/next", next_rows, methods=["POST"]),
+            Route("/api/item/{row:int}", get_row(controller.item)),
+            Route("/api/guess/{row:int}", get_row(controller.guess)),
+            Route("/api/labels", get(controller.labels)),
+            Route("/api/map", get(controller.map)),
+            Route("/api/colours", get(controller.colours)),
+            Route("/api/{do:str}", answer, methods=["POST"]),
+            Route("/picture/{row:int}", image),
+            Route("/export/{kind:str}", export),
         ],
         exception_handlers={ValueError: refused, BodyTooLarge: too_large, Exception: failed},
     )
 
 
-def _with(endpoint: Any, do: str) -> Any:
-    async def inner(request: Any) -> Any:
-        request.path_params["do"] = do
-        return await endpoint(request)
-
-    return inner
-
-
 class LabelServer:
-    """Serves a desk on a port of 127.0.0.1.
+    """Serves a labelling session on a port of 127.0.0.1.
 
     Parameters
     ----------
-    desk : Desk
-        The desk.
+    controller : Controller
+        Answers the requests.
     exporter : Exporter
-        What makes the files to keep.
+        Makes the files to download.
     port : int, default=0
-        The port; 0 takes a free one.
+        The port; 0 picks a free port.
     token : str, optional
         The secret part of the address; a random one by default.
 
@@ -222,10 +218,10 @@ class LabelServer:
     """
 
     def __init__(
-        self, desk: Desk, exporter: Exporter, *, port: int = 0, token: str | None = None
+        self, controller: Controller, exporter: Exporter, *, port: int = 0, token: str | None = None
     ) -> None:
         uvicorn = require("uvicorn", "label")
-        self.desk = desk
+        self.controller = controller
         self.token = token or secrets.token_urlsafe(24)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -238,9 +234,8 @@ class LabelServer:
         self.port: int = self._socket.getsockname()[1]
         hosts = tuple(f"{name}:{self.port}" for name in ("127.0.0.1", "localhost"))
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
-        app = Guard(make_app(desk, exporter), token=self.token, hosts=hosts)
         config = uvicorn.Config(
-            app,
+            Guard(make_app(controller, exporter), token=self.token, hosts=hosts),
             log_level="warning",
             access_log=False,  # the paths hold the token
             server_header=False,
@@ -255,27 +250,22 @@ class LabelServer:
 
     def run(self) -> None:
         """Serve until interrupted."""
-        self.desk.start()
+        self.controller.start()
         try:
             self._server.run(sockets=[self._socket])
-        except (KeyboardInterrupt, SystemExit):  # how people end it: uvicorn passes signals on
+        except (KeyboardInterrupt, SystemExit):  # how people stop it: uvicorn passes signals on
             pass
         finally:
-            self.desk.stop()
+            self.controller.stop()
             self._socket.close()
 
     def start(self) -> None:
         """Serve in a thread, for notebooks and tests."""
-        self.desk.start()
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
-        )
+        self._thread = threading.Thread(target=self.run, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End what :meth:`start` began."""
+        """Stop what :meth:`start` began."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join()
-        self.desk.stop()
-        self._socket.close()

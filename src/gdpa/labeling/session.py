@@ -1,28 +1,35 @@
-"""A labelling session without HTTP: what to ask, what was answered, what follows from it."""
+"""A labelling session without HTTP: questions, answers and predictions."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .features import Scaled, given_labels, plain_value, to_features
+from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
+from .features import ScaledRows, fingerprint, given_labels, to_features
 from .journal import Journal
-from .ledger import Answer, Ledger, Value
-from .model import FullModel
-from .outcome import Outcome
-from .questions import Questions
+from .question_selector import QuestionSelector
+from .session_model import SessionModel
 
 __all__ = ["LabelingSession"]
 
 
-class LabelingSession(Outcome):
-    """Ask for labels one by one, and know a label for every row at any time.
+@dataclass(frozen=True)
+class _Lease:
+    """A row that an annotator was asked: by whom, why, and until when it is reserved."""
+
+    annotator: str
+    purpose: str
+    until: float
+
+
+class LabelingSession(SessionModel):
+    """Ask for labels one by one, and predict a label for every row at any time.
 
     Parameters
     ----------
@@ -31,16 +38,16 @@ class LabelingSession(Outcome):
     y : array-like of shape (n_rows,), optional
         Labels that are known already; None, NaN, -1 and empty text are unknown.
     random_state : int, default=0
-        Seed of everything that is random.
+        Random seed.
     log : path-like, optional
-        File to which every answer is appended, on disk before the call returns. If the file is
-        there already the session continues where it ended.
+        File to which every answer is appended, on disk before the call returns. If the file
+        exists the session continues where it stopped.
     rescale : {"minmax", "standard"} or None, default="minmax"
         Scale of the columns of an array; data frames are encoded as ``gdpa fit`` does.
     estimator : GDPAClassifier, optional
-        What classifies the rows; :class:`~gdpa.GDPAClassifier` by default.
+        The classifier; :class:`~gdpa.GDPAClassifier` by default.
     lease : float, default=600
-        Seconds for which a row that one annotator was asked is not asked of another.
+        Seconds for which a row that one annotator was asked is reserved for them.
 
     Examples
     --------
@@ -77,36 +84,39 @@ class LabelingSession(Outcome):
         self.rescale = None if encoder is not None else rescale
         self.random_state = int(random_state)
         known = given_labels(y, features.shape[0])
-        ledger = Ledger({row: Answer(value, "given") for row, value in known.items()})
-        model = FullModel(features, estimator, rescale=self.rescale, random_state=self.random_state)
-        super().__init__(ledger, model, encoder)
+        super().__init__(
+            features,
+            AnswerHistory({row: Answer(value, "given") for row, value in known.items()}),
+            encoder,
+            estimator=estimator,
+            rescale=self.rescale,
+            random_state=self.random_state,
+        )
         self.lease = float(lease)
-        self._leases: dict[int, tuple[str, str, float]] = {}
+        self._leases: dict[int, _Lease] = {}
         self._check_kinds()
         self._journal: Journal | None = None
         if log is not None:
-            about = {"rows": self.n_rows, "data": _fingerprint(self.X), "seed": self.random_state}
+            about = {"rows": self.n_rows, "data": fingerprint(self.X), "seed": self.random_state}
             self._journal = Journal(log, about)
-            self._ledger.replay(self._journal.events, self.n_rows)
+            self._history.replay(self._journal.events, self.n_rows)
             self._check_kinds()
-        self.points = Scaled(self.X, as_is=self.rescale is None)
-        self._questions = Questions(self.points, self.random_state)
-
-    # -- what is known -------------------------------------------------------------------------
+        self.points = ScaledRows(self.X, as_is=self.rescale is None)
+        self._selector = QuestionSelector(self.points, self.random_state)
 
     @property
     def answers(self) -> dict[int, Answer]:
-        """Rows with a label or a skip, why they were asked, and by whom they were answered."""
+        """Rows with a label or a skip, why they were asked, and who answered."""
         with self._lock:
-            return dict(self._ledger.answers)
+            return dict(self._history.answers)
 
     def class_order(self) -> list[Value]:
         """Return the classes in the order in which they appeared; given ones first, sorted."""
         with self._lock:
-            return list(self._ledger.classes)
+            return list(self._history.classes)
 
     def _check_kinds(self) -> None:
-        kinds = {_kind(v) for v in self._ledger.labels.values()}
+        kinds = {label_kind(v) for v in self._history.labels.values()}
         if len(kinds) > 1:
             raise ValueError(f"labels are of several kinds: {', '.join(sorted(kinds))}")
 
@@ -117,46 +127,45 @@ class LabelingSession(Outcome):
             raise ValueError(f"row={row!r}; rows are numbered 0 to {self.n_rows - 1}")
         return int(row)
 
-    # -- questions and answers -----------------------------------------------------------------
-
     def next(self, n: int = 1, *, annotator: str = "") -> NDArray[np.intp]:
-        """Rows to label next.
+        """Return the rows to label next.
 
-        Rows that this annotator was asked and has not answered come first; rows that another one
-        is looking at are left out.
+        Rows that this annotator was asked and has not answered come first; rows that are reserved
+        for others are left out.
 
         Parameters
         ----------
         n : int, default=1
             How many.
         annotator : str, default=""
-            Who asks.
+            Who will answer.
 
         Returns
         -------
         ndarray of int
-            Row numbers; fewer than n when no more are left.
+            Row numbers; fewer than n if no more are left.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"n={n!r} must be a whole number of at least 1")
         with self._lock:
             now = time.monotonic()
-            self._leases = {
+            leases = {
                 row: held
                 for row, held in self._leases.items()
-                if row not in self._ledger.answers and (held[0] == annotator or held[2] > now)
+                if row not in self._history.answers
+                and (held.annotator == annotator or held.until > now)
             }
-            rows = [row for row, held in self._leases.items() if held[0] == annotator][: int(n)]
-            missing = int(n) - len(rows)
-            if missing:
-                found = self._questions.ask(
-                    missing, self._ledger, {r: held[1] for r, held in self._leases.items()}
-                )
-                for row, purpose in found:
-                    self._leases[row] = (annotator, purpose, now + self.lease)
-                    rows.append(row)
-            for row in rows:
-                self._leases[row] = (annotator, self._leases[row][1], now + self.lease)
+            mine = {
+                row: held.purpose for row, held in leases.items() if held.annotator == annotator
+            }
+            asked = list(mine.items())[: int(n)]
+            if len(asked) < n:
+                busy = {row: held.purpose for row, held in leases.items()}
+                asked += self._selector.select(int(n) - len(asked), self._history, busy)
+            for row, purpose in asked:
+                leases[row] = _Lease(annotator, purpose, now + self.lease)
+            self._leases = leases
+            rows = [row for row, _ in asked]
             return np.array(rows, dtype=np.intp)
 
     def label(self, row: Any, value: Any, *, annotator: str = "") -> None:
@@ -173,22 +182,21 @@ class LabelingSession(Outcome):
         """
         row, value = self._row(row), plain_value(value)
         with self._lock:
-            for other in self._ledger.labels.values():
-                if _kind(other) != _kind(value):
-                    raise ValueError(
-                        f"value={value!r} is a {_kind(value)}; the labels so far are "
-                        f"{_kind(other)}s like {other!r}"
-                    )
-                break
+            other = next(iter(self._history.labels.values()), value)
+            if label_kind(other) != label_kind(value):
+                raise ValueError(
+                    f"value={value!r} is a {label_kind(value)}; the labels so far are "
+                    f"{label_kind(other)}s like {other!r}"
+                )
             self._write({"do": "label", "row": row, "value": value}, annotator)
 
     def skip(self, row: Any, *, annotator: str = "") -> None:
-        """Say that a row cannot be decided; it is not asked again.
+        """Skip a row that cannot be decided; it is not asked again.
 
         Parameters
         ----------
         row : int
-            The row. A label that it has is taken away.
+            The row. Its label, if any, is removed.
         annotator : str, default=""
             Who answers.
         """
@@ -196,7 +204,7 @@ class LabelingSession(Outcome):
             self._write({"do": "skip", "row": self._row(row)}, annotator)
 
     def remove(self, row: Any, *, annotator: str = "") -> None:
-        """Take a label or a skip away; the row may be asked again.
+        """Remove a label or a skip; the row may be asked again.
 
         Parameters
         ----------
@@ -207,12 +215,12 @@ class LabelingSession(Outcome):
         """
         row = self._row(row)
         with self._lock:
-            if row not in self._ledger.answers:
+            if row not in self._history.answers:
                 raise ValueError(f"row={row!r} has neither a label nor a skip")
             self._write({"do": "remove", "row": row}, annotator)
 
     def undo(self, *, annotator: str = "") -> int | None:
-        """Take the last answer of an annotator back; the row is asked again.
+        """Undo the last answer of an annotator; the row is asked again.
 
         Parameters
         ----------
@@ -222,43 +230,43 @@ class LabelingSession(Outcome):
         Returns
         -------
         int or None
-            The row; None if there is nothing to take back.
+            The row; None if there is nothing to undo.
         """
         with self._lock:
-            row = self._ledger.last(annotator)
+            row = self._history.last(annotator)
             if row is None:
                 return None
-            answer = self._ledger.answers.get(row)
+            answer = self._history.answers.get(row)
             self._write({"do": "undo"}, annotator)
-            if row not in self._ledger.answers:
+            if row not in self._history.answers:
                 purpose = "own" if answer is None else answer.purpose
-                waiting = self._leases
-                held = (annotator, purpose, time.monotonic() + self.lease)
-                self._leases = {row: held, **{r: h for r, h in waiting.items() if r != row}}
+                held = _Lease(annotator, purpose, time.monotonic() + self.lease)
+                self._leases.pop(row, None)
+                self._leases = {row: held, **self._leases}
             return row
 
     def _write(self, event: dict[str, Any], annotator: str) -> None:
-        if not isinstance(annotator, str):
-            raise ValueError(f"annotator={annotator!r} must be text")
+        if not isinstance(annotator, str) or not is_unicode(annotator):
+            raise ValueError(f"annotator={annotator!r} must be valid Unicode text")
         if event["do"] in ("label", "skip"):
             held = self._leases.get(event["row"])
-            event["purpose"] = "own" if held is None else held[1]
+            event["purpose"] = "own" if held is None else held.purpose
         event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         if self._journal is not None:
             self._journal.write(event)
-        row = self._ledger.apply(event)
+        row = self._history.apply(event)
         self._leases.pop(-1 if row is None else row, None)
         self._version += 1
 
     def in_background(self) -> None:
-        """Let no question wait for the quick committee; :meth:`follow` is called in a thread."""
-        self._questions.patient = False
+        """Let no question wait for the uncertainties; :meth:`follow` is called in a thread."""
+        self._selector.waits = False
 
     def follow(self) -> None:
-        """Bring the quick committee, which weighs questions, up to date with the labels."""
+        """Bring the uncertainties, by which questions are chosen, up to date with the labels."""
         with self._lock:
-            copy = Ledger(dict(self._ledger.answers))
-        self._questions.follow(copy)
+            copy = AnswerHistory(dict(self._history.answers))
+        self._selector.update(copy)
 
     def __enter__(self) -> LabelingSession:
         return self
@@ -267,21 +275,7 @@ class LabelingSession(Outcome):
         self.close()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, str):
-        return "text"
-    return "truth value" if isinstance(value, bool) else "number"
-
-
-def _fingerprint(X: Any) -> str:
-    """Tell data apart: a digest of the shape and the values."""
-    digest = hashlib.sha256(repr(X.shape).encode())
-    for part in (X.data, X.indices) if sp.issparse(X) else (np.ascontiguousarray(X),):
-        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-    return digest.hexdigest()[:16]

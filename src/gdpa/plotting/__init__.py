@@ -1,10 +1,9 @@
 """Displays in scikit-learn's manner; the only package that imports matplotlib (extra ``plot``)."""
 
-from .committee import CommitteeDisplay
 from .convergence import ConvergenceDisplay
 from .gershgorin import GershgorinDisplay
 from .graph import GraphDisplay
-from .selection import SelectionDisplay
+from .selection import CommitteeDisplay, SelectionDisplay
 
 __all__ = [
     "CommitteeDisplay",

@@ -1,16 +1,21 @@
-"""What all displays share: the axes to draw on, and colours that colour-blind readers tell apart.
+"""Axes and colours of all displays.
 
-Colours are Okabe and Ito's, and two of Tol's. A class also has a marker, so that pictures can be
-read in grey.
+The colours, Okabe and Ito's and two of Tol's, are distinguishable for colour-blind readers. A class
+also has a marker, so that figures can be read in grey.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..errors import require
 
-__all__ = ["CLASS_MARKERS", "COLORS", "FAINT", "class_look", "get_axes", "pyplot"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["CLASS_MARKERS", "COLORS", "FAINT", "Display", "class_style", "get_axes", "pyplot"]
 
 COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
@@ -20,13 +25,22 @@ CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p")
 FAINT = "#9AA3AB"
 
 
-def pyplot() -> Any:
-    """Import matplotlib.pyplot, or say which extra installs it."""
+class Display:
+    """Base of all displays: the axes and the figure that were drawn on."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+
+def pyplot() -> ModuleType:
+    """Return matplotlib.pyplot, or raise an error that names the extra."""
     return require("matplotlib.pyplot", "plot")
 
 
-def get_axes(ax: Any, *, figsize: tuple[float, float] = (6.0, 4.0)) -> tuple[Any, Any]:
-    """Axes to draw on, with their figure.
+def get_axes(
+    ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.0)
+) -> tuple[Figure | SubFigure, Axes]:
+    """Return the axes to draw on, with their figure.
 
     Parameters
     ----------
@@ -49,10 +63,8 @@ def get_axes(ax: Any, *, figsize: tuple[float, float] = (6.0, 4.0)) -> tuple[Any
     return ax.figure, ax
 
 
-def class_look(number: int) -> dict[str, Any]:
-    """Colour and marker of the class with this number."""
+def class_style(number: int) -> dict[str, str]:
+    """Return colour and marker of the class with this number."""
     shift = number // len(COLORS)
-    return {
-        "color": COLORS[number % len(COLORS)],
-        "marker": CLASS_MARKERS[(number + shift) % len(CLASS_MARKERS)],
-    }
+    marker = CLASS_MARKERS[(number + shift) % len(CLASS_MARKERS)]
+    return {"color": COLORS[number % len(COLORS)], "marker": marker}

@@ -1,26 +1,32 @@
-"""ConvergenceDisplay: what a method reported in each of its iterations."""
+"""ConvergenceDisplay: the quantities that a method reported in its iterations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..errors import nearest_name
-from .axes import COLORS, FAINT, get_axes
+from ..errors import nearest_name, require
+from .axes import COLORS, FAINT, Display, get_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..gershgorin import LinearizationResult
+    from ..solution import Solution
 
 __all__ = ["ConvergenceDisplay"]
 
 # Quantities on the scale of the objective, and those that go to zero.
 VALUES = ("objective", "value", "primal", "dual", "bound", "dual_value")
 DISTANCES = ("gap", "residual", "change", "violation", "moved")
-_LINES = ("-", "--", "-.", ":")
 
 
-class ConvergenceDisplay:
-    """Course of an iteration.
+class ConvergenceDisplay(Display):
+    """Convergence of an iterative method.
 
     It is recommended to use :meth:`from_solution` to make one.
 
@@ -52,13 +58,10 @@ class ConvergenceDisplay:
     ['bound', 'value']
     """
 
-    ax_: Any
-    figure_: Any
-
     def __init__(
         self,
-        iterations: Any,
-        series: Mapping[str, Any],
+        iterations: ArrayLike,
+        series: Mapping[str, ArrayLike],
         *,
         title: str = "",
         lower_bound: float | None = None,
@@ -77,11 +80,11 @@ class ConvergenceDisplay:
     @classmethod
     def from_solution(
         cls,
-        solution: Any,
+        solution: Solution | LinearizationResult,
         *,
         quantities: str | Sequence[str] | None = None,
-        ax: Any = None,
-        **options: Any,
+        ax: Axes | None = None,
+        log: bool | None = None,
     ) -> ConvergenceDisplay:
         """Draw the history of a solution.
 
@@ -95,8 +98,8 @@ class ConvergenceDisplay:
             where there are none, those that go to zero.
         ax : matplotlib Axes, optional
             Where to draw.
-        **options
-            Options of :meth:`plot`.
+        log : bool, optional
+            As in :meth:`plot`.
 
         Returns
         -------
@@ -136,9 +139,9 @@ class ConvergenceDisplay:
             title=method,
             lower_bound=bound if on_scale and np.isfinite(bound) else None,
         )
-        return display.plot(ax=ax, **options)
+        return display.plot(ax=ax, log=log)
 
-    def plot(self, ax: Any = None, *, log: bool | None = None) -> ConvergenceDisplay:
+    def plot(self, ax: Axes | None = None, *, log: bool | None = None) -> ConvergenceDisplay:
         """Draw.
 
         Parameters
@@ -160,7 +163,7 @@ class ConvergenceDisplay:
                 self.iterations,
                 values,
                 color=COLORS[number % len(COLORS)],
-                linestyle=_LINES[number % len(_LINES)],
+                linestyle=("-", "--", "-.", ":")[number % 4],
                 marker="o",
                 markersize=3.5,
                 label=name.replace("_", " "),
@@ -175,13 +178,15 @@ class ConvergenceDisplay:
             log = distances and all(v.size and (v > 0).all() for v in known)
         if log:
             self.ax_.set_yscale("log")
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)
+        self.ax_.xaxis.set_major_locator(
+            require("matplotlib.ticker", "plot").MaxNLocator(integer=True)
+        )
         self.ax_.set(xlabel="iteration", title=self.title)
         self.ax_.legend(frameon=False)
         return self
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return np.nan
     return float(value)

@@ -7,22 +7,24 @@ sit at lambda_min (see :mod:`gdpa.gershgorin`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import nearest_name, require
 from ..gershgorin import Alignment, Discs, align, discs
-from .axes import COLORS, FAINT, get_axes
+from .axes import COLORS, FAINT, Display, get_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["GershgorinDisplay"]
 
 KINDS = ("auto", "circles", "intervals")
-CIRCLES_UP_TO = 6
-"""More rows than this are drawn as intervals."""
 
 
-class GershgorinDisplay:
+class GershgorinDisplay(Display):
     """Gershgorin discs of a symmetric matrix.
 
     It is recommended to use :meth:`from_matrix` or :meth:`from_alignment` to make one.
@@ -55,9 +57,6 @@ class GershgorinDisplay:
     [0.1078 0.1078 0.1078]
     """
 
-    ax_: Any
-    figure_: Any
-
     def __init__(self, discs: Mapping[str, Discs], *, lambda_min: float | None = None) -> None:
         if not discs:
             raise ValueError("discs is empty; at least one set of discs is needed")
@@ -69,7 +68,13 @@ class GershgorinDisplay:
 
     @classmethod
     def from_matrix(
-        cls, A: Any, *, v: Any = None, name: str = "discs", ax: Any = None, **options: Any
+        cls,
+        A: ArrayLike,
+        *,
+        v: ArrayLike | None = None,
+        name: str = "discs",
+        ax: Axes | None = None,
+        **options: Any,
     ) -> GershgorinDisplay:
         """Draw the discs of ``S A S^-1``, ``S = diag(1 / v)``.
 
@@ -96,11 +101,11 @@ class GershgorinDisplay:
     @classmethod
     def from_alignment(
         cls,
-        A: Any,
+        A: ArrayLike,
         alignment: Alignment | None = None,
         *,
         before: bool = True,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> GershgorinDisplay:
         """Draw the discs of a balanced matrix before and after alignment.
@@ -128,7 +133,9 @@ class GershgorinDisplay:
         sets["aligned"] = discs(A, v=aligned.v)
         return cls(sets, lambda_min=aligned.lambda_min).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, kind: str = "auto", max_rows: int = 60) -> GershgorinDisplay:
+    def plot(
+        self, ax: Axes | None = None, *, kind: str = "auto", max_rows: int = 60
+    ) -> GershgorinDisplay:
         """Draw.
 
         Parameters
@@ -152,7 +159,7 @@ class GershgorinDisplay:
         if max_rows < 2:
             raise ValueError(f"max_rows={max_rows!r} is not accepted; at least 2 is needed")
         n = next(iter(self.discs.values())).centers.size
-        circles = kind == "circles" or (kind == "auto" and n <= CIRCLES_UP_TO)
+        circles = kind == "circles" or (kind == "auto" and n <= 6)
         self.figure_, self.ax_ = get_axes(ax)
         if circles:
             self._circles()
@@ -169,11 +176,12 @@ class GershgorinDisplay:
         )
         return self
 
-    def _rows(self, max_rows: int) -> Any:
+    def _rows(self, max_rows: int) -> NDArray[np.intp]:
         order = np.argsort(next(iter(self.discs.values())).left_ends, kind="stable")
         if order.size <= max_rows:
             return np.arange(order.size)
-        return order[np.unique(np.linspace(0, order.size - 1, max_rows).round().astype(int))]
+        picked = np.unique(np.linspace(0, order.size - 1, max_rows).round().astype(int))
+        return np.asarray(order[picked])
 
     def _circles(self) -> None:
         patches = require("matplotlib.patches", "plot")
@@ -202,7 +210,7 @@ class GershgorinDisplay:
         ax.set_aspect("equal")
         ax.set(xlabel="real part", ylabel="imaginary part")
 
-    def _intervals(self, rows: Any) -> None:
+    def _intervals(self, rows: NDArray[np.intp]) -> None:
         ax = self.ax_
         y = np.arange(rows.size, dtype=np.float64)
         step = 0.7 / len(self.discs) if len(self.discs) > 1 else 0.0

@@ -6,26 +6,31 @@ or the second and third eigenvector of the normalised Laplacian where there are 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name, require
 from ..graph.adjacency import check_adjacency
 from ..tables.frames import is_frame
-from .axes import FAINT, class_look, get_axes
+from .axes import FAINT, Display, class_style, get_axes
 from .layout import positions_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+
+    from ..problem import GraphProblem
+    from ..solution import Solution
 
 __all__ = ["GraphDisplay"]
 
-COLORINGS = ("class", "uncertainty")
-MOST_LEGEND = 12
 
-
-class GraphDisplay:
+class GraphDisplay(Display):
     """A graph with classes on its nodes.
 
     It is recommended to use :meth:`from_estimator` or :meth:`from_solution` to make one.
@@ -51,17 +56,14 @@ class GraphDisplay:
         The figure.
     """
 
-    ax_: Any
-    figure_: Any
-
     def __init__(
         self,
-        W: Any,
-        positions: Any,
-        labels: Any,
+        W: ArrayLike,
+        positions: ArrayLike,
+        labels: ArrayLike,
         *,
-        labeled: Any = (),
-        uncertainty: Any = None,
+        labeled: ArrayLike = (),
+        uncertainty: ArrayLike | None = None,
     ) -> None:
         self.W = check_adjacency(W)
         n = self.W.shape[0]
@@ -82,7 +84,13 @@ class GraphDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, *, layout: str = "auto", ax: Any = None, **options: Any
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        *,
+        layout: str = "auto",
+        ax: Axes | None = None,
+        **options: Any,
     ) -> GraphDisplay:
         """Draw the graph of a fitted classifier.
 
@@ -125,12 +133,12 @@ class GraphDisplay:
     @classmethod
     def from_solution(
         cls,
-        problem: Any,
-        solution: Any,
-        X: Any = None,
+        problem: GraphProblem,
+        solution: Solution,
+        X: ArrayLike | None = None,
         *,
         layout: str = "auto",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> GraphDisplay:
         """Draw the solution of a graph problem.
@@ -167,7 +175,9 @@ class GraphDisplay:
         )
         return display.plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, color: str = "class", max_edges: int = 5_000) -> GraphDisplay:
+    def plot(
+        self, ax: Axes | None = None, *, color: str = "class", max_edges: int = 5_000
+    ) -> GraphDisplay:
         """Draw.
 
         Parameters
@@ -175,7 +185,7 @@ class GraphDisplay:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         color : {"class", "uncertainty"}, default="class"
-            What the nodes' colour says.
+            What the colour of the nodes shows.
         max_edges : int, default=5000
             Draw only so many edges, the heaviest.
 
@@ -184,10 +194,9 @@ class GraphDisplay:
         GraphDisplay
             Itself, with ``ax_`` and ``figure_``.
         """
-        if color not in COLORINGS:
-            raise ValueError(
-                f"color={color!r} is not known; {nearest_name(color, list(COLORINGS))}"
-            )
+        colorings = ["class", "uncertainty"]
+        if color not in colorings:
+            raise ValueError(f"color={color!r} is not known; {nearest_name(color, colorings)}")
         if color == "uncertainty" and self.uncertainty is None:
             raise ValueError("color='uncertainty' needs the display to have an uncertainty")
         if max_edges < 0:
@@ -223,33 +232,28 @@ class GraphDisplay:
             )
         )
 
-    def _known_size(self, size: float) -> float:
-        """Given labels stand out where they are few; where they are many the rim is enough."""
-        return (3.5 if 10 * self.labeled.size < self.labels.size else 1.2) * size
+    def _scatter(self, nodes: NDArray[np.intp], **style: Any) -> PathCollection:
+        x, y = self.positions[nodes].T
+        return self.ax_.scatter(x, y, **style)
 
-    def _given(self) -> NDArray[np.bool_]:
+    def _nodes(self, size: float) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+        """Return which nodes have a given label, and their style."""
         given = np.zeros(self.labels.size, dtype=bool)
         given[self.labeled] = True
-        return given
+        # Given labels stand out where they are few; where they are many the rim is enough.
+        size *= 3.5 if 10 * self.labeled.size < self.labels.size else 1.2
+        return given, {"s": size, "edgecolors": "black", "linewidths": 1.4, "zorder": 3}
 
     def _classes(self, size: float) -> None:
-        given = self._given()
+        given, given_style = self._nodes(size)
         classes = np.unique(self.labels)
         for number, value in enumerate(classes):
             here = self.labels == value
-            look = class_look(number)
-            free = self.positions[here & ~given]
-            self.ax_.scatter(*free.T, s=size, linewidths=0, label=str(value), **look)
-            known = self.positions[here & given]
-            self.ax_.scatter(
-                *known.T,
-                s=self._known_size(size),
-                edgecolors="black",
-                linewidths=1.4,
-                zorder=3,
-                **look,
-            )
-        if classes.size <= MOST_LEGEND:
+            style = class_style(number)
+            free, known = np.flatnonzero(here & ~given), np.flatnonzero(here & given)
+            self._scatter(free, s=size, linewidths=0, label=str(value), **style)
+            self._scatter(known, **given_style, **style)
+        if classes.size <= 12:
             self.ax_.legend(
                 title="class",
                 frameon=False,
@@ -259,35 +263,20 @@ class GraphDisplay:
             )
 
     def _uncertain(self, size: float) -> None:
-        given = self._given()
+        given, given_style = self._nodes(size)
         assert self.uncertainty is not None
         # The uncertain ones last, so that they are not hidden.
         free = np.flatnonzero(~given)
         free = free[np.argsort(self.uncertainty[free], kind="stable")]
-        points = self.ax_.scatter(
-            *self.positions[free].T,
-            s=size,
-            c=self.uncertainty[free],
-            cmap="cividis",
-            vmin=0.0,
-            vmax=1.0,
-            linewidths=0,
-        )
-        self.ax_.scatter(
-            *self.positions[given].T,
-            s=self._known_size(size),
-            marker="o",
-            facecolors="none",
-            edgecolors="black",
-            linewidths=1.4,
-            zorder=3,
-        )
+        style = {"s": size, "cmap": "cividis", "vmin": 0.0, "vmax": 1.0, "linewidths": 0}
+        points = self._scatter(free, c=self.uncertainty[free], **style)
+        self._scatter(np.flatnonzero(given), marker="o", facecolors="none", **given_style)
         self.figure_.colorbar(
             points, ax=self.ax_, label="uncertainty (1: two classes tie)", shrink=0.8
         )
 
 
-def _features(estimator: Any, X: Any) -> Any:
+def _features(estimator: BaseEstimator, X: ArrayLike | None) -> ArrayLike | None:
     """Features of a data frame, as the estimator makes them; anything else as it is."""
     encoder = getattr(estimator, "encoder_", None)
     return encoder.encode(X)[0] if encoder is not None and is_frame(X) else X

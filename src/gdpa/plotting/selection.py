@@ -1,29 +1,143 @@
-"""SelectionDisplay: how the loss on left-out labels depends on label weight and self-loop.
-
-It repeats, by :mod:`gdpa.system.closed_form`, what the classifier minimised when it chose its
-weights; the graph and the weight of the evidence are those that it chose.
-"""
+"""Displays of what was chosen by the loss on held-out labels: model weights, and graph settings."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system.closed_form import labeled_blocks, left_out_by_one
-from .axes import CLASS_MARKERS, COLORS, get_axes
+from .axes import CLASS_MARKERS, COLORS, Display, get_axes
 
-__all__ = ["SelectionDisplay"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CommitteeDisplay", "SelectionDisplay"]
 
 FloatArray = NDArray[np.float64]
 
 
-class SelectionDisplay:
-    """Loss on left-out labels over self-loop and label weight.
+class CommitteeDisplay(Display):
+    """Weights and held-out losses of the models of an ensemble.
+
+    It is recommended to use :meth:`from_estimator` to make one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The models.
+    weights : array-like of shape (n_models,)
+        Their weights.
+    losses : array-like of shape (n_models,), optional
+        Their log losses on held-out labels.
+    loss : float, optional
+        Log loss of the ensemble.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        weights: ArrayLike,
+        losses: ArrayLike | None = None,
+        *,
+        loss: float | None = None,
+    ) -> None:
+        self.names = tuple(str(name) for name in names)
+        self.weights = np.asarray(weights, dtype=np.float64)
+        self.losses = None if losses is None else np.asarray(losses, dtype=np.float64)
+        self.loss = loss
+        for name, values in (("weights", self.weights), ("losses", self.losses)):
+            if values is not None and values.shape != (len(self.names),):
+                raise ValueError(
+                    f"{name} has shape {values.shape}; one number for each of the "
+                    f"{len(self.names)} names is needed"
+                )
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None
+    ) -> CommitteeDisplay:
+        """Draw the model weights of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : GDPAClassifier
+            Fitted ensemble.
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        CommitteeDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If the classifier has a single graph.
+        """
+        check_is_fitted(estimator)
+        committee = estimator.committee_
+        if committee is None:
+            raise ValueError("estimator has a single graph; only an ensemble has model weights")
+        return cls(committee.names, committee.weights, committee.losses, loss=committee.loss).plot(
+            ax=ax
+        )
+
+    def plot(self, ax: Axes | None = None) -> CommitteeDisplay:
+        """Draw a bar per model, the largest weight on top, with its loss beside it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CommitteeDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
+        self.figure_, self.ax_ = get_axes(ax)
+        order = np.argsort(self.weights, kind="stable")
+        place = np.arange(order.size)
+        self.ax_.barh(place, 100 * self.weights[order], color=COLORS[0])
+        if self.losses is not None:
+            for y, i in zip(place, order, strict=True):
+                self.ax_.annotate(
+                    f"loss {self.losses[i]:.2f}",
+                    (100 * self.weights[i], y),
+                    xytext=(4, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="small",
+                )
+            self.ax_.margins(x=0.2)
+        self.ax_.set_yticks(place, [self.names[i] for i in order])
+        words = "weight in percent"
+        if self.loss is not None:
+            words += f" (loss of the ensemble: {self.loss:.2f})"
+        self.ax_.set(xlabel=words)
+        return self
+
+
+class SelectionDisplay(Display):
+    """Loss on held-out labels over self-loop and label weight.
+
+    It repeats, by :mod:`gdpa.system.closed_form`, what the classifier minimised when it chose its
+    weights; the graph and the weight of the evidence are those that it chose.
 
     It is recommended to use :meth:`from_estimator` to make one.
 
@@ -34,7 +148,7 @@ class SelectionDisplay:
     label_weights : array-like of shape (n_weights,)
         Label weights a; infinite keeps the labels exactly.
     losses : array-like of shape (n_weights, n_loops)
-        The losses: 0 for left-out scores proportional to the labels, 1 for useless ones.
+        The losses: 0 for held-out scores proportional to the labels, 1 for useless ones.
     chosen : tuple of float, optional
         (self-loop, label weight, loss) in use.
 
@@ -46,14 +160,11 @@ class SelectionDisplay:
         The figure.
     """
 
-    ax_: Any
-    figure_: Any
-
     def __init__(
         self,
-        self_loops: Any,
-        label_weights: Any,
-        losses: Any,
+        self_loops: ArrayLike,
+        label_weights: ArrayLike,
+        losses: ArrayLike,
         *,
         chosen: tuple[float, float, float] | None = None,
     ) -> None:
@@ -71,12 +182,11 @@ class SelectionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
-        self_loops: Any = None,
-        label_weights: Any = None,
-        ax: Any = None,
-        **options: Any,
+        self_loops: ArrayLike | None = None,
+        label_weights: ArrayLike | None = None,
+        ax: Axes | None = None,
     ) -> SelectionDisplay:
         """Draw the losses on the graph and the labels of a fitted classifier.
 
@@ -89,8 +199,6 @@ class SelectionDisplay:
             mean diagonal of the Laplacian.
         ax : matplotlib Axes, optional
             Where to draw.
-        **options
-            Options of :meth:`plot`.
 
         Returns
         -------
@@ -100,7 +208,7 @@ class SelectionDisplay:
         Raises
         ------
         ValueError
-            If labels are too few to be left out, or so many that leaving them out one by one is
+            If labels are too few to be held out, or so many that holding them out one by one is
             too expensive.
         """
         check_is_fitted(estimator)
@@ -109,12 +217,12 @@ class SelectionDisplay:
         codes = state.coding.codes[labeled]
         counts = np.bincount(codes, minlength=state.n_classes)
         if (counts >= 2).sum() < 2:
-            raise ValueError("estimator has no two classes with at least two labels to leave out")
+            raise ValueError("estimator has no two classes with at least two labels to hold out")
         diagonal = state.graph.diagonal
         if diagonal.size * labeled.size > DEFAULT_POLICY.most_unknowns:
             raise ValueError(
-                f"estimator has {labeled.size} labels on {diagonal.size} samples; leaving out one "
-                f"by one is drawn up to a product of {DEFAULT_POLICY.most_unknowns}"
+                f"estimator has {labeled.size} labels on {diagonal.size} samples; holding out one "
+                f"by one is possible up to a product of {DEFAULT_POLICY.most_unknowns}"
             )
         unit = float(diagonal.mean()) or 1.0
         loops = _positive("self_loops", self_loops, unit * np.array(SELF_LOOPS))
@@ -124,7 +232,7 @@ class SelectionDisplay:
         weight, loop = state.setting.label_weight, state.setting.self_loop
         blocks = labeled_blocks(state.system(), [*loops, loop])
 
-        def losses_at(number: int, values: Any) -> list[float]:
+        def losses_at(number: int, values: Sequence[float] | FloatArray) -> list[float]:
             return [
                 left_out_loss(targets[judged], scores[judged])
                 for _, scores in left_out_by_one(blocks[number], targets, values)
@@ -132,10 +240,10 @@ class SelectionDisplay:
 
         losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])
         chosen = (loop, weight, losses_at(loops.size, [weight])[0])
-        return cls(loops, weights, losses, chosen=chosen).plot(ax=ax, **options)
+        return cls(loops, weights, losses, chosen=chosen).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> SelectionDisplay:
-        """Draw one line per label weight, and a star at the choice.
+    def plot(self, ax: Axes | None = None) -> SelectionDisplay:
+        """Draw one line per label weight, and a star at the chosen setting.
 
         Parameters
         ----------
@@ -170,12 +278,12 @@ class SelectionDisplay:
                 label="in use",
             )
         self.ax_.set_xscale("log")
-        self.ax_.set(xlabel="self-loop", ylabel="loss on left-out labels")
+        self.ax_.set(xlabel="self-loop", ylabel="loss on held-out labels")
         self.ax_.legend(title="label weight", frameon=False)
         return self
 
 
-def _positive(name: str, given: Any, default: FloatArray) -> FloatArray:
+def _positive(name: str, given: ArrayLike | None, default: FloatArray) -> FloatArray:
     values = default if given is None else np.atleast_1d(np.asarray(given, dtype=np.float64))
     if values.ndim != 1 or values.size == 0 or not (values > 0).all():
         raise ValueError(f"{name}={given!r} is not accepted; positive numbers are needed")

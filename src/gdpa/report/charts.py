@@ -1,25 +1,19 @@
-"""Charts as inline SVG: no script, no network, and a text alternative for each.
-
-Colours are CSS variables of the page, so that dark mode applies to charts too. Classes differ in
-shape as well as in colour (the palette is that of Okabe and Ito).
-"""
+"""Geometry of the report's charts; ``templates/charts.html`` draws it as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .markup import escape, number
-
-__all__ = ["MOST_SHOWN", "bars", "discs_chart", "graph_chart", "histogram", "legend"]
+__all__ = ["LEVELS", "SHAPES", "bars", "graph", "histogram"]
 
 FloatArray = NDArray[np.float64]
+Chart = dict[str, object]
 
-MOST_SHOWN = 8  # classes with a colour of their own
-LEVELS = 5
-# Drawn from the current point; about equal in area.
+LEVELS = 5  # of uncertainty
+# Shapes of the classes, drawn from the current point; about equal in area.
 SHAPES = (
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z",
     "m-2.7 -2.7h5.4v5.4h-5.4z",
@@ -32,23 +26,8 @@ SHAPES = (
 )
 
 
-def _frame(name: str, width: int, height: int, title: str, description: str, body: str) -> str:
-    """One chart with its text alternative."""
-    return (
-        f'<svg class="chart" role="img" aria-labelledby="{name}-t {name}-d" '
-        f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
-        f'<title id="{name}-t">{escape(title)}</title>'
-        f'<desc id="{name}-d">{escape(description, 1000)}</desc>{body}</svg>'
-    )
-
-
-def _text(x: float, y: float, words: str, anchor: str = "middle", style: str = "") -> str:
-    mark = f' class="{style}"' if style else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{mark}>{escape(words)}</text>'
-
-
 def _ticks(low: float, high: float, most: int = 6, whole: bool = False) -> list[float]:
-    """Round values between two limits."""
+    """Return round values between two limits."""
     span = high - low
     if span <= 0:
         return [low]
@@ -61,253 +40,152 @@ def _ticks(low: float, high: float, most: int = 6, whole: bool = False) -> list[
     return [float(step * k) + 0.0 for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
 
 
+def _scale(low: float, high: float, left: float, right: float) -> Callable[[float], float]:
+    """Return the map from values to horizontal positions."""
+    return lambda value: left + (float(value) - low) / ((high - low) or 1.0) * (right - left)
+
+
 def histogram(
-    name: str,
-    values: FloatArray,
-    edges: FloatArray,
-    *,
-    title: str,
-    axis: str,
-    marked_below: float | None = None,
-    mark_name: str = "",
-) -> str:
-    """Bars of counts, those below a threshold hatched.
+    values: FloatArray, edges: FloatArray, *, axis: str, threshold: float | None = None
+) -> Chart:
+    """Lay out bars of counts; bars below the threshold are hatched.
 
     Parameters
     ----------
-    name : str
-        Identifier of the chart in the page.
     values : ndarray
         The values.
     edges : ndarray
         Edges of the bins, ascending.
-    title, axis : str
-        What it shows, and what the values are.
-    marked_below : float, optional
+    axis : str
+        What the values are.
+    threshold : float, optional
         Bars below this are hatched, and a line is drawn.
-    mark_name : str, default=""
-        What the line means.
 
     Returns
     -------
-    str
-        SVG.
+    dict
+        Positions for the template.
     """
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-    width, height, left, right, top, base = 480, 250, 52, 12, 26, 200
+    left, right, top, base = 52, 468, 26, 200
     peak = max(int(counts.max(initial=0)), 1)
-    span = float(edges[-1] - edges[0]) or 1.0
-
-    def place(value: float) -> float:
-        return left + (value - float(edges[0])) / span * (width - left - right)
-
-    parts = [
-        f'<defs><pattern id="{name}-h" width="6" height="6" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><rect width="6" height="6" class="k1"/>'
-        '<rect width="2" height="6" class="paper"/></pattern></defs>'
-    ]
-    for tick in _ticks(0.0, peak, 4, whole=True):
-        y = base - tick / peak * (base - top)
-        parts.append(f'<path class="grid" d="M{left} {y:.1f}H{width - right}"/>')
-        parts.append(_text(left - 6, y + 4, number(tick), "end"))
-    for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
+    low, high = float(edges[0]), float(edges[-1])
+    place = _scale(low, high, left, right)
+    drawn = []
+    for count, start, end in zip(counts, edges[:-1], edges[1:], strict=True):
         # A bar of one row beside one of thousands must still be seen.
-        tall = max((base - top) * int(count) / peak, 2.0) if count else 0.0
-        hatched = marked_below is not None and (low + high) / 2 < marked_below
-        fill = f'fill="url(#{name}-h)"' if hatched else 'class="k0"'
-        x = place(float(low))
-        parts.append(
-            f'<rect {fill} x="{x + 0.6:.1f}" y="{base - tall:.1f}" '
-            f'width="{max(place(float(high)) - x - 1.2, 0.8):.1f}" height="{tall:.1f}"/>'
+        height = max((base - top) * int(count) / peak, 2.0) if count else 0.0
+        drawn.append(
+            {
+                "x": place(start) + 0.6,
+                "y": base - height,
+                "width": max(place(end) - place(start) - 1.2, 0.8),
+                "height": height,
+                "hatched": threshold is not None and (start + end) / 2 < threshold,
+            }
         )
-    parts.append(f'<path class="axis" d="M{left} {base}H{width - right}"/>')
-    for tick in _ticks(float(edges[0]), float(edges[-1])):
-        parts.append(_text(place(tick), base + 17, f"{tick:.4g}"))
-    parts.append(_text((left + width - right) / 2, base + 38, axis))
-    if marked_below is not None and edges[0] < marked_below < edges[-1]:
-        x = place(marked_below)
-        parts.append(f'<path class="mark" d="M{x:.1f} {top - 6}V{base}"/>')
-        parts.append(_text(x - 5, top - 10, mark_name, "end" if x > 240 else "start"))
-    description = ", ".join(
-        f"{low:.2g} to {high:.2g}: {int(c)}"
-        for c, low, high in zip(counts, edges[:-1], edges[1:], strict=True)
-        if c
-    )
-    return _frame(name, width, height, title, f"Histogram of {axis}. {description}", "".join(parts))
+    described = [
+        f"{start:.2g} to {end:.2g}: {int(count)}"
+        for count, start, end in zip(counts, edges[:-1], edges[1:], strict=True)
+        if count
+    ]
+    marked = threshold is not None and low < threshold < high
+    return {
+        "width": 480, "height": 250, "left": left, "right": right, "top": top, "base": base,
+        "axis": axis,
+        "bars": drawn,
+        "counts": [
+            (base - t / peak * (base - top), f"{int(t):,}") for t in _ticks(0, peak, 4, whole=True)
+        ],
+        "ticks": [(place(t), f"{t:.4g}") for t in _ticks(low, high)],
+        "mark": place(threshold) if marked and threshold is not None else None,
+        "description": f"Histogram of {axis}. {', '.join(described)}",
+    }  # fmt: skip
 
 
-def bars(
-    name: str, labels: Sequence[str], values: Sequence[float], *, title: str, axis: str
-) -> str:
-    """Horizontal bars, one under the other, each with its name and value.
+def bars(labels: Sequence[str], values: Sequence[float], *, axis: str) -> Chart:
+    """Lay out horizontal bars of shares between 0 and 1, one under the other.
 
     Parameters
     ----------
-    name : str
-        Identifier of the chart in the page.
     labels : sequence of str
-        Names; escaped here.
+        Name of each bar.
     values : sequence of float
-        Shares between 0 and 1.
-    title, axis : str
-        What it shows, and what the values are.
+        Shares.
+    axis : str
+        What the shares are.
 
     Returns
     -------
-    str
-        SVG.
+    dict
+        Positions for the template.
     """
-    width, left, right, step = 480, 170, 52, 24
+    left, right, step = 170, 428, 24
     peak = max(*values, 1e-12)
-    parts = []
-    for i, (label, value) in enumerate(zip(labels, values, strict=True)):
-        y = 6 + step * i
-        long = max((width - left - right) * value / peak, 1.0)
-        short = label if len(label) <= 22 else label[:21] + "\u2026"
-        parts.append(_text(left - 8, y + 15, short, "end"))
-        parts.append(f'<rect class="k0" x="{left}" y="{y + 2}" width="{long:.1f}" height="17"/>')
-        parts.append(_text(left + long + 6, y + 15, f"{100 * value:.0f} %", "start"))
-    description = ", ".join(
-        f"{label}: {100 * v:.0f} %" for label, v in zip(labels, values, strict=True)
-    )
-    height = 12 + step * len(labels)
-    return _frame(name, width, height, title, f"Bars of the {axis}. {description}", "".join(parts))
+    shares = [f"{100 * v:.0f} %" for v in values]
+    described = ", ".join(f"{n}: {share}" for n, share in zip(labels, shares, strict=True))
+    return {
+        "width": 480,
+        "height": 12 + step * len(labels),
+        "left": left,
+        "bars": [
+            {
+                "y": 6 + step * i,
+                "width": max((right - left) * v / peak, 1.0),
+                "label": n,
+                "value": s,
+            }
+            for i, (n, v, s) in enumerate(zip(labels, values, shares, strict=True))
+        ],
+        "description": f"Bars of the {axis}. {described}",
+    }
 
 
-def legend(names: Sequence[str], kinds: Sequence[int], *, levels: bool = False) -> str:
-    """Shapes and colours with their names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names; escaped here.
-    kinds : sequence of int
-        Number of the colour (and shape) of each.
-    levels : bool, default=False
-        Whether the colours are those of levels instead of classes.
-
-    Returns
-    -------
-    str
-        HTML list.
-    """
-    items = []
-    for name, kind in zip(names, kinds, strict=True):
-        shape = SHAPES[0 if levels else kind % len(SHAPES)]
-        style = f"u{kind}" if levels else f"k{kind}"
-        items.append(
-            '<li><svg viewBox="-5 -5 10 10" aria-hidden="true">'
-            f'<path class="{style} dot" d="M0 0{shape}"/></svg>{escape(name, 40)}</li>'
-        )
-    return f'<ul class="legend">{"".join(items)}</ul>'
-
-
-def graph_chart(
-    name: str,
+def graph(
     positions: FloatArray,
     edges: NDArray[np.intp],
     kinds: NDArray[np.intp],
-    known: NDArray[np.bool_],
+    labeled: NDArray[np.bool_],
     *,
-    title: str,
     description: str,
     levels: bool = False,
-) -> str:
-    """Nodes and edges; a ring marks the labelled nodes.
+) -> Chart:
+    """Lay out nodes and edges; a ring marks the labelled nodes.
 
     Parameters
     ----------
-    name : str
-        Identifier of the chart in the page.
     positions : ndarray of shape (n_nodes, 2)
         Places in the unit square.
     edges : ndarray of shape (n_edges, 2)
         Pairs of nodes.
     kinds : ndarray of int of shape (n_nodes,)
         Class number, or level of uncertainty.
-    known : ndarray of bool of shape (n_nodes,)
+    labeled : ndarray of bool of shape (n_nodes,)
         Which nodes had a label.
-    title, description : str
+    description : str
         Text alternative.
     levels : bool, default=False
-        Whether `kinds` are levels.
+        Whether `kinds` are levels: one shape for all.
 
     Returns
     -------
-    str
-        SVG.
+    dict
+        Paths for the template.
     """
     size, margin = 480, 12
-    places = np.rint(10 * (margin + positions * (size - 2 * margin))) / 10
-    words = [f"{x:g} {y:g}" for x, y in places]
-    lines = "".join(f"M{words[i]}L{words[j]}" for i, j in edges)
-    parts = [f'<path class="edge" d="{lines}"/>']
+    rounded = np.rint(10 * (margin + positions * (size - 2 * margin))) / 10
+    places = [f"{x:g} {y:g}" for x, y in rounded]
+    ring = "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
+    dots = []
     for kind in np.unique(kinds):
         shape = SHAPES[0 if levels else int(kind) % len(SHAPES)]
-        dots = "".join(f"M{words[i]}{shape}" for i in np.flatnonzero(kinds == kind))
-        style = f"u{kind}" if levels else f"k{kind}"
-        parts.append(f'<path class="{style} dot" d="{dots}"/>')
-    ring = "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
-    rings = "".join(f"M{words[i]}{ring}" for i in np.flatnonzero(known))
-    if rings:
-        parts.append(f'<path class="ring" d="{rings}"/>')
-    return _frame(name, size, size, title, description, "".join(parts))
-
-
-def discs_chart(
-    name: str,
-    centers: FloatArray,
-    radii: FloatArray,
-    mark: float,
-    *,
-    title: str,
-    limits: tuple[float, float],
-) -> str:
-    """Gershgorin discs as intervals of the real axis, one per row, with the smallest eigenvalue.
-
-    Parameters
-    ----------
-    name : str
-        Identifier of the chart in the page.
-    centers, radii : ndarray
-        The discs.
-    mark : float
-        The smallest eigenvalue.
-    title : str
-        What it shows.
-    limits : tuple of float
-        Range of the axis.
-
-    Returns
-    -------
-    str
-        SVG.
-    """
-    n = centers.size
-    step = 9
-    width, left, right, top = 480, 14, 14, 22
-    base = top + step * n + 4
-    low, high = limits
-
-    def place(value: float) -> float:
-        return left + (value - low) / (high - low) * (width - left - right)
-
-    parts = []
-    for i, (c, r) in enumerate(zip(centers, radii, strict=True)):
-        y = top + step * (i + 0.5)
-        x0, x1 = place(max(c - r, low)), place(min(c + r, high))
-        parts.append(f'<path class="disc" d="M{x0:.1f} {y:.1f}H{x1:.1f}"/>')
-        parts.append(f'<path class="k1" d="M{x0:.1f} {y:.1f}{SHAPES[0]}"/>')
-        parts.append(f'<path class="k0" d="M{place(c):.1f} {y:.1f}{SHAPES[1]}"/>')
-    x = place(mark)
-    parts.append(f'<path class="mark" d="M{x:.1f} {top - 8}V{base}"/>')
-    parts.append(_text(x + 4, top - 8, f"smallest eigenvalue {mark:.4g}", "start"))
-    parts.append(f'<path class="axis" d="M{left} {base}H{width - right}"/>')
-    for tick in _ticks(low, high):
-        parts.append(_text(place(tick), base + 16, f"{tick:.4g}"))
-    ends = centers - radii
-    description = (
-        f"{n} discs drawn as intervals; their left ends lie between {ends.min():.4g} and "
-        f"{ends.max():.4g}; the smallest eigenvalue is {mark:.4g}."
-    )
-    return _frame(name, width, base + 24, title, description, "".join(parts))
+        path = "".join(f"M{places[i]}{shape}" for i in np.flatnonzero(kinds == kind))
+        dots.append((f"{'u' if levels else 'k'}{kind}", path))
+    return {
+        "width": size,
+        "height": size,
+        "edges": "".join(f"M{places[i]}L{places[j]}" for i, j in edges),
+        "dots": dots,
+        "rings": "".join(f"M{places[i]}{ring}" for i in np.flatnonzero(labeled)),
+        "description": description,
+    }

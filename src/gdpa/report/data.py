@@ -1,4 +1,4 @@
-"""What the report says, gathered from a fitted classifier: numbers only, no HTML."""
+"""The content of the report, gathered from a fitted classifier: numbers only, no HTML."""
 
 from __future__ import annotations
 
@@ -14,38 +14,59 @@ import scipy
 import scipy.sparse as sp
 import sklearn
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..certificate import Certificate, certify
+from ..estimators.probabilities import confidence_of
 from ..graph.adjacency import component_labels
 from ..plotting.layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
 from ..version import __version__
-from .committee import CommitteeCard, cautions, committee_card
-from .evaluation import Baselines, LeftOut, baselines, left_out_labels
+from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_labels
 
-__all__ = ["ColumnCard", "GraphSummary", "Question", "ReportData", "fitted_points", "gather"]
+__all__ = ["CommitteeCard", "GraphSummary", "Question", "ReportData", "gather"]
 
 FloatArray = NDArray[np.float64]
 
-CERTIFY_UP_TO = 20_000  # nodes; the exact cut takes seconds there
-QUESTIONS = 20
-SHOWN_COLUMNS = 4
+CERTIFY_UP_TO = 20_000  # rows; the exact cut takes seconds there
 
 
 @dataclass(frozen=True)
-class ColumnCard:
-    """One column of the data: its name, what was done with it, missing cells, content."""
+class CommitteeCard:
+    """Models of the ensemble and columns of the data.
 
-    name: str
-    done: str
-    missing: int
-    content: str
+    Parameters
+    ----------
+    names : tuple of str
+        The models, the one with the largest weight first.
+    weights : tuple of float
+        Their weights.
+    losses : tuple of float or None
+        Log loss of each on held-out labels; None if there were too few labels.
+    loss : float or None
+        Log loss of the ensemble.
+    columns : tuple of str
+        Columns of the data, the most important first.
+    importances : tuple of float
+        Importance of each in the forest.
+    graph_share : float or None
+        Mean weight of the models that use given links, over rows without a label; None without
+        links.
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    losses: tuple[float, ...] | None
+    loss: float | None
+    columns: tuple[str, ...]
+    importances: tuple[float, ...]
+    graph_share: float | None = None
 
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """The graph in numbers.
+    """Size and connectivity of the graph.
 
     Parameters
     ----------
@@ -56,13 +77,13 @@ class GraphSummary:
     n_components, largest, isolated : int
         Components, nodes in the largest, nodes without a neighbour.
     agreement : float or None
-        Share of the weight between two labelled nodes that joins equal labels.
+        Share of the edge weight between labelled nodes that joins equal labels.
     labeled_edges : int
         Edges between two labelled nodes.
     chance : float
-        What the share would be if labels were dealt at random.
+        Expected value of this share for random labels.
     predicted_agreement : float
-        Share of all weight that joins equal predictions.
+        Share of all edge weight that joins equal predictions.
     """
 
     n_nodes: int
@@ -79,19 +100,19 @@ class GraphSummary:
 
 @dataclass(frozen=True)
 class Question:
-    """A row worth labelling: its name, prediction, runner-up, and some of its cells."""
+    """A row to label next: its name, its two most probable classes, and some of its cells."""
 
     name: str
     prediction: str
     probability: float
-    runner_up: str
-    runner_up_probability: float
+    second: str
+    second_probability: float
     cells: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything the page shows; see :func:`gather`."""
+    """The content of the page; see :func:`gather`."""
 
     title: str
     asked: Mapping[str, str]
@@ -100,7 +121,7 @@ class ReportData:
     classes: tuple[str, ...]
     labeled_counts: tuple[int, ...]
     predicted_counts: tuple[int, ...]
-    columns: tuple[ColumnCard, ...]
+    columns: tuple[tuple[str, str, str, str], ...]  # name, encoding, missing cells, content
     fingerprint: str
     graph: GraphSummary
     top: FloatArray
@@ -112,29 +133,28 @@ class ReportData:
     picture: Picture
     picture_classes: NDArray[np.intp]
     picture_uncertainty: FloatArray
-    picture_known: NDArray[np.bool_]
-    left_out: LeftOut | None
+    picture_labeled: NDArray[np.bool_]
+    held_out: HeldOut | None
     cautions: tuple[str, ...]
     committee: CommitteeCard | None
     baselines: Baselines | None
     certificate: Certificate | None
-    certificate_note: str
     setting: Mapping[str, str]
     versions: Mapping[str, str]
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the data."""
-        return self.graph.n_nodes
 
     @property
     def n_labeled(self) -> int:
         """Rows with a label."""
         return sum(self.labeled_counts)
 
+    @property
+    def n_predicted(self) -> int:
+        """Rows without a label."""
+        return len(self.top)
+
 
 def gather(
-    model: Any,
+    model: BaseEstimator,
     X: Any,
     *,
     title: str = "gdpa report",
@@ -147,7 +167,7 @@ def gather(
     sure: float = 0.75,
     ids: Sequence[str] | None = None,
 ) -> ReportData:
-    """Gather what the report says.
+    """Gather the content of the report.
 
     Parameters
     ----------
@@ -158,19 +178,19 @@ def gather(
     title : str, default="gdpa report"
         Title of the page.
     asked : mapping, optional
-        What was asked for, in words.
+        The task in words, by name.
     command : str, default=""
-        The command that makes the report again.
+        The command that reproduces the report.
     notes : sequence of str
-        What was done to the data.
+        Messages about reading and encoding the data.
     table : frame, optional
         The table that the features were made from; for the cells of rows to label next.
     columns : ColumnList
-        What was done with its columns.
+        How its columns were encoded.
     target : str, optional
         Name of its target column.
     sure : float, default=0.75
-        Probability below which a prediction is called unsure.
+        Probability below which a prediction is marked uncertain.
     ids : sequence of str, optional
         Names of the rows; numbers from 1 by default.
 
@@ -180,7 +200,6 @@ def gather(
         The content of the page.
     """
     state = model.state_
-    table = None if table is None else table_of(table)
     P = state.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
     known = state.coding.codes >= 0
@@ -192,17 +211,18 @@ def gather(
     if X is not None and state.graph.rescaler is not None:
         points = state.graph.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
-    certificate, why = _certificate(model, known, codes)
-    questions, shown = _questions(model, P, table, target, ids, known)
+    confidence = confidence_of(state)
+    certificate = _certificate(model, known, codes)
+    questions, shown = _questions(model, None if table is None else table_of(table), target, ids)
     return ReportData(
         title=title,
         asked=dict(asked or {}),
         command=command,
         notes=tuple(notes),
         classes=tuple(str(c) for c in model.classes_),
-        labeled_counts=_counts(codes[known], k),
-        predicted_counts=_counts(codes[~known], k),
-        columns=_columns(columns),
+        labeled_counts=tuple(np.bincount(codes[known], minlength=k).tolist()),
+        predicted_counts=tuple(np.bincount(codes[~known], minlength=k).tolist()),
+        columns=tuple((p.name, p.done(), f"{p.missing:,}", p.content) for p in columns),
         fingerprint=_fingerprint(points if X is None else X, state.coding.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
@@ -214,25 +234,15 @@ def gather(
         picture=drawn,
         picture_classes=codes[drawn.nodes],
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
-        picture_known=known[drawn.nodes],
-        left_out=left_out_labels(model),
-        cautions=cautions(model),
-        committee=committee_card(model, columns),
+        picture_labeled=known[drawn.nodes],
+        held_out=held_out_labels(model),
+        cautions=() if confidence is None else tuple(confidence.sentences()),
+        committee=_committee(model, columns),
         baselines=baselines(model, points),
         certificate=certificate,
-        certificate_note=why,
         setting=_setting(model),
         versions=_versions(),
     )
-
-
-def fitted_points(graph: Any) -> Any:
-    """Features that a fitted graph keeps, re-scaled; None for a precomputed one."""
-    return graph.points if graph.neighbors is None else graph.neighbors.index.X
-
-
-def _counts(codes: NDArray[np.intp], k: int) -> tuple[int, ...]:
-    return tuple(int(c) for c in np.bincount(codes, minlength=k))
 
 
 def _graph(
@@ -262,31 +272,27 @@ def _graph(
 
 
 def _certificate(
-    model: Any, known: NDArray[np.bool_], codes: NDArray[np.intp]
-) -> tuple[Certificate | None, str]:
-    if model.classes_.size != 2:
-        return None, "Certificates are for two classes; this data has more."
-    if codes.size > CERTIFY_UP_TO:
-        return None, f"Left out for more than {CERTIFY_UP_TO:,} rows: the exact cut takes long."
+    model: BaseEstimator, known: NDArray[np.bool_], codes: NDArray[np.intp]
+) -> Certificate | None:
+    if model.classes_.size != 2 or codes.size > CERTIFY_UP_TO:
+        return None
     signs = np.where(codes == 1, 1, -1)
     problem = GraphProblem(model.graph_, np.where(known, signs, 0), laplacian=model.laplacian)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return certify(problem, signs), ""
+        return certify(problem, signs)
 
 
 def _questions(
-    model: Any,
-    P: FloatArray,
-    table: Any,
-    target: str | None,
-    ids: Sequence[str] | None,
-    known: NDArray[np.bool_],
+    model: BaseEstimator, table: Any, target: str | None, ids: Sequence[str] | None
 ) -> tuple[tuple[Question, ...], tuple[str, ...]]:
-    if known.all() or model.classes_.size < 2:
+    """Return the rows to label next, and the names of the columns that are shown of them."""
+    state = model.state_
+    if (state.coding.codes >= 0).all() or model.classes_.size < 2:
         return (), ()
-    chosen = model.query(QUESTIONS, "margin")
-    names = () if table is None else tuple(c for c in table.names if c != target)[:SHOWN_COLUMNS]
+    P = state.probabilities()
+    chosen = model.query(20, "margin")
+    names = () if table is None else tuple(c for c in table.names if c != target)[:4]
     rows = []
     for i in chosen:
         first, second = np.argsort(-P[i], kind="stable")[:2]
@@ -295,16 +301,49 @@ def _questions(
                 name=str(i + 1) if ids is None else str(ids[i]),
                 prediction=str(model.classes_[first]),
                 probability=float(P[i, first]),
-                runner_up=str(model.classes_[second]),
-                runner_up_probability=float(P[i, second]),
+                second=str(model.classes_[second]),
+                second_probability=float(P[i, second]),
                 cells=tuple(table.column(name).cell(i) for name in names),
             )
         )
     return tuple(rows), names
 
 
-def _columns(plans: Any) -> tuple[ColumnCard, ...]:
-    return tuple(ColumnCard(p.name, p.done(), p.missing, p.content) for p in plans)
+def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
+    """Return the models by weight and the columns by importance; None for a single graph."""
+    committee = model.committee_
+    if committee is None:
+        return None
+    order = np.argsort(-committee.weights, kind="stable")
+    names, values = _column_importances(model, columns)
+    unknown = model.state_.coding.codes < 0
+    share = None
+    if model.state_.linked:
+        share = float(model.graph_share_[unknown].mean()) if unknown.any() else 0.0
+    top = np.argsort(-values, kind="stable")[:15]
+    return CommitteeCard(
+        tuple(committee.names[i] for i in order),
+        tuple(float(committee.weights[i]) for i in order),
+        None if committee.losses is None else tuple(float(committee.losses[i]) for i in order),
+        committee.loss,
+        tuple(names[i] for i in top),
+        tuple(float(values[i]) for i in top),
+        share,
+    )
+
+
+def _column_importances(model: BaseEstimator, columns: Any) -> tuple[list[str], Any]:
+    """Return names and importances of the columns: sums over the features of each."""
+    values = getattr(model, "feature_importances_", np.zeros(0))
+    plans = [plan for plan in columns if plan.n_features]
+    if plans and sum(plan.n_features for plan in plans) == values.size:
+        ends = np.cumsum([plan.n_features for plan in plans])
+        sums = np.diff(np.concatenate([[0.0], np.cumsum(values)[ends - 1]]))
+        return [plan.name for plan in plans], np.maximum(sums, 0.0)
+    named = getattr(model, "feature_names_in_", None)
+    if named is None:
+        named = [f"column {j + 1}" for j in range(values.size)]
+    return [str(name) for name in named], values
 
 
 def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
@@ -316,7 +355,7 @@ def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _setting(model: Any) -> dict[str, str]:
+def _setting(model: BaseEstimator) -> dict[str, str]:
     tuning = model.tuning_
     encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
     return {
@@ -332,10 +371,6 @@ def _setting(model: Any) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "gdpa": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    modules = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn}
+    versions = {"gdpa": __version__, "python": platform.python_version()}
+    return versions | {name: str(module.__version__) for name, module in modules.items()}

@@ -1,4 +1,4 @@
-"""What the labels themselves say about a fitted classifier: each one predicted without itself."""
+"""Accuracy on held-out labels, beside simple baselines."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-__all__ = ["Baselines", "LeftOut", "baselines", "confusion", "left_out_labels"]
-
-MOST_LABELS = 3000  # of which logistic regression learns; it is a yardstick, not the answer
-MOST_CELLS = 3_000_000
+__all__ = ["Baselines", "HeldOut", "baselines", "confusion", "fitted_points", "held_out_labels"]
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Labels, and what they were predicted to be without their own help.
+class HeldOut:
+    """Held-out labels and their predictions.
 
     Parameters
     ----------
     truth, predicted : ndarray of int
-        Class numbers, one per labelled row that was left out.
+        Class numbers, one per held-out label.
     rows : ndarray of int
-        These rows.
+        Their rows.
     source : str
-        "leave-one-out", "k-fold" or "one fold".
+        "leave-one-out", "k-fold", "one fold" or "sample".
     """
 
     truth: NDArray[np.intp]
@@ -36,8 +34,8 @@ class LeftOut:
     source: str
 
 
-def left_out_labels(model: Any) -> LeftOut | None:
-    """Predictions of left-out labels, as tuning made them.
+def held_out_labels(model: BaseEstimator) -> HeldOut | None:
+    """Return the predictions of held-out labels that were made while tuning.
 
     Parameters
     ----------
@@ -46,39 +44,37 @@ def left_out_labels(model: Any) -> LeftOut | None:
 
     Returns
     -------
-    LeftOut or None
-        None where there were too few labels to leave any out.
+    HeldOut or None
+        None if there were too few labels to hold any out.
     """
     state = model.state_
-    found = state.left_out()
-    if found is None:
+    left_out = state.left_out()
+    if left_out is None:
         return None
-    nodes, shares = found
+    nodes, shares = left_out
     truth = state.coding.codes[nodes].astype(np.intp)
-    return LeftOut(truth, state.winners(shares), nodes, state.tuning.source)
+    return HeldOut(truth, state.winners(shares), nodes, state.tuning.source)
 
 
-def confusion(left_out: LeftOut, n_classes: int) -> NDArray[np.int64]:
-    """Counts: row is the true class, column the predicted one."""
-    flat = left_out.truth * n_classes + left_out.predicted
+def confusion(held_out: HeldOut, n_classes: int) -> NDArray[np.int64]:
+    """Return the confusion matrix: row is the true class, column the predicted one."""
+    flat = held_out.truth * n_classes + held_out.predicted
     counts = np.bincount(flat, minlength=n_classes * n_classes)
     return np.asarray(counts.reshape(n_classes, n_classes))
 
 
 @dataclass(frozen=True)
 class Baselines:
-    """Accuracy on left-out labels: ours, logistic regression's, the majority class's.
+    """Accuracy on held-out labels: gdpa, logistic regression and the largest class.
 
     Parameters
     ----------
     ours, logistic, majority : float
-        Share of right labels, all on the same labels.
+        Accuracy of each, on the same labels.
     n_labels : int
-        How many labels.
+        Number of labels.
     better, worse : int
-        Labels that only ours, and only logistic regression, has right.
-    voice : str, default="the graph"
-        What answers: a graph, or a committee in which graphs vote.
+        Labels that only gdpa, and only logistic regression, predicts right.
     """
 
     ours: float
@@ -87,46 +83,43 @@ class Baselines:
     n_labels: int
     better: int
     worse: int
-    voice: str = "the graph"
 
     @property
     def verdict(self) -> str:
-        """Whether the graph, or the committee, helps, in plain words."""
+        """The comparison in words."""
         lead = self.better - self.worse
-        doubt = float(np.sqrt(self.better + self.worse))  # what chance alone makes of a tie
+        doubt = float(np.sqrt(self.better + self.worse))  # standard deviation of a tie
         if self.ours <= self.majority and self.logistic <= self.majority:
-            return "neither is better than always saying the largest class: the columns say little"
+            return "neither is better than always predicting the largest class"
         if lead < -doubt:
-            return f"logistic regression is better here: {self.voice} does not help"
+            return "logistic regression is more accurate here"
         if lead > doubt:
-            return f"{self.voice} helps"
-        return f"no clear difference: {self.voice} helps little here"
-
-    @property
-    def words(self) -> str:
-        """All of it in one line."""
-        return (
-            f"accuracy on {self.n_labels} left-out labels: gdpa {100 * self.ours:.1f} %, logistic "
-            f"regression {100 * self.logistic:.1f} %, largest class {100 * self.majority:.1f} %; "
-            f"{self.verdict}"
-        )
+            return "gdpa is more accurate than logistic regression"
+        return "no clear difference from logistic regression"
 
     def plain(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the comparison as plain data, with a sentence."""
         return {
             "gdpa": self.ours,
             "logistic_regression": self.logistic,
             "majority": self.majority,
             "labels": self.n_labels,
-            "words": self.words,
+            "words": f"accuracy on {self.n_labels} held-out labels: gdpa {100 * self.ours:.1f} %, "
+            f"logistic regression {100 * self.logistic:.1f} %, largest class "
+            f"{100 * self.majority:.1f} %; {self.verdict}",
         }
 
 
-def baselines(model: Any, X: Any) -> Baselines | None:
-    """Measure simple classifiers on the labels that were left out of ours.
+def fitted_points(graph: Any) -> Any:
+    """Return the rescaled features that a fitted graph keeps; None for a precomputed graph."""
+    return graph.points if graph.neighbors is None else graph.neighbors.index.X
 
-    Logistic regression (C = 1) and the largest class are fitted on labelled rows only, in five
-    folds at most, and never see the label that they are asked for.
+
+def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Baselines | None:
+    """Compare a fitted classifier with simple ones on the same held-out labels.
+
+    Logistic regression (C = 1) and the largest class are fitted on labelled rows only, in at most
+    five folds.
 
     Parameters
     ----------
@@ -134,21 +127,23 @@ def baselines(model: Any, X: Any) -> Baselines | None:
         A fitted classifier.
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
         Its features.
+    most_labels : int, default=3000
+        Labels that logistic regression is fitted on, fewer with many features.
 
     Returns
     -------
     Baselines or None
-        None without features, or with too few labels to leave any out.
+        None without features, or with too few labels to hold any out.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
-    checked = left_out_labels(model)
+    checked = held_out_labels(model)
     if checked is None or X is None:
         return None
     codes = model.state_.coding.codes
     labeled = np.flatnonzero(codes >= 0)
-    most = max(50, min(MOST_LABELS, MOST_CELLS // max(1, X.shape[1])))
+    most = max(50, min(most_labels, 1000 * most_labels // max(1, X.shape[1])))
     if labeled.size > most:
         labeled = np.sort(np.random.default_rng(0).choice(labeled, most, replace=False))
     counts = np.bincount(codes[labeled])
@@ -177,5 +172,4 @@ def baselines(model: Any, X: Any) -> Baselines | None:
         int(truth.size),
         int((ours & ~theirs).sum()),
         int((theirs & ~ours).sum()),
-        "the graph" if model.committee_ is None else "the committee",
     )

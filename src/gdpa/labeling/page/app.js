@@ -225,7 +225,7 @@ async function updateMap() {
     map.setPoints(points);
     $("map-text").textContent =
       (points.all ? "" : `${points.rows.length.toLocaleString("en")} rows at random. `) +
-      "Colour: predicted class, pale where it is unsure; a ring: labelled. Click a row to label it.";
+      "Colour: predicted class, pale where uncertain; ring: labelled. Click a row to label it.";
   }
   const now = `${state.model} ${state.version}`;
   if (coloured === now) return;

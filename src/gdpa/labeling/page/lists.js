@@ -59,7 +59,7 @@ export function drawAccuracy(state) {
     `accuracy on the rows without a label, with 90 % confidence: ${found.right} of ` +
       `${found.checks} random checks were right.`,
   ];
-  if (found.settled) words.push("The predictions have come to rest: more labels no longer help.");
+  if (found.settled) words.push("The predictions have settled: more labels change little.");
   else if (found.changed !== null)
     words.push(`The latest labels changed ${percent(found.changed)} of the predictions.`);
   text.textContent = words.join(" ");

@@ -1,34 +1,64 @@
-"""What has been answered so far: labels, skips, and how to take the last answer back.
+"""The answers of a session, with undo.
 
-The ledger is a function of the events in order, nothing else, so that replaying a log gives the
+They are a function of the events in order and nothing else, so that replaying a log restores the
 session that wrote it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ACTIONS", "PURPOSES", "Answer", "Ledger", "Value"]
+import numpy as np
+
+__all__ = ["Answer", "AnswerHistory", "Value", "is_unicode", "label_kind", "plain_value"]
 
 Value = str | int | float | bool
 
-ACTIONS = ("label", "skip", "remove", "undo")
-# Why a row was asked: a random check of the accuracy, the strategy's choice, or the annotator's.
-PURPOSES = ("check", "choice", "own")
+
+def is_unicode(text: str) -> bool:
+    """Return whether text can be encoded; JSON also has halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def plain_value(value: Any) -> Value:
+    """Return a label as a plain Python value; what is no label raises ValueError."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError(f"value={value!r} is empty; a label has at least one character")
+        if not is_unicode(value):
+            raise ValueError(f"value={value!r} has a lone surrogate; a label is valid Unicode text")
+        return value
+    if isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    raise ValueError(f"value={value!r} is not a label: text or a finite number is needed")
+
+
+def label_kind(value: Value) -> str:
+    """Return what a label is, in words; all labels of a session are of one kind."""
+    if isinstance(value, str):
+        return "text"
+    return "truth value" if isinstance(value, bool) else "number"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known about a row.
+    """The answer for a row.
 
     Parameters
     ----------
     value : str, int, float, bool or None
         The label; None for a row that was skipped.
     purpose : {"check", "choice", "own", "given"}
-        Why it was asked; "given" for labels that were there at the start.
+        Why the row was asked: a random check of the accuracy, the strategy's choice, or the
+        annotator's; "given" for labels that were there at the start.
     by : str
         Who answered.
     """
@@ -39,7 +69,7 @@ class Answer:
 
 
 @dataclass
-class Ledger:
+class AnswerHistory:
     """Answers by row, in the order given, with undo.
 
     Parameters
@@ -60,7 +90,7 @@ class Ledger:
 
     @property
     def skipped(self) -> set[int]:
-        """Rows that were said to be undecidable."""
+        """Rows that were skipped."""
         return {row for row, a in self.answers.items() if a.value is None}
 
     @property
@@ -73,20 +103,20 @@ class Ledger:
 
     @property
     def asked(self) -> int:
-        """Answers so far, those that were taken back not counted."""
+        """Number of answers so far, without those that were undone."""
         return len(self._history)
 
     @property
     def checks(self) -> set[int]:
-        """Answered rows that were asked at random."""
+        """Answered rows that were random checks."""
         return {row for row, answer in self.answers.items() if answer.purpose == "check"}
 
-    def apply(self, event: dict[str, Any]) -> int | None:
+    def apply(self, event: Mapping[str, Any]) -> int | None:
         """Apply one event.
 
         Parameters
         ----------
-        event : dict
+        event : mapping
             ``do`` (label, skip, remove or undo), ``by``, and for all but undo ``row``; ``value``
             and ``purpose`` for labels and skips.
 
@@ -102,18 +132,22 @@ class Ledger:
         before = self.answers.pop(row, None)
         self._history.append((by, row, before))
         self._latest[row] = len(self._history) - 1
-        if do != "remove":
-            purpose = event.get("purpose", "own")
-            if before is not None:  # a correction does not change why the row was asked
-                purpose = before.purpose
-            value = event["value"] if do == "label" else None
+        value = event["value"] if do == "label" else None
+        if isinstance(value, str) and not is_unicode(value):
+            # Refused, but logged, by an earlier version: it changes nothing. It stays in the
+            # history, because a later undo in the same log takes it back.
+            if before is not None:
+                self.answers[row] = before
+        elif do != "remove":
+            # A correction does not change why the row was asked.
+            purpose = event.get("purpose", "own") if before is None else before.purpose
             if value is not None:
                 self._appeared.setdefault(value)
             self.answers[row] = Answer(value, purpose, by)
         return row
 
     def last(self, by: str) -> int | None:
-        """Row that :meth:`apply` of an undo by this annotator would change."""
+        """Return the row that an undo by this annotator would change."""
         place = self._last_place(by)
         return None if place is None else self._history[place][1]
 
@@ -139,21 +173,15 @@ class Ledger:
             self.answers[row] = before
         return row
 
-    def replay(self, events: Iterable[dict[str, Any]], n_rows: int) -> None:
-        """Apply the events of a log.
-
-        Raises
-        ------
-        ValueError
-            If an event is not one, or names a row that is not there.
-        """
+    def replay(self, events: Iterable[Mapping[str, Any]], n_rows: int) -> None:
+        """Apply the events of a log; an event that is none, or of no row, raises ValueError."""
         for number, event in enumerate(events, 2):
             do, row = event.get("do"), event.get("row")
-            fits = do in ACTIONS and (do == "undo" or (isinstance(row, int) and 0 <= row < n_rows))
-            if do == "label":
-                fits &= isinstance(event.get("value"), str | int | float | bool)
+            fits = do in ("label", "skip", "remove", "undo")
+            fits &= do == "undo" or (isinstance(row, int) and 0 <= row < n_rows)
+            fits &= do != "label" or isinstance(event.get("value"), str | int | float | bool)
             if do in ("label", "skip"):
-                fits &= event.get("purpose", "own") in PURPOSES
+                fits &= event.get("purpose", "own") in ("check", "choice", "own")
             if not fits or not isinstance(event.get("by", ""), str):
                 raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
             self.apply(event)

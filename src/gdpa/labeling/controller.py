@@ -1,7 +1,7 @@
-"""The desk between a session and the page: rows as they are shown, the map, work in the background.
+"""Between a session and the page: rows as they are shown, the map, work in the background.
 
-Answers are written at once; the classifier, the accuracy, the order of the columns and the map
-follow in a thread of their own, so that no key waits for them.
+Answers are written at once; the classifier, the accuracy, the order of the columns and the map are
+updated in threads, so that no answer waits for them.
 """
 
 from __future__ import annotations
@@ -9,52 +9,83 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier
 
 from ..graph import neighbor_graph
 from ..plotting.layout import Picture, picture
-from .columns import telling_columns
-from .items import Items
-from .ledger import Value
+from .answers import Value, plain_value
+from .features import Features
+from .rows import RowView
 from .session import LabelingSession
 
-__all__ = ["Desk"]
+__all__ = ["Controller", "columns_by_importance"]
 
 logger = logging.getLogger("gdpa.labeling")
 
 MAP_ROWS = 1200
-LIST_ROWS = 500
-# An annotator who has not been heard of for so many seconds has left.
-PRESENT = 30.0
 
 
-class Desk:
+def columns_by_importance(
+    points: Features, values: NDArray[Any], groups: NDArray[np.intp], *, seed: int = 0
+) -> list[int]:
+    """Order columns by the importance of their features in a forest.
+
+    Parameters
+    ----------
+    points : ndarray or csr_array of shape (n_labeled, n_features)
+        Labelled rows.
+    values : ndarray of shape (n_labeled,)
+        Their labels.
+    groups : ndarray of int of shape (n_features,)
+        Column of each feature; -1 for features of columns that are not shown.
+    seed : int, default=0
+        Random seed.
+
+    Returns
+    -------
+    list of int
+        Columns, the most important first; equal ones keep their order.
+    """
+    forest = ExtraTreesClassifier(100, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as many classes as rows: at the very start
+        forest.fit(points, np.unique(values, return_inverse=True)[1])
+    shown = groups >= 0
+    weight = np.bincount(groups[shown], weights=forest.feature_importances_[shown])
+    return [int(j) for j in np.argsort(-np.round(weight, 6), kind="stable")]
+
+
+class Controller:
     """A session as a page needs it; every method may be called from any thread.
 
     Parameters
     ----------
     session : LabelingSession
         The session.
-    items : Items
+    rows : RowView
         How rows are shown.
     title : str
-        What is labelled.
+        Name of the data.
     target : str
-        What is asked for, such as the name of the column.
+        Name of the column to fill.
     classes : sequence, optional
         Classes that have a button from the start.
     groups : ndarray of int of shape (n_features,), optional
-        Column of `items` that each feature came from, -1 for none: the order of the columns.
+        Column of `rows` that each feature came from, -1 for none: for the order of the columns.
     """
 
     def __init__(
         self,
         session: LabelingSession,
-        items: Items,
+        rows: RowView,
         *,
         title: str,
         target: str,
@@ -62,43 +93,41 @@ class Desk:
         groups: NDArray[np.intp] | None = None,
     ) -> None:
         self.session = session
-        self.items = items
+        self.rows = rows
         self.title = title
         self.target = target
-        self._preset = list(dict.fromkeys(classes))
+        self._preset = list(dict.fromkeys(plain_value(c) for c in classes))
         self._known = list(dict.fromkeys([*self._preset, *session.class_order()]))
         self._groups = groups
-        self._points = session.points
         self._order: list[int] | None = None
         self._picture: Picture | None = None
-        self._rows = np.arange(0)
+        self._map_rows = np.arange(0)
         self._seen: dict[str, float] = {}
-        self._wake, self._quick = threading.Event(), threading.Event()
+        self._wake = (threading.Event(), threading.Event())
         self._end = threading.Event()
         self._workers: list[threading.Thread] = []
         self._trouble = ""
-
-    # -- in the background ---------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the work in the background."""
         if not self._workers:
             self.session.in_background()
-            self._workers = [
-                threading.Thread(target=self._keep_up, args=work, name="gdpa-labeling", daemon=True)
-                for work in ((self.session.follow, self._quick), (self._refresh, self._wake))
-            ]
-            for worker in self._workers:
+            for work, wake in zip((self.session.follow, self._refresh), self._wake, strict=True):
+                worker = threading.Thread(target=self._keep_up, args=(work, wake), daemon=True)
                 worker.start()
+                self._workers.append(worker)
 
     def stop(self) -> None:
-        """End it, after what it is doing."""
+        """Stop after the current step."""
         self._end.set()
-        self._wake.set()
-        self._quick.set()
+        self._wake_workers()
         for worker in self._workers:
             worker.join()
         self._workers = []
+
+    def _wake_workers(self) -> None:
+        for event in self._wake:
+            event.set()
 
     def _keep_up(self, work: Callable[[], None], wake: threading.Event) -> None:
         """Do a piece of work whenever the labels have changed."""
@@ -109,7 +138,7 @@ class Desk:
                 try:
                     work()
                     self._trouble = ""
-                except Exception as error:  # the page says so; answers are written all the same
+                except Exception as error:  # the page shows it; answers are saved all the same
                     logger.exception("in the background")
                     self._trouble = f"{type(error).__name__}: {error}"
                 done = now
@@ -133,7 +162,7 @@ class Desk:
         if n > MAP_ROWS:
             rng = np.random.default_rng([self.session.random_state, 5])
             rows = np.sort(rng.choice(n, MAP_ROWS, replace=False))
-        points = self._points[rows]
+        points = self.session.points[rows]
         if rows.size < 3:
             places = np.column_stack([np.linspace(0.3, 0.7, rows.size), np.full(rows.size, 0.5)])
             drawn = Picture(rows, places, np.zeros((0, 2), dtype=np.intp))
@@ -141,7 +170,7 @@ class Desk:
             W = neighbor_graph(points, n_neighbors=min(6, rows.size - 1))
             none = np.arange(0)
             drawn = picture(W, points, keep=none, most=MAP_ROWS, seed=self.session.random_state)
-        self._rows, self._picture = rows, drawn
+        self._map_rows, self._picture = rows, drawn
 
     def _order_columns(self) -> None:
         labels = self.session.labels
@@ -149,11 +178,9 @@ class Desk:
             return
         rows = np.array(list(labels), dtype=np.intp)
         values = np.array(list(labels.values()))
-        self._order = telling_columns(
-            self._points[rows], values, self._groups, seed=self.session.random_state
+        self._order = columns_by_importance(
+            self.session.points[rows], values, self._groups, seed=self.session.random_state
         )
-
-    # -- what the page asks for ----------------------------------------------------------------
 
     @property
     def classes(self) -> list[Value]:
@@ -181,7 +208,7 @@ class Desk:
     def item(self, row: int) -> dict[str, Any]:
         """Return a row as it is shown, with its answer."""
         answer = self.session.answers.get(row)
-        shown = self.items.describe(row, self._order)
+        shown = self.rows.describe(row, self._order)
         shown["label"] = None if answer is None else answer.value
         shown["skipped"] = answer is not None and answer.value is None
         return shown
@@ -202,26 +229,23 @@ class Desk:
             session.remove(row, annotator=annotator)
         else:
             row = session.undo(annotator=annotator)
-        self._quick.set()
-        self._wake.set()
+        self._wake_workers()
         return row
 
     def state(self, annotator: str = "") -> dict[str, Any]:
-        """Return counts, classes, accuracy and how far the background has come."""
+        """Return counts, classes, accuracy and the progress of the background work."""
         now = time.monotonic()
         if annotator:
             self._seen[annotator] = now
-            self._seen = {a: t for a, t in self._seen.items() if t > now - PRESENT}
+            # Who has not asked for half a minute has left.
+            self._seen = {a: t for a, t in self._seen.items() if t > now - 30.0}
         session = self.session
         labels, latest = session.labels, session.latest
-        counts: dict[Any, int] = {}
-        for value in labels.values():
-            counts[value] = counts.get(value, 0) + 1
-        predicted: dict[Any, int] = {}
+        counts, predicted = Counter(labels.values()), Counter[Value]()
         if latest is not None:
             sizes = np.bincount(latest.codes, minlength=latest.classes.size)
-            predicted = dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True))
-        found = session.latest_estimate
+            predicted.update(dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True)))
+        estimate = session.latest_estimate
         return {
             "title": self.title,
             "target": self.target,
@@ -232,20 +256,9 @@ class Desk:
             "following": latest is None or latest.version != session.version,
             "model": -1 if latest is None else latest.version,
             "classes": [
-                {"value": c, "count": counts.get(c, 0), "predicted": predicted.get(c, 0)}
-                for c in self.classes
+                {"value": c, "count": counts[c], "predicted": predicted[c]} for c in self.classes
             ],
-            "estimate": None
-            if found is None
-            else {
-                "accuracy": found.accuracy,
-                "low": found.low,
-                "high": found.high,
-                "checks": found.checks,
-                "right": found.right,
-                "changed": found.changed,
-                "settled": found.settled,
-            },
+            "estimate": None if estimate is None else asdict(estimate),
             "checks": sum(
                 a.purpose == "check" and a.value is not None for a in session.answers.values()
             ),
@@ -254,7 +267,7 @@ class Desk:
         }
 
     def guess(self, row: int) -> list[dict[str, Any]]:
-        """Return the three most probable classes of a row, without looking at its own label."""
+        """Return the three most probable classes of a row."""
         latest = self.session.latest
         if latest is None or not 0 <= row < self.session.n_rows:
             return []
@@ -267,12 +280,12 @@ class Desk:
 
     def labels(self) -> list[dict[str, Any]]:
         """Return the latest answers, the last one first."""
-        answers = list(self.session.answers.items())[::-1][:LIST_ROWS]
+        answers = list(self.session.answers.items())[::-1][:500]
         return [
             {
                 "row": row,
-                "name": self.items.name(row),
-                "about": self.items.summary(row),
+                "name": self.rows.name(row),
+                "about": self.rows.summary(row),
                 "value": answer.value,
                 "purpose": answer.purpose,
             }
@@ -280,26 +293,26 @@ class Desk:
         ]
 
     def map(self) -> dict[str, Any]:
-        """Return the places of the rows on the map, or that it is not drawn yet."""
+        """Return the positions of the rows on the map, if it has been drawn."""
         drawn = self._picture
         if drawn is None:
             return {"ready": False}
         return {
             "ready": True,
-            "all": self._rows.size == self.session.n_rows,
-            "rows": self._rows[drawn.nodes].tolist(),
+            "all": self._map_rows.size == self.session.n_rows,
+            "rows": self._map_rows[drawn.nodes].tolist(),
             "x": np.round(drawn.positions[:, 0], 4).tolist(),
             "y": np.round(drawn.positions[:, 1], 4).tolist(),
             "edges": drawn.edges.ravel().tolist(),
         }
 
     def colours(self) -> dict[str, Any]:
-        """Return class and certainty of the rows on the map, and which have a label."""
+        """Return class and probability of the rows on the map, and which have a label."""
         latest, drawn = self.session.latest, self._picture
         answers = self.session.answers
         if drawn is None:
             return {"classes": [], "sure": [], "known": []}
-        rows = self._rows[drawn.nodes]
+        rows = self._map_rows[drawn.nodes]
         known = [1 if r in answers and answers[r].value is not None else 0 for r in rows.tolist()]
         if latest is None:
             return {"classes": [-1] * rows.size, "sure": [0] * rows.size, "known": known}

@@ -1,4 +1,4 @@
-"""How a row is shown: its cells, the most telling first, a text, a picture."""
+"""How a row is shown: its cells, the most important first, a text, an image."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from typing import Any, Protocol
 
 from ..tables import Column
 
-__all__ = ["Items", "Pictures"]
+__all__ = ["Images", "RowView"]
 
-# Characters that are sent of a cell and of the text that is read; more is said, not shown.
-CELL = 400
-TEXT = 50_000
 MOST_CELLS = 60
 
 
-class Pictures(Protocol):
-    """What gives a row's picture."""
+class Images(Protocol):
+    """One image per row."""
 
     def get(self, row: int) -> tuple[bytes, str]:
-        """Content and media type."""
+        """Return content and media type."""
 
 
 @dataclass(frozen=True)
-class Items:
-    """The rows of a table as a person wants to see them.
+class RowView:
+    """The rows of a table as they are shown to the annotator.
 
     Parameters
     ----------
@@ -35,8 +32,8 @@ class Items:
         Their cells.
     text : Column, optional
         Text to read, shown large.
-    pictures : Pictures, optional
-        Pictures to look at.
+    images : Images, optional
+        Images to look at.
     ids : sequence of str, optional
         Names of the rows; their numbers from 1 by default.
     """
@@ -44,11 +41,11 @@ class Items:
     names: Sequence[str] = ()
     columns: Sequence[Column] = ()
     text: Column | None = None
-    pictures: Pictures | None = None
+    images: Images | None = None
     ids: Sequence[str] | None = None
 
     def name(self, row: int) -> str:
-        """Name of a row."""
+        """Return the name of a row."""
         return f"row {row + 1}" if self.ids is None else _short(self.ids[row], 80)
 
     def describe(self, row: int, order: Sequence[int] | None = None) -> dict[str, Any]:
@@ -59,7 +56,7 @@ class Items:
         row : int
             The row.
         order : sequence of int, optional
-            Order of the columns, the most telling first.
+            Order of the columns, the most important first.
 
         Returns
         -------
@@ -69,7 +66,7 @@ class Items:
         """
         places = list(range(len(self.names))) if order is None else list(order)
         shown = [
-            {"name": _short(self.names[j], 80), "value": _short(self.columns[j].cell(row), CELL)}
+            {"name": _short(self.names[j], 80), "value": _short(self.columns[j].cell(row), 400)}
             for j in places[:MOST_CELLS]
         ]
         return {
@@ -77,15 +74,15 @@ class Items:
             "name": self.name(row),
             "cells": shown,
             "more": max(0, len(places) - MOST_CELLS),
-            "text": None if self.text is None else _short(self.text.cell(row), TEXT),
-            "picture": self.pictures is not None,
+            "text": None if self.text is None else _short(self.text.cell(row), 50_000),
+            "picture": self.images is not None,
         }
 
     def summary(self, row: int) -> str:
-        """Return a few words about a row, for lists."""
+        """Return a short description of a row, for lists."""
         if self.text is not None:
             return _short(self.text.cell(row), 60)
-        if self.pictures is not None or not self.columns:
+        if self.images is not None or not self.columns:
             return ""
         return _short(", ".join(c.cell(row) for c in self.columns[:3]), 60)
 

@@ -1,4 +1,4 @@
-"""Files on the desk: tables, texts, pictures, arrays, saved models; what the page is told."""
+"""Files on the controller: tables, texts, pictures, arrays, saved models; what the page is told."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from gdpa.cli.label import _save as save
+from gdpa.cli.label import save_model as save
 from gdpa.cli.models import load_model
-from gdpa.labeling.items import Items
-from gdpa.labeling.pictures import ArrayPictures, png
-from gdpa.labeling.table_desk import TableSource, open_desk
+from gdpa.labeling.images import ArrayImages, png
+from gdpa.labeling.rows import RowView
+from gdpa.labeling.tables import TableSource, open_table
 from gdpa.tables import Column, TableError
 from gdpa.tables.table import code_texts
 
 
-def desk_of(tmp_path, **options):
+def controller_of(tmp_path, **options):
     options.setdefault("target", "kind")
-    return open_desk(TableSource(**options), log=tmp_path / "log", save=save)
+    return open_table(TableSource(**options), log=tmp_path / "log", save=save)
 
 
 def write(path, header, rows):
@@ -42,16 +42,19 @@ def table(tmp_path):
 
 
 def test_labels_of_the_table_are_where_it_starts(table, tmp_path):
-    desk, exporter, _ = desk_of(tmp_path, data=table, id_column="name")
-    state = desk.state("me")
+    controller, exporter, _ = controller_of(tmp_path, data=table, id_column="name")
+    state = controller.state("me")
     assert (state["rows"], state["labelled"]) == (60, 6)
     assert [c["value"] for c in state["classes"]] == ["cat", "dog"]
-    assert desk.item(0)["name"] == "n0"
-    assert desk.item(0)["label"] == "cat"
-    assert [c["name"] for c in desk.item(0)["cells"]] == ["noise", "size"]
-    desk.session.refresh()
-    desk._order_columns()
-    assert [c["name"] for c in desk.item(0)["cells"]] == ["size", "noise"]  # the telling one first
+    assert controller.item(0)["name"] == "n0"
+    assert controller.item(0)["label"] == "cat"
+    assert [c["name"] for c in controller.item(0)["cells"]] == ["noise", "size"]
+    controller.session.refresh()
+    controller._order_columns()
+    assert [c["name"] for c in controller.item(0)["cells"]] == [
+        "size",
+        "noise",
+    ]
     rows = list(csv.DictReader(exporter.make("table")[0].decode().splitlines()))
     assert set(rows[0]) == {
         "name",
@@ -66,8 +69,8 @@ def test_labels_of_the_table_are_where_it_starts(table, tmp_path):
 
 
 def test_a_saved_model_is_where_it_starts(table, tmp_path):
-    desk, exporter, _ = desk_of(tmp_path, data=table, id_column="name")
-    desk.session.label(30, "cat")
+    controller, exporter, _ = controller_of(tmp_path, data=table, id_column="name")
+    controller.session.label(30, "cat")
     (tmp_path / "m.npz").write_bytes(exporter.make("model")[0])
     fitted = load_model(str(tmp_path / "m.npz"))
     assert fitted.about["target"] == "kind"
@@ -78,31 +81,31 @@ def test_a_saved_model_is_where_it_starts(table, tmp_path):
     )
     codes = fitted.model.state_.coding
     labels = [None if c < 0 else str(codes.classes[c]) for c in codes.codes]
-    again, _, notes = open_desk(
+    again, _, notes = open_table(
         TableSource(data=bare, target="kind", id_column="name"),
         log=None,
         encoder=fitted.encoder,
         labels=labels,
         save=save,
     )
-    assert again.session.labels == desk.session.labels
-    np.testing.assert_array_equal(again.session.predictions(), desk.session.predictions())
+    assert again.session.labels == controller.session.labels
+    np.testing.assert_array_equal(again.session.predictions(), controller.session.predictions())
     assert any("no column 'kind'" in note for note in notes)
     with pytest.raises(ValueError, match="60 rows, the model was fitted on 3"):
-        open_desk(TableSource(data=bare, target="kind"), log=None, labels=[None] * 3, save=save)
+        open_table(TableSource(data=bare, target="kind"), log=None, labels=[None] * 3, save=save)
 
 
 def test_texts_are_read_and_learned_from(tmp_path):
     good, bad = "a wonderful bright film", "terrible boring waste of time"
     rows = [[f"{(good, bad)[i % 2]} {i}", i % 3] for i in range(40)]
     data = write(tmp_path / "r.csv", ["review", "stars"], rows)
-    desk, _, _ = desk_of(tmp_path, data=data, text="review", target="mood")
-    item = desk.item(3)
+    controller, _, _ = controller_of(tmp_path, data=data, text="review", target="mood")
+    item = controller.item(3)
     assert item["text"].startswith(bad)
     assert [c["name"] for c in item["cells"]] == ["stars"]
     for row in range(6):
-        desk.answer("label", "me", row, ["good", "bad"][row % 2])
-    predicted = desk.session.predictions()
+        controller.answer("label", "me", row, ["good", "bad"][row % 2])
+    predicted = controller.session.predictions()
     assert np.mean(predicted == np.array(["good", "bad"] * 20)) > 0.9
 
 
@@ -117,13 +120,13 @@ def test_pictures_beside_the_table_are_learned_from(tmp_path):
         (tmp_path / "img" / f"{i}.png").write_bytes(png(pixels))
         rows.append([f"img/{i}.png" if i else "img/none.png"])
     data = write(tmp_path / "p.csv", ["file"], rows)
-    desk, exporter, notes = desk_of(tmp_path, data=data, image="file")
-    assert any("1 of 30 pictures cannot be read" in note for note in notes)
-    assert desk.item(1)["picture"]
-    assert desk.items.pictures.get(1)[1] == "image/png"
+    controller, exporter, notes = controller_of(tmp_path, data=data, image="file")
+    assert any("1 of 30 images cannot be read" in note for note in notes)
+    assert controller.item(1)["picture"]
+    assert controller.rows.images.get(1)[1] == "image/png"
     for row in range(1, 7):
-        desk.answer("label", "me", row, ["red", "green"][row % 2])
-    predicted = desk.session.predictions()[1:]
+        controller.answer("label", "me", row, ["red", "green"][row % 2])
+    predicted = controller.session.predictions()[1:]
     assert np.mean(predicted == np.array([["red", "green"][i % 2] for i in range(1, 30)])) > 0.9
     assert exporter.make("report")[0].startswith(b"<!")
     assert exporter.make("model")[0].startswith(b"PK")
@@ -132,22 +135,24 @@ def test_pictures_beside_the_table_are_learned_from(tmp_path):
 def test_arrays_of_pixels_are_pictures(tmp_path):
     X, y = load_digits(return_X_y=True)
     np.savez(tmp_path / "d.npz", X=X[:200])
-    desk, _, _ = desk_of(tmp_path, data=str(tmp_path / "d.npz"), target="digit", shape=(8, 8))
-    content, kind = desk.items.pictures.get(7)
+    controller, _, _ = controller_of(
+        tmp_path, data=str(tmp_path / "d.npz"), target="digit", shape=(8, 8)
+    )
+    content, kind = controller.rows.images.get(7)
     assert kind == "image/png"
-    assert desk.item(7)["cells"] == []
+    assert controller.item(7)["cells"] == []
     image = pytest.importorskip("PIL.Image")
     import io
 
     pixels = np.asarray(image.open(io.BytesIO(content)))
     np.testing.assert_array_equal(pixels, np.round(X[7].reshape(8, 8) / X.max() * 255))
-    for row in desk.session.next(20):
-        desk.answer("label", "me", int(row), str(y[row]))
-    assert len(desk.guess(int(desk.session.next()[0]))) == 0  # nothing before the background came
-    desk.session.refresh()
-    assert len(desk.guess(0)) == 3
+    for row in controller.session.next(20):
+        controller.answer("label", "me", int(row), str(y[row]))
+    assert len(controller.guess(int(controller.session.next()[0]))) == 0
+    controller.session.refresh()
+    assert len(controller.guess(0)) == 3
     with pytest.raises(ValueError, match="needs 63 columns of numbers"):
-        desk_of(tmp_path, data=str(tmp_path / "d.npz"), shape=(7, 9))
+        controller_of(tmp_path, data=str(tmp_path / "d.npz"), shape=(7, 9))
 
 
 def test_png_is_what_decoders_expect():
@@ -156,62 +161,68 @@ def test_png_is_what_decoders_expect():
     body = content.partition(b"IDAT")[2]
     raw = zlib.decompressobj().decompress(body)
     assert raw == bytes([0, 0, 128, 0, 255, 7])
-    flat = ArrayPictures(np.full((1, 2, 2), 3.0)).get(0)[0]
+    flat = ArrayImages(np.full((1, 2, 2), 3.0)).get(0)[0]
     assert flat.startswith(b"\x89PNG")
 
 
 def test_long_cells_are_cut_with_a_word_about_it():
     text = Column(*code_texts(["y" * 200_000]))
-    items = Items(["a"], [Column(*code_texts(["x" * 5000]))], text=text)
+    items = RowView(["a"], [Column(*code_texts(["x" * 5000]))], text=text)
     shown = items.describe(0)
     assert shown["cells"][0]["value"].endswith("(5,000 characters)")
     assert len(shown["text"]) < 60_000
-    many = Items([str(j) for j in range(90)], [Column(np.array([1.5]))] * 90)
+    many = RowView([str(j) for j in range(90)], [Column(np.array([1.5]))] * 90)
     assert len(many.describe(0)["cells"]) == 60
     assert many.describe(0)["more"] == 30
 
 
 def test_the_page_is_told_what_it_needs(table, tmp_path):
-    desk, _, _ = desk_of(tmp_path, data=table, classes=("eel",))
-    assert [c["value"] for c in desk.state()["classes"]] == ["eel", "cat", "dog"]
-    desk.start()
+    controller, _, _ = controller_of(tmp_path, data=table, classes=("eel",))
+    assert [c["value"] for c in controller.state()["classes"]] == ["eel", "cat", "dog"]
+    controller.start()
     try:
-        rows = [item["row"] for item in desk.next("me", 2)]
-        assert desk.answer("label", "me", rows[0], "ant") == rows[0]
+        rows = [item["row"] for item in controller.next("me", 2)]
+        assert controller.answer("label", "me", rows[0], "ant") == rows[0]
         # A new class takes the last place: the keys of the others stay.
-        assert [c["value"] for c in desk.state("me")["classes"]] == ["eel", "cat", "dog", "ant"]
-        assert desk.labels()[0]["value"] == "ant"
-        assert desk.answer("undo", "me", None) == rows[0]
-        assert desk.answer("undo", "me", None) is None
-        desk.answer("skip", "me", rows[0])
-        assert desk.labels()[0]["value"] is None
+        order = [c["value"] for c in controller.state("me")["classes"]]
+        assert order == [
+            "eel",
+            "cat",
+            "dog",
+            "ant",
+        ]
+        assert controller.labels()[0]["value"] == "ant"
+        assert controller.answer("undo", "me", None) == rows[0]
+        assert controller.answer("undo", "me", None) is None
+        controller.answer("skip", "me", rows[0])
+        assert controller.labels()[0]["value"] is None
         for _ in range(300):
-            if desk.map()["ready"] and not desk.state()["following"]:
+            if controller.map()["ready"] and not controller.state()["following"]:
                 break
-            desk._end.wait(0.1)
-        places = desk.map()
+            controller._end.wait(0.1)
+        places = controller.map()
         assert sorted(places["rows"]) == list(range(60))
         assert all(0 <= v <= 1 for v in (*places["x"], *places["y"]))
-        colours = desk.colours()
+        colours = controller.colours()
         assert len(colours["classes"]) == len(colours["sure"]) == 60
         assert sum(colours["known"]) == 6
-        assert desk.state()["trouble"] == ""
+        assert controller.state()["trouble"] == ""
     finally:
-        desk.stop()
+        controller.stop()
 
 
 def test_numbers_stay_numbers(tmp_path):
     from gdpa import LabelingSession
-    from gdpa.labeling.desk import Desk
+    from gdpa.labeling.controller import Controller
 
     session = LabelingSession(np.arange(20.0)[:, None], [1, 2] + [None] * 18)
-    desk = Desk(session, Items(), title="t", target="k")
-    desk.answer("label", "me", 5, "2")
-    desk.answer("label", "me", 6, "3")
-    desk.answer("label", "me", 7, "3.5")
+    controller = Controller(session, RowView(), title="t", target="k")
+    controller.answer("label", "me", 5, "2")
+    controller.answer("label", "me", 6, "3")
+    controller.answer("label", "me", 7, "3.5")
     assert [session.labels[r] for r in (5, 6, 7)] == [2, 3, 3.5]
     with pytest.raises(ValueError, match="is a text"):
-        desk.answer("label", "me", 8, "four")
+        controller.answer("label", "me", 8, "four")
 
 
 @pytest.mark.parametrize(
@@ -226,4 +237,4 @@ def test_numbers_stay_numbers(tmp_path):
 )
 def test_columns_that_are_not_there_are_named(table, tmp_path, options, message):
     with pytest.raises(TableError, match=message):
-        desk_of(tmp_path, data=table, **options)
+        controller_of(tmp_path, data=table, **options)

@@ -1,0 +1,346 @@
+"""Label a file: a table, texts, images beside it, arrays of pixels."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tables import Table, TableEncoder, TableError, read_table
+from .controller import Controller
+from .images import ArrayImages, FileImages, image_features
+from .rows import Images, RowView
+from .session import LabelingSession
+
+if TYPE_CHECKING:
+    from ..estimators import GDPAClassifier
+
+    Save = Callable[[GDPAClassifier, TableEncoder, dict[str, Any], Path], None]
+
+__all__ = ["Exporter", "TableSource", "open_table"]
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """The file to label, and what its columns are.
+
+    Parameters
+    ----------
+    data : str
+        The file; "-" is standard input.
+    target : str
+        The column to fill; created if the table has none.
+    text, image, id_column : str, optional
+        Columns with the text to read, the image's file, the row's name.
+    shape : (int, int), optional
+        Height and width, if rows of numbers are images.
+    drop : tuple of str
+        Columns to ignore.
+    columns : mapping
+        Kinds of some columns; see :class:`~gdpa.tables.TableEncoder`.
+    classes : tuple of str
+        Classes that have a button from the start.
+    unlabeled : str, optional
+        Value of an unknown label, besides missing cells.
+    format, delimiter, encoding : str, optional
+        How to read the file; detected automatically by default.
+    header : bool, default=True
+        Whether its first line has the names of the columns.
+    """
+
+    data: str
+    target: str
+    text: str | None = None
+    image: str | None = None
+    shape: tuple[int, int] | None = None
+    id_column: str | None = None
+    drop: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    unlabeled: str | None = None
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool = True
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the table: images are read from here and below."""
+        return Path.cwd() if self.data == "-" else Path(self.data).resolve().parent
+
+    @property
+    def title(self) -> str:
+        """The name of the file."""
+        return "standard input" if self.data == "-" else Path(self.data).name
+
+    def read(self) -> Table:
+        """Read the table; the columns that are named must exist."""
+        as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
+        as_text |= {self.target, *([self.text] if self.text else [])}
+        table = read_table(
+            self.data,
+            format=self.format,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            as_text=frozenset(as_text),
+            header=self.header,
+        )
+        for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):
+            if name is not None:
+                table.column(name)
+        return table
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """Makes the files that the page offers for download.
+
+    Parameters
+    ----------
+    session : LabelingSession
+        The session.
+    source : TableSource
+        What is labelled.
+    table : Table
+        Its table.
+    encoder : TableEncoder or None
+        How the table was encoded; None if images were, and models are for Python only.
+    ids : list of str or None
+        Names of the rows.
+    notes : sequence of str
+        Messages about the data, for the report.
+    save : callable
+        Writes the classifier, its encoder and a description of the table to a path.
+    command : str
+        The command, for the report.
+    """
+
+    session: LabelingSession
+    source: TableSource
+    table: Table
+    encoder: TableEncoder | None
+    ids: list[str] | None
+    notes: Sequence[str]
+    save: Save
+    command: str
+    KINDS: ClassVar = ("table", "model", "report")
+
+    def make(self, kind: str) -> tuple[bytes, str, str]:
+        """Make a file.
+
+        Parameters
+        ----------
+        kind : {"table", "model", "report"}
+            Which one.
+
+        Returns
+        -------
+        content : bytes
+            The file.
+        media_type : str
+            Its media type.
+        name : str
+            Its name.
+        """
+        stem = Path(self.source.title).stem
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in stem)
+        if kind == "table":
+            names = [n for n in self.table.names if n != self.source.target]
+            cells = [self.table.column(n).cells() for n in names]
+            text = self.session.table(names, cells)
+            return text.encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
+        if kind == "report":
+            return self._report().encode(), "text/html; charset=utf-8", f"{name}-report.html"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.npz"
+            self._write_model(path)
+            return path.read_bytes(), "application/octet-stream", f"{name}-model.npz"
+
+    def _write_model(self, path: Path) -> None:
+        if self.encoder is None:
+            self.session.save(path)
+            return
+        about = {"target": self.source.target, "source": self.table.source, "sure": 0.75}
+        about |= {"id_column": self.source.id_column, "ids": self.ids}
+        self.save(self.session.classifier(), self.encoder, about, path)
+
+    def _report(self) -> str:
+        from ..report import gather, render
+
+        source, id_column = self.source, self.source.id_column
+        content = gather(
+            self.session.classifier(),
+            self.session.X,
+            title=f"gdpa: {source.target} of {Path(self.table.source).name}",
+            asked={"data": self.table.source, "target": source.target},
+            command=self.command,
+            notes=self.notes,
+            table=self.table.without([id_column] if id_column else []),
+            columns=() if self.encoder is None else self.encoder.columns_,
+            target=source.target,
+            ids=self.ids,
+        )
+        return render(content)
+
+
+def open_table(
+    source: TableSource,
+    *,
+    log: Path | None,
+    save: Save,
+    seed: int = 0,
+    encoder: TableEncoder | None = None,
+    labels: Sequence[str | None] | None = None,
+    command: str = "",
+) -> tuple[Controller, Exporter, list[str]]:
+    """Read a file and start a session.
+
+    Parameters
+    ----------
+    source : TableSource
+        What to label.
+    log : Path or None
+        Where the answers are saved.
+    save : callable
+        Writes the classifier, its encoder and a description of the table to a path.
+    seed : int, default=0
+        Random seed.
+    encoder : TableEncoder, optional
+        How columns are encoded, from a saved model; fitted to the table by default.
+    labels : sequence, optional
+        Labels of a saved model, one per row.
+    command : str, default=""
+        The command, for the report.
+
+    Returns
+    -------
+    controller : Controller
+        The session as the page needs it.
+    exporter : Exporter
+        Makes the files to download.
+    notes : list of str
+        Messages for the user.
+    """
+    table = source.read()
+    notes = list(table.notes)
+    known = _labels(table, source, labels, notes)
+    images = _images(table, source)
+    X, encoder = _features(table, source, images, encoder, notes, seed)
+    session = LabelingSession(X, known, random_state=seed, log=log, rescale=None)
+    hidden = {source.target, source.id_column, source.text, source.image, *source.drop}
+    if isinstance(images, ArrayImages):
+        hidden.update(table.names)
+    shown = [name for name in table.names if name not in hidden]
+    ids = None if source.id_column is None else table.column(source.id_column).cells()
+    rows = RowView(
+        shown,
+        [table.column(n) for n in shown],
+        text=None if source.text is None else table.column(source.text),
+        images=images,
+        ids=ids,
+    )
+    controller = Controller(
+        session,
+        rows,
+        title=source.title,
+        target=source.target,
+        classes=source.classes,
+        groups=_groups(encoder, shown, X.shape[1]),
+    )
+    exporter = Exporter(session, source, table, encoder, ids, notes, save, command)
+    return controller, exporter, notes
+
+
+def _labels(
+    table: Table, source: TableSource, given: Sequence[str | None] | None, notes: list[str]
+) -> list[str | None]:
+    """Return the labels of the table, and of a saved model where the table has none."""
+    known: list[str | None] = [None] * table.n_rows
+    if source.target in table.names:
+        cells = table.column(source.target).cells()
+        marker = (source.unlabeled or "").strip()
+        known = [None if cell in ("", marker) else cell for cell in cells]
+        kinds = len(set(known) - {None})
+        if kinds > 1000 or (kinds > 50 and 2 * kinds > sum(k is not None for k in known)):
+            raise TableError(
+                f"{table.source}, column {source.target!r}: {kinds} different labels; these look "
+                "like numbers or names, not classes"
+            )
+    else:
+        notes.append(f"{table.source} has no column {source.target!r}; it starts without labels")
+    if given is not None:
+        if len(given) != table.n_rows:
+            raise ValueError(
+                f"{table.source} has {table.n_rows} rows, the model was fitted on {len(given)}"
+            )
+        known = [b if a is None else a for a, b in zip(known, given, strict=True)]
+    return known
+
+
+def _images(table: Table, source: TableSource) -> Images | None:
+    if source.image is not None:
+        return FileImages(source.folder, table.column(source.image).cells())
+    if source.shape is None:
+        return None
+    numbers = [c for n, c in zip(table.names, table.columns, strict=True) if n != source.target]
+    pixels = [c.values for c in numbers if c.texts is None]
+    height, width = source.shape
+    if len(pixels) != height * width:
+        raise ValueError(
+            f"--shape {height}x{width} needs {height * width} columns of numbers, "
+            f"{table.source} has {len(pixels)}"
+        )
+    values = np.nan_to_num(np.column_stack(pixels))
+    return ArrayImages(values.reshape(-1, height, width))
+
+
+def _features(
+    table: Table,
+    source: TableSource,
+    images: Images | None,
+    encoder: TableEncoder | None,
+    notes: list[str],
+    seed: int,
+) -> tuple[NDArray[Any], TableEncoder | None]:
+    if isinstance(images, ArrayImages):
+        flat = images.values.reshape(images.values.shape[0], -1).astype(np.float64)
+        return flat / (np.ptp(flat) or 1.0), None
+    ignored = {source.target, source.id_column, source.image, *source.drop} - {None}
+    rest = table.without([str(name) for name in ignored])
+    blocks: list[NDArray[Any]] = []
+    if encoder is not None:
+        blocks.append(encoder.encode(table)[0])
+    elif rest.names:
+        kinds = dict(source.columns) | ({source.text: "text"} if source.text else {})
+        encoder = TableEncoder(columns=kinds, random_state=seed)
+        try:
+            blocks.append(encoder.fit(rest).encode(rest)[0])
+            notes += encoder.notes_
+        except TableError:
+            if images is None:
+                raise
+            encoder = None
+    if images is not None:
+        described, broken = image_features(images, table.n_rows)
+        blocks.append(described * 4.0)  # images count more than the columns beside them
+        if broken:
+            notes.append(f"{broken} of {table.n_rows} images cannot be read")
+    if not blocks:
+        raise TableError(f"{table.source} has no column to learn from")
+    return np.hstack(blocks), encoder if len(blocks) == 1 and images is None else None
+
+
+def _groups(
+    encoder: TableEncoder | None, shown: Sequence[str], width: int
+) -> NDArray[np.intp] | None:
+    """Return the shown column of each feature; None if that is not known."""
+    if encoder is None:
+        return None
+    place = {name: j for j, name in enumerate(shown)}
+    groups = [place.get(p.name, -1) for p in encoder.columns_ for _ in range(p.n_features)]
+    return np.array(groups, dtype=np.intp) if len(groups) == width else None
