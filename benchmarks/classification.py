@@ -40,7 +40,7 @@ def hide(truth: Any, share: float, seed: int) -> tuple[Any, Any]:
 
 def rna(share: float, n: int | None, seed: int = 0) -> tuple[Any, Any, Any]:
     """cod-rna, standardised, in float32."""
-    from gdpa.datasets import load
+    from reproduction.datasets import load
 
     data = load("cod-rna")
     X = np.asarray(data.X, dtype=np.float64)

@@ -7,7 +7,7 @@
 
 Parts:
 
-- *cora*: ``cora.npz`` in ``$GDPA_DATA_HOME`` (or the network that ``load_citation("cora")`` reads):
+- *cora*: ``cora.npz`` in ``$GDPA_DATA_HOME`` (or what ``load_citation("cora")`` reads):
   the public split and ten random ones of 20 labels a class, default arguments; beside it the graph
   alone (``graph="precomputed"``), the features alone, and a simplified graph convolution by
   scikit-learn's logistic regression (two steps of smoothing, best of four penalties on the test

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from gdpa import GDPAClassifier
-from gdpa.datasets import load
-from gdpa.experiments.protocol import (
+from reproduction.datasets import load
+from reproduction.protocol import (
     N_SPLITS,
     PAPER_DATASETS,
     RESCALINGS,

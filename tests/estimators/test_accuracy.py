@@ -38,7 +38,7 @@ def test_better_than_the_one_step_vote(paper_set):
     everything chosen on the labelled half, must beat that vote on the same runs.
     """
     import gdpa
-    from gdpa.experiments.protocol import paper_problems
+    from reproduction.protocol import paper_problems
 
     ours, theirs = [], []
     for name in ("australian", "monk1", "voting"):
