@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from gdpa.graph import memory
 from gdpa.tables.graph_files import read_graph
-from gdpa.tables.read import TableError
+from gdpa.tables import TableError
 
 
 def written(folder, name, content):

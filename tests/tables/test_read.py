@@ -104,7 +104,7 @@ def test_an_archive_of_one_file_is_that_file(tmp_path):
 def test_a_compressed_bomb_is_refused_while_it_inflates(tmp_path, monkeypatch):
     import gdpa.tables.source
 
-    monkeypatch.setattr(gdpa.tables.source, "ALWAYS_FINE", 10_000)
+    monkeypatch.setattr(gdpa.tables.source, "SAFE_SIZE", 10_000)
     path = write(tmp_path, "t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000))
     with pytest.raises(TableError, match="inflates to more than 300 times its size"):
         read_table(path)
@@ -124,9 +124,7 @@ def test_another_encoding_is_found_and_said_with_its_line(tmp_path):
 
 
 def test_a_column_that_turns_into_text_late_is_read_as_it_was_written(tmp_path, monkeypatch):
-    import gdpa.tables.text_file
-
-    monkeypatch.setattr(gdpa.tables.text_file, "BLOCK_CELLS", 32)
+    monkeypatch.setattr("gdpa.tables.csv_reader.BLOCK_BYTES", (64, 2**20))
     lines = "".join(f"{i:03d},{i}\n" for i in range(100)) + "x1,100\n"
     table = read_table(write(tmp_path, "t.csv", "a,b\n" + lines))
     assert table.column("a").cells() == [f"{i:03d}" for i in range(100)] + ["x1"]
@@ -225,7 +223,7 @@ def test_a_missing_parquet_reader_names_the_extra(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(gdpa.errors.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"gdpa\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"gdpa\[tables\]"):
         read_table(write(tmp_path, "t.parquet", "x"))
 
 

@@ -126,14 +126,13 @@ def fit(
 
             stages.start("reading", data)
             as_text = frozenset(n for n, kind in kinds.items() if kind in ("category", "text"))
-            if edges is not None and id_column is not None:
-                as_text |= {id_column}  # 007 is not 7 where edges are to find it
             table = read_table(
                 data,
                 format=format,
                 delimiter=delimiter,
                 encoding=encoding,
-                as_text=as_text,
+                as_text=as_text | {id_column} if id_column else as_text,  # 007 is not 7
+                target=target,
                 header=has_header,
             )
             labels, notes = read_target(
@@ -143,6 +142,7 @@ def fit(
             left_out = [target, *([id_column] if id_column else []), *(drop or [])]
             for name in (*left_out, *kinds):
                 table.column(name)
+            kinds.pop(target, None)  # the target is text, whatever it looks like
             for note in (*table.notes, *notes):
                 output.note(note)
             links = None

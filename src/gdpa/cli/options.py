@@ -166,7 +166,7 @@ def parse_columns(pairs: list[str] | None) -> dict[str, str]:
     ValueError
         If a text has no equals sign, or names a kind that is not known.
     """
-    from ..tables.decide import KINDS
+    from ..tables.columns import KINDS
 
     kinds = {}
     for pair in pairs or []:

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from ..tables.encoder import TableEncoder
-from ..tables.frames import BLOCK_ROWS, is_frame, table_of
-from ..tables.table import Column, Table
+from ..tables.frames import BLOCK_ROWS, table_of
+from ..tables.table import Column, Table, is_frame
 
 __all__ = ["adopt_encoder", "encoded_rows"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..notebook import card
-from ..tables.plan import ColumnList
+from ..tables.columns import ColumnList
 from .attributes import Attributes
 
 __all__ = ["Showing"]
@@ -77,7 +77,7 @@ class Showing(Attributes):
         # The report stands to the right of the classifier; only this method looks there.
         from ..files import written_whole
         from ..report import gather, render
-        from ..tables.frames import is_frame
+        from ..tables.table import is_frame
 
         state = self.state_
         encoder = getattr(self, "encoder_", None)

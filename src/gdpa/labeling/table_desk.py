@@ -75,13 +75,14 @@ class TableSource:
     def read(self) -> Table:
         """Read the table; columns that were named must be there."""
         kinds = {name: kind for name, kind in self.columns.items() if kind in ("category", "text")}
-        as_text = frozenset([*kinds, *([self.text] if self.text else []), self.target])
+        as_text = frozenset([*kinds, *([self.text] if self.text else [])])
         table = read_table(
             self.data,
             format=self.format,
             delimiter=self.delimiter,
             encoding=self.encoding,
             as_text=as_text,
+            target=self.target,
             header=self.header,
         )
         for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):

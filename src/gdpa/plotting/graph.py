@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import nearest_name, require
 from ..graph import check_adjacency
 from ..layout import positions_of
-from ..tables.frames import is_frame
+from ..tables.table import is_frame
 from .axes import FAINT, class_look, get_axes
 
 __all__ = ["GraphDisplay"]

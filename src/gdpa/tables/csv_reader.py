@@ -1,0 +1,434 @@
+"""CSV and its relatives: the dialect is detected, Arrow reads the cells block by block.
+
+A column is numbers as long as every cell is a plain number or missing. A column that turns into
+text after blocks of numbers is read again from the start, as text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import require
+from .cell_formats import FormatError, find_number_format
+from .source import Source
+from .table import (
+    MISSING,
+    Column,
+    Table,
+    TableError,
+    intern_arrow,
+    is_missing_text,
+    shorten,
+)
+
+__all__ = ["column_names", "read_csv"]
+
+SAMPLE_CHARACTERS = 2**16  # that delimiter and quotes are detected from
+BLOCK_BYTES = (2**22, 2**27)  # the second where a row is longer than the first
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """How a text file is written.
+
+    Parameters
+    ----------
+    encoding, delimiter, quote : str
+        Encoding, and one character between cells and around them. A blank stands for any white
+        space.
+    skip : int
+        Lines before the first row.
+    notes : tuple of str
+        What was detected that is unusual.
+    """
+
+    encoding: str
+    delimiter: str
+    quote: str = '"'
+    skip: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def read_csv(
+    source: Source,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    as_text: frozenset[str] = frozenset(),
+    target: str | None = None,
+    header: bool = True,
+) -> Table:
+    """Read a text table; parameters as in :func:`gdpa.tables.read_table`."""
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
+        raise TableError(f"delimiter={delimiter!r} must be one character (ASCII)")
+    dialect = _detect_dialect(source, delimiter, encoding)
+    try:
+        first = next((row for _, row in _rows(source, dialect)), None)
+        if first is None:
+            raise TableError(f"{source.name} is empty")
+        if header:
+            names, notes = _header_names(first, source.name)
+        else:
+            names = tuple(str(j) for j in range(1, len(first) + 1))
+            notes = (f"no header: the columns are called 1 to {len(names)}",)
+        as_text = as_text | {target} if target is not None else as_text
+        columns = _read_columns(source, dialect, names, as_text, target, header)
+        if any(_has_decimal_commas(column) for column in columns):
+            # The points of another column may then separate thousands.
+            again = frozenset(n for n, c in zip(names, columns, strict=True) if _has_fraction(c))
+            if again:
+                columns = _read_columns(source, dialect, names, as_text | again, target, header)
+    except UnicodeError as error:
+        raise TableError(f"{source.name} is not {dialect.encoding} text: {error}") from error
+    return Table(names, tuple(columns), source.name, dialect.notes + notes)
+
+
+# -- the dialect ------------------------------------------------------------------------------
+
+
+def _detect_dialect(source: Source, delimiter: str | None, encoding: str | None) -> CsvDialect:
+    if encoding is None:
+        encoding, notes = _detect_encoding(source)
+    else:
+        notes = []
+    try:
+        codecs.lookup(encoding)
+        with source.open() as stream:
+            head = io.TextIOWrapper(stream, encoding, newline="").read(SAMPLE_CHARACTERS)
+    except LookupError:
+        raise TableError(f"encoding={encoding!r} is not known; try utf-8 or cp1252") from None
+    except UnicodeError as error:
+        raise TableError(f"{source.name} is not {encoding} text: {error}") from error
+    if "\0" in head:
+        raise TableError(f"{source.name} has NUL bytes: it is not a text file")
+    lines = head.splitlines()
+    skip = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    first = lines[skip].strip() if lines else ""
+    quote = '"'
+    if first[:4].lower() == "sep=" and len(first) == 5:  # as spreadsheets write it
+        skip, mark = skip + 1, delimiter or first[4]
+    else:
+        mark, quote = _detect_marks(head, delimiter)
+    if delimiter is None and mark != ",":
+        notes.append(f"cells are separated by {DELIMITERS.get(mark, repr(mark))}")
+    if quote != '"':
+        notes.append("texts are quoted by ' instead of \"")
+    return CsvDialect(encoding, mark, quote, skip, tuple(notes))
+
+
+def _detect_encoding(source: Source) -> tuple[str, list[str]]:
+    """Encoding of a file, and a note where it is not UTF-8."""
+    with source.open() as stream:
+        head = stream.read(4096)
+        for mark, name in BYTE_ORDER_MARKS.items():
+            if head.startswith(mark):
+                return name, [] if name == "utf-8-sig" else [f"text in {name}"]
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        if min(even, odd) == 0 and max(even, odd) > len(head) // 4:
+            name = "utf-16-le" if odd else "utf-16-be"
+            return name, [f"text in {name}"]
+        decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+        while head:
+            if b"\0" in head:
+                raise TableError(f"{source.name} has NUL bytes: it is not a text file")
+            try:
+                decoder.decode(head)
+            except UnicodeDecodeError as error:
+                line += head.count(b"\n", 0, error.start)
+                break
+            line += head.count(b"\n")
+            head = stream.read(2**20)
+        else:
+            return "utf-8", []
+    return "cp1252" if _decodes(source, "cp1252") else "latin-1", [
+        f"line {line} is not UTF-8: the text is read as Windows-1252; if names look wrong, use "
+        "--encoding"
+    ]
+
+
+def _decodes(source: Source, encoding: str) -> bool:
+    with source.open() as stream:
+        try:
+            return all(block.decode(encoding) for block in iter(lambda: stream.read(2**20), b""))
+        except UnicodeDecodeError:
+            return False
+
+
+def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
+    """Delimiter and quote that cut the first lines into the most even rows."""
+    if len(head) >= SAMPLE_CHARACTERS:  # the last line may be cut
+        head = head[: head.rfind("\n") + 1] or head
+    best, chosen = (-1.0, 0), (delimiter or ",", '"')
+    for mark in [delimiter] if delimiter else [d for d in DELIMITERS if d != " "]:
+        for quote in ("'", '"'):
+            if quote == "'" and (f"'{mark}'" not in head or f'"{mark}"' in head):
+                continue
+            try:
+                rows = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
+                widths = [len(row) for row in islice(rows, 200) if any(c.strip() for c in row)]
+            except csv.Error:
+                continue
+            even = sum(w == widths[0] for w in widths) / len(widths) if widths else 0.0
+            score = (even if widths and widths[0] > 1 else 0.0, widths[0] if widths else 0)
+            if score > best:
+                best, chosen = score, (mark, quote)
+    return (" ", '"') if best[0] < 1.0 and not delimiter and _blanks_separate(head) else chosen
+
+
+def _blanks_separate(head: str) -> bool:
+    """Whether lines are rows of equal length between blanks, of numbers mostly."""
+    rows = [line.split() for line in head.splitlines() if line.strip()][:200]
+    if len(rows) < 2 or len(rows[0]) < 2 or {len(row) for row in rows} != {len(rows[0])}:
+        return False
+    cells = [cell for row in rows[1:] for cell in row]
+    return 2 * sum(NUMBER.fullmatch(cell) is not None for cell in cells) >= len(cells)
+
+
+# -- cells ------------------------------------------------------------------------------------
+
+
+def _rows(source: Source, dialect: CsvDialect) -> Iterator[tuple[int, list[str]]]:
+    """Line and cells of each row: slow, for the first row and for errors."""
+    csv.field_size_limit(max(csv.field_size_limit(), BLOCK_BYTES[-1]))  # raised, never lowered
+    with io.TextIOWrapper(source.open(), dialect.encoding, newline="") as stream:
+        for _ in range(dialect.skip):
+            stream.readline()
+        lines = (" ".join(line.split()) for line in stream) if dialect.delimiter == " " else stream
+        reader = csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote)
+        try:
+            for row in reader:
+                if any(cell.strip() for cell in row) or len(row) > 1:
+                    yield reader.line_num + dialect.skip, row
+        except csv.Error as error:
+            raise TableError(f"{source.name}, line {reader.line_num}: {error}") from error
+
+
+def _read_columns(
+    source: Source,
+    dialect: CsvDialect,
+    names: tuple[str, ...],
+    as_text: frozenset[str],
+    target: str | None,
+    header: bool,
+) -> list[Column]:
+    arrow = require("pyarrow", "tables")
+    for block_bytes in BLOCK_BYTES:
+        try:
+            chunks, late = _read_chunks(source, dialect, names, as_text, header, block_bytes)
+        except arrow.ArrowInvalid as error:
+            if "straddl" in str(error) and block_bytes != BLOCK_BYTES[-1]:
+                continue  # a row longer than a block
+            raise TableError(f"{source.name} is not readable as CSV: {error}") from error
+        break
+    if late:
+        return _read_columns(source, dialect, names, as_text | late, target, header)
+    columns = []
+    for j, name in enumerate(names):
+        parts, chunks[j] = chunks[j], []
+        if isinstance(parts[0], np.ndarray):
+            columns.append(Column(np.concatenate(parts)))
+        else:
+            column = arrow.chunked_array(parts)
+            columns.append(Column(*intern_arrow(column, verbatim=name == target)))
+    return columns
+
+
+def _read_chunks(
+    source: Source,
+    dialect: CsvDialect,
+    names: tuple[str, ...],
+    as_text: frozenset[str],
+    header: bool,
+    block_bytes: int,
+) -> tuple[list[list[Any]], frozenset[str]]:
+    """Blocks of every column, and the names of those that turned into text late."""
+    arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
+    ragged = []
+
+    def is_blank(row: Any) -> str:
+        if not row.text.strip() and row.actual_columns == 1:
+            return "skip"
+        ragged.append(row)
+        return "error"
+
+    by_blanks = dialect.delimiter == " "
+    stream = _single_blanks(source, dialect) if by_blanks else source.open()
+    with stream:
+        try:
+            reader = arrow_csv.open_csv(
+                stream,
+                arrow_csv.ReadOptions(
+                    use_threads=False,
+                    block_size=block_bytes,
+                    skip_rows=0 if by_blanks else dialect.skip,
+                    autogenerate_column_names=True,
+                    encoding="utf8"
+                    if by_blanks or "utf-8" in dialect.encoding
+                    else dialect.encoding,
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=dialect.delimiter,
+                    quote_char=dialect.quote,
+                    newlines_in_values=True,
+                    invalid_row_handler=is_blank,
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types={f"f{j}": arrow.large_string() for j in range(len(names))}
+                ),
+            )
+            return _collect(reader, names, as_text, header, source.name)
+        except arrow.ArrowInvalid:
+            if ragged:
+                _raise_ragged(source, dialect, len(names), header)
+            raise
+
+
+def _collect(
+    reader: Any, names: tuple[str, ...], as_text: frozenset[str], header: bool, source: str
+) -> tuple[list[list[Any]], frozenset[str]]:
+    chunks: list[list[Any]] = [[] for _ in names]
+    is_text = [name in as_text for name in names]
+    late = set()
+    skip = int(header)
+    for batch in reader:
+        batch, skip = batch.slice(skip), max(0, skip - batch.num_rows)
+        for j, cells in enumerate(batch.columns if batch.num_rows else ()):
+            if not is_text[j]:
+                numbers = _parse_numbers(cells)
+                if numbers is not None:
+                    chunks[j].append(numbers)
+                    continue
+                is_text[j] = True
+                if chunks[j]:
+                    late.add(names[j])
+            if names[j] not in late:
+                chunks[j].append(cells.dictionary_encode())
+    if not chunks[0]:
+        raise TableError(f"{source} has a header and no rows")
+    return chunks, frozenset(late)
+
+
+def _single_blanks(source: Source, dialect: CsvDialect) -> BinaryIO:
+    """The rows of a file with one blank between cells."""
+    out = io.BytesIO()
+    with io.TextIOWrapper(source.open(), dialect.encoding) as lines:
+        out.writelines(
+            (" ".join(line.split()) + "\n").encode() for line in islice(lines, dialect.skip, None)
+        )
+    out.seek(0)
+    return out
+
+
+def _raise_ragged(source: Source, dialect: CsvDialect, width: int, header: bool) -> None:
+    """Raise an error that names the line of the first row of another length."""
+    for line, row in _rows(source, dialect):
+        if len(row) != width:
+            raise TableError(
+                f"{source.name}, line {line}: {len(row)} cells where the "
+                f"{'header' if header else 'first line'} has {width}"
+            )
+
+
+def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
+    """Cells as plain numbers, NaN where missing; None if one is something else."""
+    arrow, pc = require("pyarrow", "tables"), require("pyarrow.compute", "tables")
+    cells = pc.utf8_trim_whitespace(cells)
+    missing = pc.is_in(pc.utf8_lower(cells), arrow.array(sorted(MISSING), cells.type))
+    try:
+        numbers = pc.if_else(missing, None, cells).cast("float64")
+    except arrow.ArrowInvalid:
+        return None
+    return np.array(numbers.to_numpy(zero_copy_only=False))
+
+
+def _has_fraction(column: Column) -> bool:
+    if column.texts is not None:
+        return False
+    present = column.values[np.isfinite(column.values)]
+    return bool((present % 1 != 0).any())
+
+
+def _has_decimal_commas(column: Column) -> bool:
+    if column.texts is None:
+        return False
+    try:
+        format, count = find_number_format(column.texts)
+    except FormatError:
+        return False
+    return count == len(column.texts) and format.decimal == "," and format.certain
+
+
+# -- names of columns -------------------------------------------------------------------------
+
+
+def _header_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of a file's columns, and a note where its first line looks like data."""
+    cells = [cell.strip() for cell in header if cell.strip()]
+    n_data = sum(NUMBER.fullmatch(cell) is not None or is_missing_text(cell) for cell in cells)
+    if 2 * n_data <= len(cells):
+        return column_names(header, source)
+    doubt = f"the first line ({', '.join(cells[:3])[:40]}...) looks like data, not like names"
+    advice = "add a line of names, or use --no-header (header=False in Python)"
+    try:
+        names, notes = column_names(header, source)
+    except TableError as error:
+        raise TableError(f"{error}; {doubt}: {advice}") from None
+    return names, (*notes, f"{doubt}: {advice} if it is")
+
+
+def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the columns of a header; columns without one are called by their place.
+
+    Parameters
+    ----------
+    header : list of str
+        The cells.
+    source : str
+        For messages.
+
+    Returns
+    -------
+    names : tuple of str
+        The names.
+    notes : tuple of str
+        Which columns had no name.
+
+    Raises
+    ------
+    TableError
+        If two columns have the same name.
+    """
+    given = [cell.strip() for cell in header]
+    names: list[str] = []
+    notes = []
+    for position, column in enumerate(given, 1):
+        if not column:
+            column = f"column {position}"
+            while column in given:
+                column += "'"
+            notes.append(f"column {position} has no name in the header: called {column!r}")
+        names.append(column)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise TableError(f"{source}: two columns are called {shorten(twice)}; rename one")
+    return tuple(names), tuple(notes)
