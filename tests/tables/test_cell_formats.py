@@ -135,6 +135,22 @@ def test_days_that_do_not_exist_are_none():
     assert find_date_format(["12", "13.5"])[0] == ""
 
 
+@pytest.mark.parametrize(
+    "days",
+    [
+        [f"{year}-01-01" for year in range(1960, 2020)],
+        [f"{year}-07-15" for year in range(1990, 2020)],
+        [f"{2000 + i // 12}-{1 + i % 12:02d}-01" for i in range(120)],
+        [np.datetime64(f"{2000 + i // 12}-{1 + i % 12:02d}") + 1 for i in range(120)],
+    ],
+)
+def test_yearly_and_monthly_dates_have_no_weekly_cycle(days):
+    moments = np.array(days, dtype="datetime64[D]").astype("datetime64[s]").astype(np.float64)
+    by_month = len({str(day)[5:7] for day in days}) > 1
+    assert find_cycles(moments) == (("year",) if by_month else ())
+    assert find_cycles(moments + 86400.0 * np.arange(moments.size)) == ("year", "week")
+
+
 def test_cycles_are_those_that_the_moments_go_through():
     day = 86400.0
     assert find_cycles(np.arange(0, 800) * day) == ("year", "week")

@@ -124,7 +124,7 @@ def test_another_encoding_is_found_and_said_with_its_line(tmp_path):
 
 
 def test_a_column_that_turns_into_text_late_is_read_as_it_was_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("gdpa.tables.csv_reader.BLOCK_BYTES", (64, 2**20))
+    monkeypatch.setattr("gdpa.tables.csv_reader.BLOCK_BYTES", 64)
     lines = "".join(f"{i:03d},{i}\n" for i in range(100)) + "x1,100\n"
     table = read_table(write(tmp_path, "t.csv", "a,b\n" + lines))
     assert table.column("a").cells() == [f"{i:03d}" for i in range(100)] + ["x1"]

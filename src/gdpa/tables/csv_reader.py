@@ -23,19 +23,20 @@ from ..errors import require
 from .cell_formats import FormatError, find_number_format
 from .source import Source
 from .table import (
-    MISSING,
     Column,
     Table,
     TableError,
-    intern_arrow,
     is_missing_text,
+    merge_dictionaries,
+    missing_words,
     shorten,
 )
 
 __all__ = ["column_names", "read_csv"]
 
 SAMPLE_CHARACTERS = 2**16  # that delimiter and quotes are detected from
-BLOCK_BYTES = (2**22, 2**27)  # the second where a row is longer than the first
+BLOCK_BYTES = 2**20  # read at a time
+MAX_ROW_BYTES = 2**27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -209,7 +210,7 @@ def _blanks_separate(head: str) -> bool:
 
 def _rows(source: Source, dialect: CsvDialect) -> Iterator[tuple[int, list[str]]]:
     """Line and cells of each row: slow, for the first row and for errors."""
-    csv.field_size_limit(max(csv.field_size_limit(), BLOCK_BYTES[-1]))  # raised, never lowered
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))  # raised, never lowered
     with io.TextIOWrapper(source.open(), dialect.encoding, newline="") as stream:
         for _ in range(dialect.skip):
             stream.readline()
@@ -230,111 +231,113 @@ def _read_columns(
     as_text: frozenset[str],
     target: str | None,
     header: bool,
+    block_bytes: int | None = None,
 ) -> list[Column]:
-    arrow = require("pyarrow", "tables")
-    for block_bytes in BLOCK_BYTES:
-        try:
-            chunks, late = _read_chunks(source, dialect, names, as_text, header, block_bytes)
-        except arrow.ArrowInvalid as error:
-            if "straddl" in str(error) and block_bytes != BLOCK_BYTES[-1]:
-                continue  # a row longer than a block
-            raise TableError(f"{source.name} is not readable as CSV: {error}") from error
-        break
+    arrow, pc = require("pyarrow", "tables"), require("pyarrow.compute", "tables")
+    numbers = [GrowingArray() for _ in names]
+    texts: list[list[Any]] = [[] for _ in names]
+    text = set(as_text)
+    late: set[str] = set()  # columns that turned into text after blocks of numbers
+    skip, block_bytes = int(header), block_bytes or BLOCK_BYTES
+    try:
+        for batch in _record_batches(source, dialect, len(names), block_bytes):
+            rows, skip = batch.slice(skip), max(0, skip - batch.num_rows)
+            for j, (name, cells) in enumerate(zip(names, rows.columns, strict=True)):
+                trimmed = pc.utf8_trim_whitespace(cells)
+                missing = pc.is_in(pc.utf8_lower(trimmed), missing_words(cells.type))
+                if name not in text:
+                    try:
+                        parsed = pc.if_else(missing, None, trimmed).cast("float64")
+                        numbers[j].extend(parsed.to_numpy(zero_copy_only=False))
+                        continue
+                    except arrow.ArrowInvalid:
+                        text.add(name)
+                        late |= {name} if numbers[j].size else set()
+                if name not in late:
+                    kept = cells if name == target else trimmed
+                    texts[j].append(pc.if_else(missing, None, kept).dictionary_encode())
+    except arrow.ArrowInvalid as error:
+        if "straddl" in str(error) and block_bytes < MAX_ROW_BYTES:  # a row longer than a block
+            return _read_columns(
+                source, dialect, names, as_text, target, header, MAX_ROW_BYTES
+            )
+        if "columns, got" in str(error):
+            _raise_ragged(source, dialect, len(names), header)
+        raise TableError(f"{source.name} is not readable as CSV: {error}") from error
     if late:
-        return _read_columns(source, dialect, names, as_text | late, target, header)
+        return _read_columns(source, dialect, names, as_text | late, target, header, block_bytes)
     columns = []
     for j, name in enumerate(names):
-        parts, chunks[j] = chunks[j], []
-        if isinstance(parts[0], np.ndarray):
-            columns.append(Column(np.concatenate(parts)))
+        if name in text:
+            columns.append(Column(*merge_dictionaries(texts[j])))
         else:
-            column = arrow.chunked_array(parts)
-            columns.append(Column(*intern_arrow(column, verbatim=name == target)))
+            columns.append(Column(numbers[j].values()))
+        texts[j] = []
+    arrow.default_memory_pool().release_unused()
+    if len(columns[0]) == 0:
+        raise TableError(f"{source.name} has a header and no rows")
     return columns
 
 
-def _read_chunks(
-    source: Source,
-    dialect: CsvDialect,
-    names: tuple[str, ...],
-    as_text: frozenset[str],
-    header: bool,
-    block_bytes: int,
-) -> tuple[list[list[Any]], frozenset[str]]:
-    """Blocks of every column, and the names of those that turned into text late."""
+class GrowingArray:
+    """Numbers that come a block at a time, in one array: memory that is not used costs nothing."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(2**12)
+        self.size = 0
+
+    def extend(self, values: NDArray[np.float64]) -> None:
+        """Append values."""
+        end = self.size + values.size
+        if end > self._room.size:
+            room = np.empty(2 * end)
+            room[: self.size] = self._room[: self.size]
+            self._room = room
+        self._room[self.size : end] = values
+        self.size = end
+
+    def values(self) -> NDArray[np.float64]:
+        """The numbers so far."""
+        return self._room[: self.size]
+
+
+def _record_batches(
+    source: Source, dialect: CsvDialect, width: int, block_bytes: int
+) -> Iterator[Any]:
+    """Blocks of rows as texts, the header among them."""
     arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
-    ragged = []
-
-    def is_blank(row: Any) -> str:
-        if not row.text.strip() and row.actual_columns == 1:
-            return "skip"
-        ragged.append(row)
-        return "error"
-
-    by_blanks = dialect.delimiter == " "
-    stream = _single_blanks(source, dialect) if by_blanks else source.open()
+    encoding, skip = dialect.encoding.removesuffix("-sig"), dialect.skip
+    stream = source.open()
+    if dialect.delimiter == " ":
+        stream, encoding, skip = _single_blanks(stream, dialect), "utf-8", 0
     with stream:
-        try:
-            reader = arrow_csv.open_csv(
-                stream,
-                arrow_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=block_bytes,
-                    skip_rows=0 if by_blanks else dialect.skip,
-                    autogenerate_column_names=True,
-                    encoding="utf8"
-                    if by_blanks or "utf-8" in dialect.encoding
-                    else dialect.encoding,
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=dialect.delimiter,
-                    quote_char=dialect.quote,
-                    newlines_in_values=True,
-                    invalid_row_handler=is_blank,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types={f"f{j}": arrow.large_string() for j in range(len(names))}
-                ),
-            )
-            return _collect(reader, names, as_text, header, source.name)
-        except arrow.ArrowInvalid:
-            if ragged:
-                _raise_ragged(source, dialect, len(names), header)
-            raise
+        yield from arrow_csv.open_csv(
+            stream,
+            arrow_csv.ReadOptions(
+                use_threads=False,
+                block_size=block_bytes,
+                skip_rows=skip,
+                autogenerate_column_names=True,
+                encoding=encoding,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=dialect.delimiter,
+                quote_char=dialect.quote,
+                newlines_in_values=True,
+                invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+            ),
+            arrow_csv.ConvertOptions(
+                column_types={f"f{j}": arrow.large_string() for j in range(width)}
+            ),
+        )
 
 
-def _collect(
-    reader: Any, names: tuple[str, ...], as_text: frozenset[str], header: bool, source: str
-) -> tuple[list[list[Any]], frozenset[str]]:
-    chunks: list[list[Any]] = [[] for _ in names]
-    is_text = [name in as_text for name in names]
-    late = set()
-    skip = int(header)
-    for batch in reader:
-        batch, skip = batch.slice(skip), max(0, skip - batch.num_rows)
-        for j, cells in enumerate(batch.columns if batch.num_rows else ()):
-            if not is_text[j]:
-                numbers = _parse_numbers(cells)
-                if numbers is not None:
-                    chunks[j].append(numbers)
-                    continue
-                is_text[j] = True
-                if chunks[j]:
-                    late.add(names[j])
-            if names[j] not in late:
-                chunks[j].append(cells.dictionary_encode())
-    if not chunks[0]:
-        raise TableError(f"{source} has a header and no rows")
-    return chunks, frozenset(late)
-
-
-def _single_blanks(source: Source, dialect: CsvDialect) -> BinaryIO:
+def _single_blanks(stream: BinaryIO, dialect: CsvDialect) -> BinaryIO:
     """The rows of a file with one blank between cells."""
     out = io.BytesIO()
-    with io.TextIOWrapper(source.open(), dialect.encoding) as lines:
-        out.writelines(
-            (" ".join(line.split()) + "\n").encode() for line in islice(lines, dialect.skip, None)
-        )
+    with io.TextIOWrapper(stream, dialect.encoding) as lines:
+        for line in islice(lines, dialect.skip, None):
+            out.write((" ".join(line.split()) + "\n").encode())
     out.seek(0)
     return out
 
@@ -347,18 +350,6 @@ def _raise_ragged(source: Source, dialect: CsvDialect, width: int, header: bool)
                 f"{source.name}, line {line}: {len(row)} cells where the "
                 f"{'header' if header else 'first line'} has {width}"
             )
-
-
-def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
-    """Cells as plain numbers, NaN where missing; None if one is something else."""
-    arrow, pc = require("pyarrow", "tables"), require("pyarrow.compute", "tables")
-    cells = pc.utf8_trim_whitespace(cells)
-    missing = pc.is_in(pc.utf8_lower(cells), arrow.array(sorted(MISSING), cells.type))
-    try:
-        numbers = pc.if_else(missing, None, cells).cast("float64")
-    except arrow.ArrowInvalid:
-        return None
-    return np.array(numbers.to_numpy(zero_copy_only=False))
 
 
 def _has_fraction(column: Column) -> bool:

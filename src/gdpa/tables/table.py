@@ -25,6 +25,8 @@ __all__ = [
     "intern_texts",
     "is_frame",
     "is_missing_text",
+    "merge_dictionaries",
+    "missing_words",
     "shorten",
 ]
 
@@ -239,23 +241,30 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
     return _narrow(codes[raw], len(texts)), list(texts)
 
 
-def intern_arrow(column: Any, *, verbatim: bool = False) -> tuple[NDArray[Any], Sequence[str]]:
+def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
     """Number the different texts of an Arrow column of strings, as :func:`intern_texts` does."""
     pc = require("pyarrow.compute", "tables")
-    encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    words = pc.utf8_trim_whitespace(encoded.dictionary)
-    missing = pc.is_in(pc.utf8_lower(words), _missing_words(words.type))
-    if verbatim:
-        words = encoded.dictionary
-    different = pc.if_else(missing, None, words).dictionary_encode()
-    codes = np.append(different.indices.fill_null(-1).to_numpy(), np.int32(-1))
-    codes = codes[encoded.indices.fill_null(-1).to_numpy()]
-    texts = different.dictionary
-    texts = texts.to_pylist() if len(texts) <= MAX_TEXT_LIST else ArrowTexts(texts)
-    return _narrow(codes, len(texts)), texts
+    parts = []
+    for cells in column.chunks:
+        words = pc.utf8_trim_whitespace(cells)
+        missing = pc.is_in(pc.utf8_lower(words), missing_words(words.type))
+        parts.append(pc.if_else(missing, None, words).dictionary_encode())
+    return merge_dictionaries(parts)
 
 
-def _missing_words(kind: Any) -> Any:
+def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
+    """Codes and texts of Arrow arrays with a dictionary each; null is -1."""
+    if not parts:
+        return np.empty(0, dtype=np.int8), []
+    whole = require("pyarrow", "tables").chunked_array(parts).unify_dictionaries()
+    codes = [np.array(chunk.indices.fill_null(-1)) for chunk in whole.chunks]
+    words = whole.chunk(0).dictionary
+    texts = words.to_pylist() if len(words) <= MAX_TEXT_LIST else ArrowTexts(words)
+    return _narrow(np.concatenate(codes), len(texts)), texts
+
+
+def missing_words(kind: Any) -> Any:
+    """The words for missing cells as an Arrow array of a type."""
     return require("pyarrow", "tables").array(sorted(MISSING), kind)
 
 
