@@ -114,7 +114,7 @@ class Showing(Attributes):
             ("settings", f"chosen by {tuning.source}, {tuning.tried} tried"),
         ]
         if getattr(self, "encoder_", None) is not None:
-            used = sum(plan.code is not None for plan in self.columns_)
+            used = sum(plan.encoding is not None for plan in self.columns_)
             facts.append(("columns", f"{used} of {len(self.columns_)} in use; see columns_"))
         return card(f"{type(self).__name__} (fitted)", facts)
 

@@ -214,7 +214,7 @@ def column_numbers(
             f"{where}, row {row + 1}: the value {column.cell(row)[:40]!r} is infinite, not a "
             "finite number"
         )
-    return values
+    return np.asarray(values)
 
 
 def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -> ColumnDecision:

@@ -169,7 +169,7 @@ def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str |
         if not given or not any(file.metadata.num_rows for file in files.values()):
             raise TableError(f"{name} has no rows")
         names, notes = column_names([str(c) for c in given], name)
-        columns = []
+        columns: list[Column] = []
         for column in given:
             read = [file.read(columns=[column]).select([column]) for file in files.values()]
             whole = arrow.concat_tables(read, promote_options="permissive").unify_dictionaries()
