@@ -28,8 +28,8 @@ from .table import (
     TableError,
     is_missing_text,
     merge_dictionaries,
-    missing_words,
     shorten,
+    trim_arrow,
 )
 
 __all__ = ["column_names", "read_csv"]
@@ -38,13 +38,6 @@ SAMPLE_CHARACTERS = 2**16  # that delimiter and quotes are detected from
 BLOCK_BYTES = 2**20  # read at a time
 MAX_ROW_BYTES = 2**27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -141,38 +134,31 @@ def _detect_encoding(source: Source) -> tuple[str, list[str]]:
     """Encoding of a file, and a note where it is not UTF-8."""
     with source.open() as stream:
         head = stream.read(4096)
-        for mark, name in BYTE_ORDER_MARKS.items():
-            if head.startswith(mark):
-                return name, [] if name == "utf-8-sig" else [f"text in {name}"]
-        even, odd = head[0::2].count(0), head[1::2].count(0)
-        if min(even, odd) == 0 and max(even, odd) > len(head) // 4:
-            name = "utf-16-le" if odd else "utf-16-be"
-            return name, [f"text in {name}"]
-        decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+        if head.startswith(codecs.BOM_UTF8):
+            return "utf-8-sig", []
+        for name in ("utf-32", "utf-16"):  # a mark of the first begins with one of the second
+            marks = ("\ufeff".encode(f"{name}-le"), "\ufeff".encode(f"{name}-be"))
+            if head.startswith(marks):
+                return name, [f"text in {name}"]
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        line, bad_line, encoding = 1, 0, "cp1252"
         while head:
             if b"\0" in head:
                 raise TableError(f"{source.name} has NUL bytes: it is not a text file")
+            if re.search(rb"[\x81\x8d\x8f\x90\x9d]", head):
+                encoding = "latin-1"  # bytes that Windows-1252 does not have
             try:
-                decoder.decode(head)
+                decoder.decode(b"" if bad_line else head)
             except UnicodeDecodeError as error:
-                line += head.count(b"\n", 0, error.start)
-                break
+                bad_line = line + head.count(b"\n", 0, error.start)
             line += head.count(b"\n")
             head = stream.read(2**20)
-        else:
-            return "utf-8", []
-    return "cp1252" if _decodes(source, "cp1252") else "latin-1", [
-        f"line {line} is not UTF-8: the text is read as Windows-1252; if names look wrong, use "
+    if not bad_line:
+        return "utf-8", []
+    return encoding, [
+        f"line {bad_line} is not UTF-8: the text is read as Windows-1252; if names look wrong, use "
         "--encoding"
     ]
-
-
-def _decodes(source: Source, encoding: str) -> bool:
-    with source.open() as stream:
-        try:
-            return all(block.decode(encoding) for block in iter(lambda: stream.read(2**20), b""))
-        except UnicodeDecodeError:
-            return False
 
 
 def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
@@ -243,24 +229,20 @@ def _read_columns(
         for batch in _record_batches(source, dialect, len(names), block_bytes):
             rows, skip = batch.slice(skip), max(0, skip - batch.num_rows)
             for j, (name, cells) in enumerate(zip(names, rows.columns, strict=True)):
-                trimmed = pc.utf8_trim_whitespace(cells)
-                missing = pc.is_in(pc.utf8_lower(trimmed), missing_words(cells.type))
+                trimmed, missing = trim_arrow(cells)
                 if name not in text:
                     try:
-                        parsed = pc.if_else(missing, None, trimmed).cast("float64")
-                        numbers[j].extend(parsed.to_numpy(zero_copy_only=False))
+                        numbers[j].extend(trimmed.cast("float64").to_numpy(zero_copy_only=False))
                         continue
                     except arrow.ArrowInvalid:
                         text.add(name)
                         late |= {name} if numbers[j].size else set()
                 if name not in late:
-                    kept = cells if name == target else trimmed
-                    texts[j].append(pc.if_else(missing, None, kept).dictionary_encode())
+                    kept = pc.if_else(missing, None, cells) if name == target else trimmed
+                    texts[j].append(kept.dictionary_encode())
     except arrow.ArrowInvalid as error:
         if "straddl" in str(error) and block_bytes < MAX_ROW_BYTES:  # a row longer than a block
-            return _read_columns(
-                source, dialect, names, as_text, target, header, MAX_ROW_BYTES
-            )
+            return _read_columns(source, dialect, names, as_text, target, header, MAX_ROW_BYTES)
         if "columns, got" in str(error):
             _raise_ragged(source, dialect, len(names), header)
         raise TableError(f"{source.name} is not readable as CSV: {error}") from error

@@ -26,7 +26,7 @@ from ..graph.convert import NamedGraph, from_edges
 from ..graph.memory import check_memory
 from ..npz import read_npz
 from .source import open_file
-from .table import TableError
+from .table import MISSING, TableError
 
 __all__ = [
     "GRAPH_FORMATS",
@@ -45,7 +45,6 @@ GRAPH_FORMATS = {
     "npz": (".npz",),
     "graphml": (".graphml", ".xml"),
 }
-UNKNOWN = frozenset({"", "?", "na", "n/a", "nan", "none", "null", "unknown"})
 
 
 def format_of(path: str | Path) -> str | None:
@@ -490,7 +489,7 @@ def read_labels(
             )
         positions = list(range(n))
     values = [v.removeprefix("+") if _is_number(v) else v for v in values]
-    marks = UNKNOWN | ({unlabeled.lower()} if unlabeled is not None else set())
+    marks = MISSING | {"unknown"} | ({unlabeled.lower()} if unlabeled is not None else set())
     found = {v for v in values if v.lower() not in marks}
     if found <= {"-1", "0", "1"} and found & {"-1", "1"} and "-1" in found | set(classes or ()):
         found, marks = found - {"0"}, marks | {"0"}

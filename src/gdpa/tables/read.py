@@ -24,16 +24,11 @@ from .table import Column, Table, TableError, intern_texts, shorten
 
 __all__ = ["FORMATS", "read_table", "read_target"]
 
-FORMATS = {
-    "csv": (".csv", ".txt"),
-    "tsv": (".tsv", ".tab"),
-    "parquet": (".parquet", ".pq"),
-    "feather": (".feather", ".arrow"),
-    "excel": (".xlsx", ".xlsm", ".xls", ".ods"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "npz": (".npz",),
-    "libsvm": (".libsvm", ".svmlight", ".svm"),
-}
+FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm")
+SUFFIXES = {f".{name}": name for name in FORMATS}
+SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
+SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
+SUFFIXES |= {".ndjson": "jsonl", ".svmlight": "libsvm", ".svm": "libsvm"}
 # Words that often mean "unknown" and are no missing cell to the reader.
 SUSPECTS = frozenset(
     {"unknown", "unlabeled", "unlabelled", "undefined", "missing", "tbd", "todo", "n.a.", "-"}
@@ -89,10 +84,10 @@ def read_table(
     if str(path) != "-" and Path(path).is_dir() and format in (None, "parquet"):
         return _read_folder(Path(path), target)
     source = Source(path)
-    kind = format or _kind_of(source.suffix) or ("csv" if str(path) == "-" else None)
+    kind = format or SUFFIXES.get(source.suffix) or ("csv" if str(path) == "-" else None)
     if kind is None and source.compression:
         source.open().close()  # an archive knows the extension of its member
-        kind = _kind_of(source.suffix)
+        kind = SUFFIXES.get(source.suffix)
     if kind is None:
         raise TableError(
             f"the ending of {source.name} does not tell its format; give one of: "
@@ -129,10 +124,6 @@ def read_table(
         return _named_table(frame, frame.column_names, source.name, target)
 
 
-def _kind_of(suffix: str) -> str | None:
-    return next((kind for kind, suffixes in FORMATS.items() if suffix in suffixes), None)
-
-
 def _named_table(
     frame: Any, header: list[Any], source: str, target: str | None, notes: tuple[str, ...] = ()
 ) -> Table:
@@ -146,7 +137,7 @@ def _read_folder(folder: Path, target: str | None) -> Table:
     parts = sorted(
         p
         for p in folder.rglob("*")
-        if p.suffix.lower() in FORMATS["parquet"] and not p.name.startswith((".", "_"))
+        if p.suffix.lower() in (".parquet", ".pq") and not p.name.startswith((".", "_"))
     )
     if not parts:
         raise TableError(f"{folder} is a directory without Parquet files; a file is needed")
@@ -297,15 +288,16 @@ def read_target(
     """
     column = table.column(name, "target column").as_text()
     texts = list(column.texts or ())
-    marked = _marked(texts, unlabeled.strip()) if unlabeled and unlabeled.strip() else []
-    values = np.array([*(None if text in marked else text for text in texts), None], dtype=object)
-    labels = values[column.values]
-    known = [text for text in texts if text not in marked]
-    n, m = labels.size, int((labels != None).sum())  # noqa: E711 (each entry)
+    marker = (unlabeled or "").strip()
+    marked = _find_marked(texts, marker) if marker else []
+    labels = np.array([*texts, None], dtype=object)[column.values]
+    labels[np.isin(column.values, marked)] = None
+    known = sorted(set(labels.tolist()) - {None})
+    n, m = labels.size, int(np.count_nonzero(labels))  # no label is empty
     where = f"{table.source}, target column {shorten(name)}"
     if m == 0:
         raise TableError(f"{where}: no row has a label; at least two classes need one each")
-    no_marker = unlabeled is not None and bool(unlabeled.strip()) and not marked
+    no_marker = bool(marker) and not marked
     hint = f"; no row has the marker {unlabeled!r}" if no_marker else ""
     if len(known) == 1:
         raise TableError(
@@ -322,7 +314,7 @@ def read_target(
             f"(or use --unlabeled MARKER), or use --model to keep the classifier for new rows{hint}"
         )
     notes = [f"no row of target column {shorten(name)} has the marker {unlabeled!r}"] * no_marker
-    for text in sorted(known):
+    for text in known:
         if text.lower() in SUSPECTS or (text == "-1" and len(known) > 2):
             notes.append(
                 f"target column {shorten(name)}: {text!r} is taken as a class; if it marks unknown "
@@ -336,10 +328,10 @@ def read_target(
     return labels, tuple(notes)
 
 
-def _marked(texts: list[str], marker: str) -> list[str]:
+def _find_marked(texts: list[str], marker: str) -> list[int]:
     """Texts that are the marker; as a number (-1 is also -1.0) where none is as a text."""
-    exact = [text for text in texts if text.strip() == marker]
-    return exact or [text for text in texts if _same_number(text, marker)]
+    exact = [i for i, text in enumerate(texts) if text.strip() == marker]
+    return exact or [i for i, text in enumerate(texts) if _same_number(text, marker)]
 
 
 def _same_number(first: str, second: str) -> bool:

@@ -21,7 +21,6 @@ __all__ = ["Source", "open_file"]
 MAX_INFLATION = 300
 SAFE_SIZE = 2**29
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
-MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
 
 
 class Source:
@@ -36,7 +35,7 @@ class Source:
     def __init__(self, path: str | Path) -> None:
         self.path = path
         self.name = "standard input" if str(path) == "-" else str(path)
-        *inner, self.suffix = ["", *(s.lower() for s in Path(path).suffixes)]
+        *inner, self.suffix = ["", *map(str.lower, Path(path).suffixes)]
         self.compression = COMPRESSIONS.get(self.suffix)
         if self.compression:
             self.suffix = inner[-1]
@@ -45,8 +44,9 @@ class Source:
             self._content = sys.stdin.buffer.read()
             if not self._content.strip():
                 raise TableError(f"{self.name} is empty")
-            magic = (kind for mark, kind in MAGIC.items() if self._content.startswith(mark))
-            self.compression = next(magic, None)
+            for mark, kind in ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz")):
+                if self._content.startswith(mark):
+                    self.compression = kind
 
     def open(self) -> BinaryIO:
         """A stream from the beginning, decompressed."""
@@ -66,10 +66,8 @@ class Source:
         if self.compression == "zstd":
             return require("pyarrow", "tables").CompressedInputStream(raw, "zstd")
         if self.compression != "zip":
-            opened: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[
-                str(self.compression)
-            ]
-            return opened(raw)
+            modules: dict[str | None, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
+            return modules[self.compression].open(raw)
         archive = zipfile.ZipFile(raw)
         members = [
             m

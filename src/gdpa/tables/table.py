@@ -26,8 +26,8 @@ __all__ = [
     "is_frame",
     "is_missing_text",
     "merge_dictionaries",
-    "missing_words",
     "shorten",
+    "trim_arrow",
 ]
 
 MISSING = frozenset(
@@ -123,13 +123,13 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = {len(column) for column in self.columns}
+        sizes = set(map(len, self.columns))
         if len(sizes) > 1:
             raise TableError(f"{self.source} has columns of different lengths: {sorted(sizes)}")
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
+        return dict(zip(self.names, range(len(self.names)), strict=True))
 
     @property
     def n_rows(self) -> int:
@@ -243,13 +243,15 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
 
 def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
     """Number the different texts of an Arrow column of strings, as :func:`intern_texts` does."""
-    pc = require("pyarrow.compute", "tables")
-    parts = []
-    for cells in column.chunks:
-        words = pc.utf8_trim_whitespace(cells)
-        missing = pc.is_in(pc.utf8_lower(words), missing_words(words.type))
-        parts.append(pc.if_else(missing, None, words).dictionary_encode())
-    return merge_dictionaries(parts)
+    return merge_dictionaries([trim_arrow(cells)[0].dictionary_encode() for cells in column.chunks])
+
+
+def trim_arrow(cells: Any) -> tuple[Any, Any]:
+    """Arrow strings without white space around them, null where missing; and which are missing."""
+    arrow, pc = require("pyarrow", "tables"), require("pyarrow.compute", "tables")
+    trimmed = pc.utf8_trim_whitespace(cells)
+    missing = pc.is_in(pc.utf8_lower(trimmed), arrow.array(sorted(MISSING), cells.type))
+    return pc.if_else(missing, None, trimmed), missing
 
 
 def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
@@ -263,15 +265,9 @@ def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
     return _narrow(np.concatenate(codes), len(texts)), texts
 
 
-def missing_words(kind: Any) -> Any:
-    """The words for missing cells as an Arrow array of a type."""
-    return require("pyarrow", "tables").array(sorted(MISSING), kind)
-
-
 def _narrow(codes: NDArray[Any], n_texts: int) -> NDArray[Any]:
     """Codes in the fewest bytes that hold them, and one more than them."""
-    kind = next(k for k in (np.int8, np.int16, np.int32) if n_texts < np.iinfo(k).max)
-    return codes.astype(kind, copy=False)
+    return codes.astype(np.min_scalar_type(-n_texts - 2), copy=False)
 
 
 def text_of(cell: Any) -> str:
