@@ -50,8 +50,8 @@ def test_every_kind_of_column_is_found(mixed):
     assert "name" in reasons["customer_id"]
     notes = "\n".join(encoder.notes_)
     for name in ("id", "same", "code", "customer_id", "copy", "empty"):
-        assert f"column '{name}' is left out" in notes
-    assert "'number': 1 missing cell filled with the median" in notes
+        assert f"column '{name}': left out" in notes
+    assert "'number': number, 1 missing cell filled with the median" in notes
     assert "number is missing" not in encoder.get_feature_names_out()  # one of three hundred
     X = encoder.transform(rows)
     assert X.shape == (N, encoder.get_feature_names_out().size)
@@ -225,8 +225,9 @@ def test_plain_data_hold_the_encoder(mixed):
         lambda d: stored(d, 1, "number-encoding").update(fill=float("nan")),
         lambda d: stored(d, 1, "number-encoding").update(gap=-1.0),
         lambda d: stored(d, 1, "number-format").update(decimal="x"),
-        lambda d: stored(d, 1, "column-decision").update(kind="text"),
-        lambda d: stored(d, 4, "column-decision").update(ranks={"$tuple": []}),
+        lambda d: stored(d, 1, "column-plan").update(kind="text"),
+        lambda d: stored(d, 1, "column-plan").update(kind="drop"),
+        lambda d: stored(d, 4, "column-plan").update(ranks={"$tuple": []}),
         lambda d: stored(d, 6, "date-encoding").update(cycles={"$tuple": ["month"]}),
         lambda d: stored(d, 1, "column-plan").update(name=7),
         lambda d: stored(d, 3, "category-encoding").update(categories={"$tuple": ["a", "a"]}),
@@ -291,7 +292,7 @@ def test_gaps_are_marked_once_where_they_are_not_rare():
     assert np.isfinite(X).all()
     assert (X[:, 1] > 0).tolist() == [i < 30 for i in range(300)]
     said = "\n".join(encoder.notes_)
-    assert "'a': 30 missing cells filled with the median" in said
+    assert "'a': number, 30 missing cells filled with the median" in said
     assert said.count("and marked") == 2
 
 

@@ -259,16 +259,21 @@ def _parse_number(text: str, format: NumberFormat) -> float:
 
 # -- dates ------------------------------------------------------------------------------------
 
-_MONTHS = "january february march april may june july august september october november december"
-_MONTH = {w[:size]: i + 1 for i, w in enumerate(_MONTHS.split()) for size in (3, 4, len(w))}
+_MONTHS = {
+    word[:size]: month
+    for month, word in enumerate(
+        ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"],
+        start=1,
+    )
+    for size in (3, 4, len(word))
+}
 _CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*([AaPp][Mm])?(?:\s*(?:Z|UTC|GMT))?)?"
 _NUMERIC_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})" + _CLOCK)
 _NAMED_DATE = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?(?:(\d{1,2})(?:st|nd|rd|th)?[\s\-]+([A-Za-z]{3,9})\.?|"
     r"([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?),?[\s\-]+(\d{4})" + _CLOCK
 )
-_DAY = 86400.0
-CYCLES = {"year": 365.2425 * _DAY, "week": 7 * _DAY, "day": _DAY}
+CYCLES = {"year": 365.2425 * 86400.0, "week": 7 * 86400.0, "day": 86400.0}
 
 
 def _split_date(text: str) -> tuple[tuple[int, int, int], str, list[str | None]] | None:
@@ -286,7 +291,7 @@ def _split_date(text: str) -> tuple[tuple[int, int, int], str, list[str | None]]
     if match is None:
         return None
     day, month, month2, day2, year_text, *clock = match.groups()
-    number = _MONTH.get((month or month2).lower())
+    number = _MONTHS.get((month or month2).lower())
     return None if number is None else ((int(year_text), number, int(day or day2)), "iso", clock)
 
 
@@ -415,7 +420,7 @@ def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
         empty = max(float(np.diff(place).max(initial=0.0)), float(place[0] - place[-1]) + length)
         if span >= length and length - empty > 0.02 * length:
             found.append(name)
-    days_only = span < 14 * _DAY and not np.mod(seconds, _DAY).any()
+    days_only = span < 14 * 86400.0 and not np.mod(seconds, 86400.0).any()
     if "week" in found and (days_only or _same_day_of_month(sample)):
         found.remove("week")
     return tuple(found)
@@ -423,7 +428,7 @@ def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
 
 def _same_day_of_month(seconds: FloatArray) -> bool:
     """Whether all moments are on the same day of their months, or all on the last."""
-    day = np.floor(seconds / _DAY).astype("datetime64[D]")
+    day = np.floor(seconds / 86400.0).astype("datetime64[D]")
     first, last = (d - d.astype("datetime64[M]").astype("datetime64[D]") for d in (day, day + 1))
     return bool((first == first[0]).all() or (last == last[0]).all())
 
@@ -431,19 +436,13 @@ def _same_day_of_month(seconds: FloatArray) -> bool:
 def cycle_points(seconds: FloatArray, name: str) -> FloatArray:
     """Points on a circle that is gone around once per cycle: sine and cosine, shape (n, 2)."""
     # 1970 began on a Thursday; from Monday on the angle of a week is easier to read.
-    shift = 3 * _DAY if name == "week" else 0.0
+    shift = 3 * 86400.0 if name == "week" else 0.0
     angle = 2.0 * np.pi * np.mod(seconds + shift, CYCLES[name]) / CYCLES[name]
     return np.column_stack([np.sin(angle), np.cos(angle)])
 
 
 # -- scales ---------------------------------------------------------------------------------
 
-_RANGE = re.compile(
-    r"(?:(<=?|under|below|less than|up to|[\[(])?\s*)(-?\d+(?:\.\d+)?)"
-    r"(?:\s*(?:-|–|to|,|\.\.)\s*(-?\d+(?:\.\d+)?))?\s*"
-    r"(?:(\+|and over|and more|or more|plus)|[\])])?",
-    re.IGNORECASE,
-)
 _SCALES = """
 very low<low<medium low<medium<moderate<medium high<high<very high<extreme
 lowest<low<average<high<highest
@@ -510,7 +509,12 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _range_ends(word: str) -> tuple[float, float] | None:
-    match = _RANGE.fullmatch(word)
+    match = re.fullmatch(
+        r"(?:(<=?|under|below|less than|up to|[\[(])?\s*)(-?\d+(?:\.\d+)?)"
+        r"(?:\s*(?:-|–|to|,|\.\.)\s*(-?\d+(?:\.\d+)?))?\s*"
+        r"(?:(\+|and over|and more|or more|plus)|[\])])?",
+        word,
+    )
     if match is None:
         return None
     low, end, high, open_end = match.groups()

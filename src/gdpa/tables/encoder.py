@@ -17,7 +17,6 @@ from ..errors import nearest_name
 from .cell_formats import NumberFormat
 from .columns import (
     KINDS,
-    ColumnDecision,
     ColumnList,
     ColumnPlan,
     column_numbers,
@@ -127,23 +126,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             table.column(name)
         seen: dict[bytes, str] = {}
         marked: set[bytes] = set()
-        plans: list[ColumnPlan] = []
-        decisions = self._decide(table, wanted)
-        for name, column, decision in zip(table.names, table.columns, decisions, strict=True):
-            if decision.kind != "drop":
-                mark = _fingerprint(column)
-                if seen.setdefault(mark, name) != name and name not in wanted:
-                    decision = ColumnDecision(
-                        "drop", f"the same cells as column {shorten(seen[mark])}"
-                    )
-            encoding = self._learn(column, decision, f"{table.source}, column {shorten(name)}")
+        plans = self._decide(table, wanted)
+        for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True)):
+            if plan.kind != "left out":
+                twin = seen.setdefault(_fingerprint(column), plan.name)
+                if twin != plan.name and plan.name not in wanted:
+                    reason = f"the same cells as column {shorten(twin)}"
+                    plan = ColumnPlan(plan.name, "left out", reason)
+            encoding = self._learn(column, plan, f"{table.source}, column {shorten(plan.name)}")
             if isinstance(encoding, NumberEncoding) and encoding.gap:
                 gaps = np.packbits(column.missing).tobytes()
                 if gaps in marked:  # columns that are missing together are marked once
                     encoding = replace(encoding, gap=0.0)
                 marked.add(gaps)
-            missing = int(column.missing.sum())
-            plans.append(ColumnPlan(name, decision, encoding, missing, describe_content(column)))
+            missing, content = int(column.missing.sum()), describe_content(column)
+            plans[k] = replace(plan, encoding=encoding, missing=missing, content=content)
         if all(plan.encoding is None for plan in plans):
             listed = "; ".join(f"{shorten(p.name)} {p.reason}" for p in plans[:5])
             raise TableError(f"{table.source} has no usable feature column ({listed})")
@@ -170,8 +167,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"{nearest_name(str(kind), list(KINDS))}"
                 )
 
-    def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnDecision]:
-        def decide(name: str, column: Column, comma: bool = False) -> ColumnDecision:
+    def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnPlan]:
+        def decide(name: str, column: Column, comma: bool = False) -> ColumnPlan:
             return decide_column(
                 name,
                 column,
@@ -182,29 +179,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
         pairs = list(zip(table.names, table.columns, strict=True))
-        decisions = [decide(name, column) for name, column in pairs]
-        formats = [d.format for d in decisions if isinstance(d.format, NumberFormat)]
+        plans = [decide(name, column) for name, column in pairs]
+        formats = [p.format for p in plans if isinstance(p.format, NumberFormat)]
         if any(f.decimal == "," and f.certain for f in formats):
             # One column proves decimal commas: those that could be either have them too.
-            decisions = [
-                decide(*pair, comma=True) if d.kind == "number" and pair[1].texts is not None else d
-                for pair, d in zip(pairs, decisions, strict=True)
+            plans = [
+                decide(*pair, comma=True) if p.kind == "number" and pair[1].texts is not None else p
+                for pair, p in zip(pairs, plans, strict=True)
             ]
-        return decisions
+        return plans
 
-    def _learn(self, column: Column, decision: ColumnDecision, where: str) -> Encoding | None:
-        if decision.kind == "drop":
+    def _learn(self, column: Column, plan: ColumnPlan, where: str) -> Encoding | None:
+        if plan.kind == "left out":
             return None
-        if decision.kind == "number":
-            return NumberEncoding.fit(column_numbers(decision, column, where), self.scale)
-        if decision.kind == "date":
-            return DateEncoding.fit(column_numbers(decision, column, where), self.scale)
-        if decision.kind == "ordered":
-            return NumberEncoding.fit(ranks_of(column, decision.ranks)[0], self.scale)
+        if plan.kind == "number":
+            return NumberEncoding.fit(column_numbers(plan, column, where), self.scale)
+        if plan.kind == "date":
+            return DateEncoding.fit(column_numbers(plan, column, where), self.scale)
+        if plan.kind == "ordered":
+            return NumberEncoding.fit(ranks_of(column, plan.ranks)[0], self.scale)
         column = column.as_text()
         texts = column.texts or []
         missing, *counts = np.bincount(column.values + 1, minlength=len(texts) + 1)
-        if decision.kind == "text":
+        if plan.kind == "text":
             most = self.text_features if len(column) <= 200_000 else -(-self.text_features // 2)
             return TextEncoding.fit(texts, np.array(counts), most, self.random_state)
         pairs = sorted(zip(texts, counts, strict=True)) + [("", missing)] * bool(missing)
@@ -272,7 +269,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def notes_(self) -> tuple[str, ...]:
         """What the user should know about the decisions."""
         check_is_fitted(self)
-        return tuple(note for plan in self.columns_ for note in plan.notes())
+        return tuple(note for plan in self.columns_ for note in plan.messages())
 
     @property
     def as_text_(self) -> frozenset[str]:

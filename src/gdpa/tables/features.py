@@ -27,10 +27,6 @@ FloatArray = NDArray[np.float64]
 # point against heights by variance.
 FENCE = 10.0  # quartile distances from the quartiles beyond which values do not set the scale
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
-MAX_HEIGHT = 2.0  # a category that hardly any row has is not an outlier
-# Below this share gaps are filled and not marked: a feature that is 0 nearly everywhere takes the
-# place of others in a forest (penguins with 20 labels: 1.3 points).
-RARE_GAPS = 0.01
 TEXT_BLOCK = 20_000  # texts whose features are computed at a time
 
 
@@ -112,7 +108,9 @@ class NumberEncoding:
         missing = np.isnan(values)
         present = values[~missing] if missing.any() else values
         shift, scale = scale_of(present, how)
-        often = missing.any() and missing.mean() >= RARE_GAPS
+        # Rare gaps are not marked: a feature that is 0 nearly everywhere takes the place of others
+        # in a forest (penguins with 20 labels: 1.3 points).
+        often = missing.any() and missing.mean() >= 0.01
         gap = 0.0 if not often else 0.5 if how != "none" else 1.0
         return cls(shift, scale, float(np.median(present)), how == "robust", gap)
 
@@ -161,7 +159,8 @@ class CategoryEncoding:
             return cls(categories, 1.0)
         share = counts / counts.sum()
         spread = float(1.0 - (share**2).sum())  # total variance of the indicators
-        return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), MAX_HEIGHT)))
+        # At most 2: a category that hardly any row has is not an outlier.
+        return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), 2.0)))
 
     @property
     def suffixes(self) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from ..codec import check_numbers, storable
 __all__ = ["TextDirections"]
 
 BUCKETS = 2**15
-SAMPLE = 4000  # different texts that the directions are learnt from
 MAX_CHARACTERS = 2000  # of a text that count
 
 
@@ -119,8 +118,8 @@ class TextDirections:
         """
         rng = np.random.default_rng(random_state)
         chosen = np.arange(len(texts))
-        if chosen.size > SAMPLE:
-            chosen = np.sort(rng.choice(chosen.size, SAMPLE, replace=False))
+        if chosen.size > 4000:
+            chosen = np.sort(rng.choice(chosen.size, 4000, replace=False))
         sample = [texts[c] for c in chosen.tolist()]
         raw = sp.vstack([_count_ngrams(sample[a:b]) for a, b in _blocks(sample)]).tocsr()
         present = np.bincount(raw.indices, minlength=BUCKETS)
