@@ -47,7 +47,7 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not is_frame(X):
         table = _named(estimator, X)
     elif isinstance(X, Table | Mapping):
-        table = table_of(X)
+        table = X if isinstance(X, Table) else table_of(X)
     else:
         # scikit-learn's own words about names that are missing, new or in another order.
         validate_data(estimator, X, reset=reset, skip_check_array=True)

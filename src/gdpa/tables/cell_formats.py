@@ -28,6 +28,7 @@ __all__ = [
     "order_on_scale",
     "parse_dates",
     "parse_numbers",
+    "plain_number",
     "unit_in_name",
 ]
 
@@ -112,7 +113,8 @@ def unit_in_name(name: str) -> str:
     return match.group(1) if match is not None else ""
 
 
-def _plain_number(text: str) -> float | None:
+def plain_number(text: str) -> float | None:
+    """A number that any program reads the same way; None for other texts."""
     try:
         value = float(text)
     except ValueError:
@@ -155,7 +157,7 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
         If decimal marks or units are mixed; it knows which text is the first to contradict.
     """
     sample = texts[:: max(1, len(texts) // 200)]
-    if all(_plain_number(text) is None and _split_number(text) is None for text in sample):
+    if all(plain_number(text) is None and _split_number(text) is None for text in sample):
         return NumberFormat(), 0  # no need to look at every sentence of a text
     count = 0
     marks: dict[str, tuple[int, str]] = {}  # decimal mark that some text proves -> which text
@@ -163,7 +165,7 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
     groups: set[str] = set()
     either = ""  # the mark of texts such as 1,234
     for place, text in enumerate(texts):
-        if _plain_number(text) is not None and "," not in text:
+        if plain_number(text) is not None and "," not in text:
             count += 1
             if "." in text and not _GROUPS["."].fullmatch(text.lstrip("+-")):
                 marks.setdefault(".", (place, text))
@@ -237,7 +239,7 @@ def parse_numbers(texts: Sequence[str], format: NumberFormat) -> FloatArray:
 
 def _parse_number(text: str, format: NumberFormat) -> float:
     if format.is_plain:
-        value = _plain_number(text)
+        value = plain_number(text)
         if value is not None:
             return value
     parts = _split_number(text)
@@ -253,20 +255,16 @@ def _parse_number(text: str, format: NumberFormat) -> float:
         if "." in digits:
             return np.nan
         digits = digits.replace(",", ".")
-    value = _plain_number(digits + power)
+    value = plain_number(digits + power)
     return np.nan if value is None else value
 
 
 # -- dates ------------------------------------------------------------------------------------
 
-_MONTHS = {
-    word[:size]: month
-    for month, word in enumerate(
-        ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"],
-        start=1,
-    )
-    for size in (3, 4, len(word))
-}
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*([AaPp][Mm])?(?:\s*(?:Z|UTC|GMT))?)?"
 _NUMERIC_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})" + _CLOCK)
 _NAMED_DATE = re.compile(
@@ -291,8 +289,11 @@ def _split_date(text: str) -> tuple[tuple[int, int, int], str, list[str | None]]
     if match is None:
         return None
     day, month, month2, day2, year_text, *clock = match.groups()
-    number = _MONTHS.get((month or month2).lower())
-    return None if number is None else ((int(year_text), number, int(day or day2)), "iso", clock)
+    word = (month or month2).lower()
+    for number, name in enumerate(_MONTHS, 1):
+        if word in (name, name[:3], name[:4]):
+            return (int(year_text), number, int(day or day2)), "iso", clock
+    return None
 
 
 def find_date_format(texts: Sequence[str]) -> tuple[str, bool, int]:
@@ -443,40 +444,26 @@ def cycle_points(seconds: FloatArray, name: str) -> FloatArray:
 
 # -- scales ---------------------------------------------------------------------------------
 
-_SCALES = """
-very low<low<medium low<medium<moderate<medium high<high<very high<extreme
-lowest<low<average<high<highest
-low<mid<high
-low<middle<high
-low<normal<high<very high
-lower<middle<upper
-none<low<medium<high
-none<mild<moderate<severe<very severe
-negligible<minor<moderate<major<severe<critical
-xxs<xs<s<m<l<xl<xxl<xxxl
-tiny<small<medium<large<huge
-very small<small<medium<big<very big
-small<med<large
-small<med<big
-short<medium<long
-young<adult<old
-child<young adult<adult<senior
-very bad<bad<poor<fair<average<good<very good<excellent<outstanding
-very poor<poor<fair<good<very good<excellent
-unacc<acc<good<vgood
-very unhappy<unhappy<not too happy<neutral<pretty happy<happy<very happy
-strongly disagree<disagree<slightly disagree<neither agree nor disagree<neutral<undecided<slightly agree<agree<strongly agree
-very dissatisfied<dissatisfied<neutral<satisfied<very satisfied
-never<almost never<rarely<seldom<sometimes<occasionally<often<frequently<usually<almost always<always
-cold<cool<mild<warm<hot
-slow<medium<fast
-light<medium<heavy
-beginner<intermediate<advanced<expert
-bronze<silver<gold<platinum<diamond
-first<second<third<fourth<fifth
-1st<2nd<3rd<4th<5th<6th<7th<8th<9th<10th
-fair<good<very good<premium<ideal
-"""  # noqa: E501
+_SCALES = (
+    "very low<low<medium low<medium<moderate<medium high<high<very high<extreme; "
+    "lowest<low<average<high<highest; low<mid<high; low<middle<high; low<normal<high<very high; "
+    "lower<middle<upper; none<low<medium<high; none<mild<moderate<severe<very severe; "
+    "negligible<minor<moderate<major<severe<critical; xxs<xs<s<m<l<xl<xxl<xxxl; "
+    "tiny<small<medium<large<huge; very small<small<medium<big<very big; small<med<large; "
+    "small<med<big; short<medium<long; young<adult<old; child<young adult<adult<senior; "
+    "very bad<bad<poor<fair<average<good<very good<excellent<outstanding; "
+    "very poor<poor<fair<good<very good<excellent; unacc<acc<good<vgood; "
+    "very unhappy<unhappy<not too happy<neutral<pretty happy<happy<very happy; "
+    "strongly disagree<disagree<slightly disagree<neither agree nor disagree<neutral<undecided"
+    "<slightly agree<agree<strongly agree; "
+    "very dissatisfied<dissatisfied<neutral<satisfied<very satisfied; "
+    "never<almost never<rarely<seldom<sometimes<occasionally<often<frequently<usually"
+    "<almost always<always; "
+    "cold<cool<mild<warm<hot; slow<medium<fast; light<medium<heavy; "
+    "beginner<intermediate<advanced<expert; bronze<silver<gold<platinum<diamond; "
+    "first<second<third<fourth<fifth; 1st<2nd<3rd<4th<5th<6th<7th<8th<9th<10th; "
+    "fair<good<very good<premium<ideal"
+)
 
 
 def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -496,7 +483,7 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
     if len(words) < 3:
         return None  # two values need no order
     plain = [re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words]
-    for scale in _SCALES.split("\n"):
+    for scale in _SCALES.split("; "):
         steps = scale.split("<")
         if set(plain) <= set(steps) and len(set(plain)) == len(plain):
             return tuple(

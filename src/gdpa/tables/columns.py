@@ -28,7 +28,7 @@ from .cell_formats import (
 )
 from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, TextEncoding
 from .frames import row_blocks, table_of
-from .table import Column, Table, TableError, moment_text, shorten
+from .table import Column, Frame, Table, TableError, moment_text, shorten
 
 __all__ = [
     "KINDS",
@@ -44,12 +44,6 @@ FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "date", "drop")
 MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
 _ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python)"
-_ID_NAME = re.compile(
-    r"^(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
-    r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+|.*[ _\-.](id|uuid|guid|key)"
-    r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))$",
-    re.IGNORECASE,
-)
 
 
 @storable("column-plan")
@@ -212,7 +206,7 @@ class ColumnList(tuple[ColumnPlan, ...]):
         """Names of the features: the column's name, with the category or the part."""
         return [p.name + s for p in self if p.encoding is not None for s in p.encoding.suffixes]
 
-    def encode(self, X: Any, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def encode(self, X: Frame, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
         """Encode the rows of a table.
 
         Parameters
@@ -551,7 +545,13 @@ def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
 
 
 def _is_id_name(name: str) -> bool:
-    return _ID_NAME.match(name.strip()) is not None
+    pattern = (
+        r"^(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
+        r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+"
+        r"|.*[ _\-.](id|uuid|guid|key)"
+        r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))$"
+    )
+    return re.match(pattern, name.strip(), re.IGNORECASE) is not None
 
 
 def _unless_identifier(

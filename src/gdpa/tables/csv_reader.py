@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import require
-from .cell_formats import FormatError, find_number_format
+from .cell_formats import FormatError, find_number_format, plain_number
 from .source import Source
 from .table import (
     Column,
@@ -38,7 +38,6 @@ SAMPLE_CHARACTERS = 2**16  # that delimiter and quotes are detected from
 BLOCK_BYTES = 2**20  # read at a time
 MAX_ROW_BYTES = 2**27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ def _blanks_separate(head: str) -> bool:
     if len(rows) < 2 or len(rows[0]) < 2 or {len(row) for row in rows} != {len(rows[0])}:
         return False
     cells = [cell for row in rows[1:] for cell in row]
-    return 2 * sum(NUMBER.fullmatch(cell) is not None for cell in cells) >= len(cells)
+    return 2 * sum(plain_number(cell) is not None for cell in cells) >= len(cells)
 
 
 # -- cells ------------------------------------------------------------------------------------
@@ -357,7 +356,7 @@ def _has_decimal_commas(column: Column) -> bool:
 def _header_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of a file's columns, and a note where its first line looks like data."""
     cells = [cell.strip() for cell in header if cell.strip()]
-    n_data = sum(NUMBER.fullmatch(cell) is not None or is_missing_text(cell) for cell in cells)
+    n_data = sum(plain_number(cell) is not None or is_missing_text(cell) for cell in cells)
     if 2 * n_data <= len(cells):
         return column_names(header, source)
     doubt = f"the first line ({', '.join(cells[:3])[:40]}...) looks like data, not like names"

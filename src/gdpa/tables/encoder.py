@@ -26,7 +26,7 @@ from .columns import (
 )
 from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, TextEncoding
 from .frames import table_of
-from .table import Column, Table, TableError, shorten
+from .table import Column, Frame, Table, TableError, shorten
 
 __all__ = ["SCALES", "TableEncoder"]
 
@@ -99,7 +99,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.text_features = text_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Frame, y: Any = None) -> TableEncoder:
         """Learn from a table without its target.
 
         Parameters
@@ -208,7 +208,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         categories, shares = zip(*pairs, strict=True)
         return CategoryEncoding.fit(categories, np.array(shares), self.scale)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Frame) -> NDArray[Any]:
         """Encode the rows of a table.
 
         Parameters
@@ -231,7 +231,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(note, UserWarning, stacklevel=2)
         return features
 
-    def encode(self, X: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def encode(self, X: Frame) -> tuple[NDArray[Any], tuple[str, ...]]:
         """Encode the rows of a table; return notes instead of warnings.
 
         Parameters

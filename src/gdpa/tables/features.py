@@ -25,7 +25,6 @@ FloatArray = NDArray[np.float64]
 # labels a class; logistic regression, nearest neighbours). Fences at 3 lose where a tail is a
 # class; bending from 0 on loses where a line separates finely; categories of height 1 lose one
 # point against heights by variance.
-FENCE = 10.0  # quartile distances from the quartiles beyond which values do not set the scale
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
 TEXT_BLOCK = 20_000  # texts whose features are computed at a time
 
@@ -55,7 +54,7 @@ def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
     if how == "robust" and values.size >= 8:
         first, third = np.quantile(values, [0.25, 0.75])
         if third > first:
-            reach = FENCE * (third - first)
+            reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
             values = np.clip(values, first - reach, third + reach)
     shift, scale = float(values.mean()) * size, float(values.std()) * size
     return shift, scale if scale > 0 and np.isfinite(scale) else 1.0

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import require
-from .table import Column, Table, TableError, intern_arrow, intern_texts, shorten, text_of
+from .table import Column, Frame, Table, TableError, intern_arrow, intern_texts, shorten, text_of
 
 __all__ = ["BLOCK_ROWS", "row_blocks", "table_of"]
 
 BLOCK_ROWS = 50_000  # rows of a frame that are taken at a time where all at once are not needed
 
 
-def table_of(X: Any, source: str = "X", *, target: str | None = None) -> Table:
+def table_of(X: Frame, source: str = "X", *, target: str | None = None) -> Table:
     """Take any frame as a :class:`Table`.
 
     Parameters
@@ -60,7 +60,7 @@ def table_of(X: Any, source: str = "X", *, target: str | None = None) -> Table:
     return table
 
 
-def row_blocks(X: Any) -> tuple[int, Iterator[Table]]:
+def row_blocks(X: Frame) -> tuple[int, Iterator[Table]]:
     """Number of rows of a frame, and tables of some of them at a time.
 
     Parameters
@@ -84,7 +84,7 @@ def row_blocks(X: Any) -> tuple[int, Iterator[Table]]:
     return len(X), (table_of(cut(slice(start, start + BLOCK_ROWS))) for start in starts)
 
 
-def _series(X: Any, source: str) -> list[tuple[str, Any]]:
+def _series(X: Frame, source: str) -> list[tuple[str, Any]]:
     """Names and series of a data frame."""
     if hasattr(X, "iloc"):  # pandas takes names of any kind, and one name twice
         names = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in X.columns]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -328,14 +329,8 @@ def _matrix_market_header(raw: bytes, name: str) -> tuple[list[str], list[int], 
     """Words of the banner, sizes, and what follows them."""
     banner, _, body = raw.partition(b"\n")
     words = banner.decode("ascii", "replace").lower().split()
-    accepted = (
-        ("%%matrixmarket",),
-        ("matrix",),
-        ("coordinate", "array"),
-        ("real", "integer", "pattern", "double"),
-        ("general", "symmetric"),
-    )
-    if len(words) != 5 or any(w not in known for w, known in zip(words, accepted, strict=True)):
+    form = "%%matrixmarket matrix (coordinate|array) (real|integer|pattern|double) "
+    if not re.fullmatch(form + "(general|symmetric)", " ".join(words)):
         raise TableError(
             f"{name} is not a readable Matrix Market file of real numbers; it does not begin with "
             "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"

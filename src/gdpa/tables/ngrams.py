@@ -19,14 +19,13 @@ from ..codec import check_numbers, storable
 __all__ = ["TextDirections"]
 
 BUCKETS = 2**15
-MAX_CHARACTERS = 2000  # of a text that count
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Ranges of texts with about 65,536 characters each."""
+    """Ranges of texts with about 65,536 characters each; 2,000 of a text count."""
     start = size = 0
     for i, text in enumerate(texts):
-        size += min(len(text), MAX_CHARACTERS) + 2
+        size += min(len(text), 2000) + 2
         if size > 2**16:
             yield start, i + 1
             start, size = i + 1, 0
@@ -36,7 +35,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
     """How often each bucket's n-grams occur in each text."""
-    padded = [" " + " ".join(text[:MAX_CHARACTERS].lower().split()) + " " for text in texts]
+    padded = [" " + " ".join(text[:2000].lower().split()) + " " for text in texts]
     lengths = np.array([len(text) for text in padded])
     chars = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     owner = np.repeat(np.arange(len(texts), dtype=np.int32), lengths)

@@ -29,11 +29,6 @@ SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
 SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
 SUFFIXES |= {".ndjson": "jsonl", ".svmlight": "libsvm", ".svm": "libsvm"}
-# Words that often mean "unknown" and are no missing cell to the reader.
-SUSPECTS = frozenset(
-    {"unknown", "unlabeled", "unlabelled", "undefined", "missing", "tbd", "todo", "n.a.", "-"}
-    | {"--", ".", "..", "???", "*", "x", "-9", "-99", "-999", "-9999", "99999"}
-)
 
 
 def read_table(
@@ -314,8 +309,10 @@ def read_target(
             f"(or use --unlabeled MARKER), or use --model to keep the classifier for new rows{hint}"
         )
     notes = [f"no row of target column {shorten(name)} has the marker {unlabeled!r}"] * no_marker
+    suspects = "unknown unlabeled unlabelled undefined missing tbd todo n.a. - -- . .. ??? * x"
+    suspects += " -9 -99 -999 -9999 99999"  # often "unknown", and no missing cell to the reader
     for text in known:
-        if text.lower() in SUSPECTS or (text == "-1" and len(known) > 2):
+        if text.lower() in suspects.split() or (text == "-1" and len(known) > 2):
             notes.append(
                 f"target column {shorten(name)}: {text!r} is taken as a class; if it marks unknown "
                 f"labels, use --unlabeled {text}"

@@ -20,7 +20,6 @@ __all__ = ["Source", "open_file"]
 # A file that inflates to more than this many times its size, and beyond half a gigabyte, is a bomb.
 MAX_INFLATION = 300
 SAFE_SIZE = 2**29
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
 
 
 class Source:
@@ -36,7 +35,8 @@ class Source:
         self.path = path
         self.name = "standard input" if str(path) == "-" else str(path)
         *inner, self.suffix = ["", *map(str.lower, Path(path).suffixes)]
-        self.compression = COMPRESSIONS.get(self.suffix)
+        known = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
+        self.compression = known.get(self.suffix)
         if self.compression:
             self.suffix = inner[-1]
         self._content: bytes | None = None

@@ -19,6 +19,7 @@ from ..errors import nearest_name, require
 __all__ = [
     "ArrowTexts",
     "Column",
+    "Frame",
     "Table",
     "TableError",
     "intern_arrow",
@@ -34,6 +35,10 @@ MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none", "?", "#value!", "#ref!"}
 )
 MAX_TEXT_LIST = 2**16  # more different texts stay in Arrow's memory: no Python object for each
+
+
+# A data frame of any library, a Table, or a mapping of names to columns.
+Frame = Any
 
 
 class TableError(ValueError):
