@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from gdpa.tables import TableEncoder, TableError, is_frame, read_table, table_of
 
@@ -54,6 +55,7 @@ def test_what_is_a_frame():
     assert is_frame({"a": [1]})
     assert not is_frame({})
     assert not is_frame([[1.0]])
+    assert not is_frame(sp.dok_array((2, 2)))
     assert not is_frame(np.zeros((2, 2)))
     pandas = pytest.importorskip("pandas")
     assert is_frame(pandas.DataFrame({"a": [1]}))

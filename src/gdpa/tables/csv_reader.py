@@ -12,6 +12,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
@@ -223,20 +224,21 @@ def _read_columns(
     texts: list[list[Any]] = [[] for _ in names]
     text = set(as_text)
     late: set[str] = set()  # columns that turned into text after blocks of numbers
-    skip, block_bytes = int(header), block_bytes or BLOCK_BYTES
+    skip = int(header)
+    # Blocks of a wide table have many rows, too: a block costs a moment for every column.
+    block_bytes = block_bytes or min(max(BLOCK_BYTES, 2**12 * len(names)), MAX_ROW_BYTES)
     try:
         for batch in _record_batches(source, dialect, len(names), block_bytes):
             rows, skip = batch.slice(skip), max(0, skip - batch.num_rows)
             for j, (name, cells) in enumerate(zip(names, rows.columns, strict=True)):
-                trimmed, missing = trim_arrow(cells)
-                if name not in text:
-                    try:
-                        numbers[j].extend(trimmed.cast("float64").to_numpy(zero_copy_only=False))
-                        continue
-                    except arrow.ArrowInvalid:
-                        text.add(name)
-                        late |= {name} if numbers[j].size else set()
+                parsed = None if name in text else _parse_numbers(cells)
+                if parsed is not None:
+                    numbers[j].extend(parsed)
+                    continue
+                text.add(name)
+                late |= {name} if numbers[j].size else set()
                 if name not in late:
+                    trimmed, missing = trim_arrow(cells)
                     kept = pc.if_else(missing, None, cells) if name == target else trimmed
                     texts[j].append(kept.dictionary_encode())
     except arrow.ArrowInvalid as error:
@@ -260,11 +262,20 @@ def _read_columns(
     return columns
 
 
+def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
+    """Cells as plain numbers, NaN where missing; None if one is something else."""
+    for trim in (False, True):  # few files need it
+        with suppress(require("pyarrow", "tables").ArrowInvalid):
+            numbers = (trim_arrow(cells)[0] if trim else cells).cast("float64")
+            return np.asarray(numbers.to_numpy(zero_copy_only=False))
+    return None
+
+
 class GrowingArray:
     """Numbers that come a block at a time, in one array: memory that is not used costs nothing."""
 
     def __init__(self) -> None:
-        self._room = np.empty(2**12)
+        self._room = np.empty(0)
         self.size = 0
 
     def extend(self, values: NDArray[np.float64]) -> None:

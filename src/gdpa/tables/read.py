@@ -236,7 +236,8 @@ def _read_libsvm(raw: bytes, name: str) -> Table:
         labels = [cell[0].decode() for cell in cells if cell]
     except Exception as error:
         raise TableError(f"{name} is not a readable LIBSVM file: {error}") from error
-    check_memory(8 * X.shape[0] * X.shape[1], f"{name} as a table", "a smaller file is needed")
+    need = X.shape[1] * (8 * X.shape[0] + 1000)  # a column is an object with a name
+    check_memory(need, f"{name} with {X.shape[1]} columns", "a smaller file is needed")
     return _matrix_table(X.toarray(), labels, name)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -180,7 +180,7 @@ def is_frame(X: Any) -> bool:
     """
     if isinstance(X, Mapping):
         # scipy's dictionary-of-keys matrix is a mapping too.
-        return bool(X) and not hasattr(X, "toarray") and all(isinstance(name, str) for name in X)
+        return not hasattr(X, "toarray") and bool(X) and all(isinstance(name, str) for name in X)
     return isinstance(X, Table) or hasattr(type(X), "columns")
 
 
@@ -253,10 +253,16 @@ def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
 
 def trim_arrow(cells: Any) -> tuple[Any, Any]:
     """Arrow strings without white space around them, null where missing; and which are missing."""
-    arrow, pc = require("pyarrow", "tables"), require("pyarrow.compute", "tables")
+    pc = require("pyarrow.compute", "tables")
     trimmed = pc.utf8_trim_whitespace(cells)
-    missing = pc.is_in(pc.utf8_lower(trimmed), arrow.array(sorted(MISSING), cells.type))
+    missing = pc.is_in(pc.utf8_lower(trimmed), options=_missing_words(cells.type))
     return pc.if_else(missing, None, trimmed), missing
+
+
+@cache
+def _missing_words(kind: Any) -> Any:
+    words = require("pyarrow", "tables").array(sorted(MISSING), kind)
+    return require("pyarrow.compute", "tables").SetLookupOptions(words)
 
 
 def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
