@@ -272,3 +272,44 @@ def test_cells_between_blanks(tmp_path):
     for text in ("name\nanna smith\njohn miller\n", "n\n1 2\n1 2 3\n"):
         path.write_text(text)
         assert len(read_table(path).names) == 1
+
+
+def test_an_encrypted_archive_is_refused(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("t.csv", CSV)
+    raw = bytearray(buffer.getvalue())
+    raw[6] |= 1  # the flag in both headers of the member
+    raw[raw.find(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(TableError, match=r"is not a readable zip file.*encrypted"):
+        read_table(write(tmp_path, "t.zip", bytes(raw)))
+
+
+def test_an_index_beyond_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 8 * 10**9)
+    path = write(tmp_path, "t.libsvm", "1 100000000:1\n-1 2:1\n")
+    with pytest.raises(MemoryError, match="100000000 columns needs about"):
+        read_table(path)
+
+
+def test_cells_longer_than_a_block_and_whole_numbers_beyond_floats(tmp_path):
+    long = "x" * 3_000_000
+    table = read_table(write(tmp_path, "t.csv", f"a,b\n1,{long}\n2,y\n"))
+    assert table.column("b").cells() == [long, "y"]
+    whole = "1" + "0" * 400
+    table = read_table(write(tmp_path, "t.jsonl", f'{{"a": {whole}}}\n{{"a": 2}}\n'))
+    assert table.column("a").cells() == [whole, "2"]
+
+
+def test_the_target_is_kept_exactly_and_other_columns_are_trimmed(tmp_path):
+    path = write(tmp_path, "t.csv", "a,y\n 007 , 007 \n7,7\n?, ? \n")
+    table = read_table(path, target="y")
+    assert table.column("a").cells() == ["7", "7", ""]
+    assert table.column("y").cells() == [" 007 ", "7", ""]
+    assert read_table(path, target="z").column("y").cells() == ["7", "7", ""]
+    assert read_table(path, as_text=frozenset("y")).column("y").cells() == ["007", "7", ""]
+
+
+def test_labels_of_libsvm_are_kept_exactly(tmp_path):
+    path = write(tmp_path, "t.libsvm", "# none\n+1 1:1\n1234567 2:2 # x\n1234568 2:1\n")
+    assert read_table(path).column("target").cells() == ["+1", "1234567", "1234568"]
