@@ -10,7 +10,6 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -83,7 +82,7 @@ def read_csv(
         if header:
             names, notes = _header_names(first, source.name)
         else:
-            names = tuple(str(j) for j in range(1, len(first) + 1))
+            names = tuple(map(str, range(1, len(first) + 1)))
             notes = (f"no header: the columns are called 1 to {len(names)}",)
         as_text = as_text | {target} if target is not None else as_text
         columns = _read_columns(source, dialect, names, as_text, target, header)
@@ -401,7 +400,7 @@ def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple
     TableError
         If two columns have the same name.
     """
-    given = [cell.strip() for cell in header]
+    given = list(map(str.strip, header))
     names: list[str] = []
     notes = []
     for position, column in enumerate(given, 1):
@@ -411,7 +410,7 @@ def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple
                 column += "'"
             notes.append(f"column {position} has no name in the header: called {column!r}")
         names.append(column)
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise TableError(f"{source}: two columns are called {shorten(twice)}; rename one")
     return tuple(names), tuple(notes)
