@@ -125,7 +125,7 @@ EXTRAS = {
     "distributed": "extra distributed",
     "matplotlib": "extra plot",
     "pandas": "only where the caller has frames",
-    "pyarrow": "extra parquet",
+    "pyarrow": "extra tables",
     "starlette": "extra label",
     "uvicorn": "extra label",
     "polars": "only where the caller has frames",

@@ -131,9 +131,9 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     stages.start("reading", options.data)
     kinds = options.kinds()
     as_text = [name for name, kind in kinds.items() if kind in ("category", "text")]
-    if options.edges is not None and options.id_column is not None:
-        as_text.append(options.id_column)  # edges must tell 007 from 7
-    table = options.read(output, as_text)
+    if options.id_column is not None:
+        as_text.append(options.id_column)  # 007 is not 7
+    table = options.read(output, as_text, options.target)
     labels, notes = read_target(
         table, options.target, unlabeled=options.unlabeled, complete=options.model is not None
     )
@@ -157,9 +157,9 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     from ..tables import TableEncoder
 
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
-    encoder = TableEncoder(
-        columns=options.kinds(), scale=options.rescale, random_state=options.seed
-    )
+    kinds = options.kinds()
+    kinds.pop(options.target, None)  # the target is text, whatever it looks like
+    encoder = TableEncoder(columns=kinds, scale=options.rescale, random_state=options.seed)
     classifier = new_classifier(
         columns=encoder,
         n_neighbors=options.neighbors,

@@ -95,7 +95,7 @@ class TableOptions:
     )
     encoding: str | None = option("--encoding", help="Encoding of a CSV file; detected if unset.")
 
-    def read(self, output: Output, as_text: Iterable[str] = ()) -> Table:
+    def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""
         from ..tables import read_table
 
@@ -105,6 +105,7 @@ class TableOptions:
             delimiter=self.delimiter,
             encoding=self.encoding,
             as_text=frozenset(as_text),
+            target=target,
             header=self.has_header,
         )
         output.note(*table.notes)
@@ -129,7 +130,7 @@ class ColumnOptions:
 
     def kinds(self) -> dict[str, str]:
         """Return the kind of each column that ``--column`` names."""
-        from ..tables.decide import KINDS
+        from ..tables.columns import KINDS
 
         kinds = {}
         for pair in self.column or []:

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from ..tables.encoder import TableEncoder
-from ..tables.frames import BLOCK_ROWS, is_frame, table_of
-from ..tables.table import Column, Table
+from ..tables.frames import BLOCK_ROWS, table_of
+from ..tables.table import Column, Table, is_frame
 
 __all__ = ["adopt_encoder", "encoded_rows"]
 
@@ -47,7 +47,7 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not is_frame(X):
         table = _named(estimator, X)
     elif isinstance(X, Table | Mapping):
-        table = table_of(X)
+        table = X if isinstance(X, Table) else table_of(X)
     else:
         # scikit-learn's own words about names that are missing, new or in another order.
         validate_data(estimator, X, reset=reset, skip_check_array=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..notebook import card
-from ..tables.plan import ColumnList
+from ..tables.columns import ColumnList
 from .attributes import Attributes
 
 __all__ = ["Showing"]
@@ -77,7 +77,7 @@ class Showing(Attributes):
         # The report stands to the right of the classifier; only this method looks there.
         from ..files import written_whole
         from ..report import gather, render
-        from ..tables.frames import is_frame
+        from ..tables.table import is_frame
 
         state = self.state_
         encoder = getattr(self, "encoder_", None)
@@ -114,7 +114,7 @@ class Showing(Attributes):
             ("settings", f"chosen by {tuning.source}, {tuning.tried} tried"),
         ]
         if getattr(self, "encoder_", None) is not None:
-            used = sum(plan.code is not None for plan in self.columns_)
+            used = sum(plan.encoding is not None for plan in self.columns_)
             facts.append(("columns", f"{used} of {len(self.columns_)} in use; see columns_"))
         return card(f"{type(self).__name__} (fitted)", facts)
 

@@ -81,13 +81,14 @@ class TableSource:
     def read(self) -> Table:
         """Read the table; the columns that are named must exist."""
         as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
-        as_text |= {self.target, *([self.text] if self.text else [])}
+        as_text |= {self.text} if self.text else set()
         table = read_table(
             self.data,
             format=self.format,
             delimiter=self.delimiter,
             encoding=self.encoding,
             as_text=frozenset(as_text),
+            target=self.target,
             header=self.header,
         )
         for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name, require
 from ..graph.adjacency import check_adjacency
-from ..tables.frames import is_frame
+from ..tables.table import is_frame
 from .axes import FAINT, Display, class_style, get_axes
 from .layout import positions_of
 

@@ -1,8 +1,7 @@
-"""How one column becomes features: one small record per kind of column.
+"""How one column becomes features: one frozen record per kind of column.
 
-Every record is plain data (numbers, texts, arrays), so that a model file can hold it without
-pickle. The scale is common: over the rows, a column's features have a total variance of about one,
-so that in distances one column counts as one column, however many features it needs.
+The scale is common: over the rows, the features of a column have a total variance of about one, so
+that a column counts as one column in distances, however many features it needs.
 """
 
 from __future__ import annotations
@@ -15,24 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .dates import cycle_points, find_cycles
+from ..codec import check_numbers, storable
+from .cell_formats import CYCLES, cycle_points, find_cycles
 from .ngrams import TextDirections
 
-__all__ = ["CategoryCode", "Code", "DateCode", "NumberCode", "TextCode", "scale_of"]
+__all__ = ["CategoryEncoding", "DateEncoding", "Encoding", "NumberEncoding", "TextEncoding"]
 
 FloatArray = NDArray[np.float64]
-TAIL = 10.0  # quartile distances from the quartiles beyond which values do not set the scale
 # These numbers were chosen on 30 mixed tables of R's collections and twelve of KEEL's (5 and 20
 # labels a class; logistic regression, nearest neighbours). Fences at 3 lose where a tail is a
-# class; a bend that begins at once loses where a line separates finely; categories of height 1
-# lose one point against heights by variance.
+# class; bending from 0 on loses where a line separates finely; categories of height 1 lose one
+# point against heights by variance.
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
-BLOCK = 20_000  # texts whose features are made at a time
-TALLEST = 2.0  # a category that hardly anyone has is not an outlier
-# Below this share of a column gaps are filled and not marked: a feature that is 0 nearly everywhere
-# takes the place of others in a forest (penguins with 20 labels: 1.3 points).
-RARE_GAPS = 0.01
-GAP = 0.5  # height of "this cell was missing" beside a filled number; 0 to 1 do equally well
+TEXT_BLOCK = 20_000  # texts whose features are computed at a time
 
 
 def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
@@ -43,8 +37,7 @@ def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
     values : ndarray
         Numbers without gaps.
     how : {"robust", "standard", "minmax", "none"}
-        "robust": the mean and deviation of the values, those farther than ten
-        quartile distances from the quartiles put there.
+        "robust" is the mean and deviation after values beyond the fences are moved to them.
 
     Returns
     -------
@@ -61,7 +54,7 @@ def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
     if how == "robust" and values.size >= 8:
         first, third = np.quantile(values, [0.25, 0.75])
         if third > first:
-            reach = TAIL * (third - first)
+            reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
             values = np.clip(values, first - reach, third + reach)
     shift, scale = float(values.mean()) * size, float(values.std()) * size
     return shift, scale if scale > 0 and np.isfinite(scale) else 1.0
@@ -79,9 +72,10 @@ def bend(values: FloatArray) -> FloatArray:
     return bent
 
 
+@storable("number-encoding")
 @dataclass(frozen=True)
-class NumberCode:
-    """A number, or a rank: standardised; a gap is filled, and said by one more feature.
+class NumberEncoding:
+    """A number, or a rank: standardised; a gap is filled, and marked by one more feature.
 
     Parameters
     ----------
@@ -92,7 +86,7 @@ class NumberCode:
     bend : bool
         Whether outliers are bent towards the others.
     gap : float
-        Height of the indicator of a gap; 0 for none (no gaps, or fewer than one in a hundred).
+        Value of the feature that marks a gap; 0 for none (no gaps, or fewer than one in a hundred).
     """
 
     shift: float
@@ -101,14 +95,22 @@ class NumberCode:
     bend: bool = False
     gap: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.shift, self.fill]).all() and 0 <= self.gap < np.inf):
+            raise ValueError(f"shift={self.shift}, fill={self.fill}, gap={self.gap}")
+        if not 0 < self.scale < np.inf:
+            raise ValueError(f"scale={self.scale} must be positive")
+
     @classmethod
-    def fit(cls, values: FloatArray, how: str) -> NumberCode:
+    def fit(cls, values: FloatArray, how: str) -> NumberEncoding:
         """Learn from a column with gaps as NaN."""
         missing = np.isnan(values)
         present = values[~missing] if missing.any() else values
         shift, scale = scale_of(present, how)
-        often = missing.any() and missing.mean() >= RARE_GAPS
-        gap = 0.0 if not often else GAP if how != "none" else 1.0
+        # Rare gaps are not marked: a feature that is 0 nearly everywhere takes the place of others
+        # in a forest (penguins with 20 labels: 1.3 points).
+        often = missing.any() and missing.mean() >= 0.01
+        gap = 0.0 if not often else 0.5 if how != "none" else 1.0
         return cls(shift, scale, float(np.median(present)), how == "robust", gap)
 
     @property
@@ -116,8 +118,8 @@ class NumberCode:
         """What the names of the features add to the column's."""
         return ("", " is missing") if self.gap else ("",)
 
-    def write(self, values: FloatArray, out: NDArray[Any]) -> None:
-        """Write the features of a column."""
+    def encode(self, values: FloatArray, out: NDArray[Any]) -> None:
+        """Write the features of a column into `out`."""
         missing = np.isnan(values)
         z = np.where(missing, self.fill, values) if missing.any() else values
         # Halves, so that the range of floating point is never exceeded on the way.
@@ -127,8 +129,9 @@ class NumberCode:
             out[:, 1] = self.gap * missing
 
 
+@storable("category-encoding")
 @dataclass(frozen=True)
-class CategoryCode:
+class CategoryEncoding:
     """A category: one feature each, of the height that makes the column count as one.
 
     Parameters
@@ -142,14 +145,21 @@ class CategoryCode:
     categories: tuple[str, ...]
     height: float
 
+    def __post_init__(self) -> None:
+        if not self.categories or len(set(self.categories)) != len(self.categories):
+            raise ValueError("categories must be different, and there must be one")
+        if not 0 < self.height < np.inf:
+            raise ValueError(f"height={self.height} must be positive")
+
     @classmethod
-    def fit(cls, categories: tuple[str, ...], counts: NDArray[Any], how: str) -> CategoryCode:
+    def fit(cls, categories: tuple[str, ...], counts: NDArray[Any], how: str) -> CategoryEncoding:
         """Learn from the categories and how often they occur."""
         if how in ("none", "minmax"):
             return cls(categories, 1.0)
         share = counts / counts.sum()
         spread = float(1.0 - (share**2).sum())  # total variance of the indicators
-        return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), TALLEST)))
+        # At most 2: a category that hardly any row has is not an outlier.
+        return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), 2.0)))
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -157,8 +167,8 @@ class CategoryCode:
         names = tuple(f"={c}" if c else " is missing" for c in self.categories)
         return names[1:] if len(names) == 2 else names
 
-    def write(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features; a code of -1 has none of the categories."""
+    def encode(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the features into `out`; a code of -1 has none of the categories."""
         if len(self.categories) == 2:
             # One feature for two: sqrt(2) apart, as the corners would be; unknown in the middle.
             level = np.array([0.0, np.sqrt(2.0), np.sqrt(0.5)]) * self.height
@@ -169,25 +179,30 @@ class CategoryCode:
         out[known, codes[known]] = self.height
 
 
+@storable("date-encoding")
 @dataclass(frozen=True)
-class DateCode:
-    """A moment: its place in time and in the cycles it goes through.
+class DateEncoding:
+    """A moment: its place in time, and in the cycles that the column varies in.
 
     Parameters
     ----------
-    time : NumberCode
+    time : NumberEncoding
         The place in time.
     cycles : tuple of str
         "year", "week", "day".
     """
 
-    time: NumberCode
+    time: NumberEncoding
     cycles: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if not set(self.cycles) <= CYCLES.keys():
+            raise ValueError(f"cycles={self.cycles} are not known")
+
     @classmethod
-    def fit(cls, seconds: FloatArray, how: str) -> DateCode:
+    def fit(cls, seconds: FloatArray, how: str) -> DateEncoding:
         """Learn from seconds with gaps as NaN."""
-        return cls(NumberCode.fit(seconds, how), find_cycles(seconds[~np.isnan(seconds)]))
+        return cls(NumberEncoding.fit(seconds, how), find_cycles(seconds[~np.isnan(seconds)]))
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -195,10 +210,10 @@ class DateCode:
         circles = (f" {part} of {c}" for c in self.cycles for part in ("sine", "cosine"))
         return (*self.time.suffixes, *circles)
 
-    def write(self, seconds: FloatArray, out: NDArray[Any]) -> None:
-        """Write the features of a column."""
+    def encode(self, seconds: FloatArray, out: NDArray[Any]) -> None:
+        """Write the features of a column into `out`."""
         n = len(self.time.suffixes)
-        self.time.write(seconds, out[:, :n])
+        self.time.encode(seconds, out[:, :n])
         known = ~np.isnan(seconds)
         out[:, n:] = 0.0
         for k, name in enumerate(self.cycles):
@@ -206,8 +221,9 @@ class DateCode:
         out /= np.sqrt(1.0 + len(self.cycles))  # together they count as one column
 
 
+@storable("text-encoding")
 @dataclass(frozen=True)
-class TextCode:
+class TextEncoding:
     """Texts: places along the main directions of their character n-grams.
 
     Parameters
@@ -224,10 +240,15 @@ class TextCode:
     shift: NDArray[np.float32]
     scale: float
 
+    def __post_init__(self) -> None:
+        check_numbers("shift", self.shift, (None,))
+        if self.shift.size != self.directions.directions.shape[1] or not 0 < self.scale < np.inf:
+            raise ValueError(f"shift and scale={self.scale} do not fit the directions")
+
     @classmethod
     def fit(
         cls, texts: Sequence[str], counts: NDArray[Any], n_features: int, random_state: int
-    ) -> TextCode:
+    ) -> TextEncoding:
         """Learn from the different texts and how often they occur."""
         directions = TextDirections.fit(texts, counts, n_features, random_state)
         step = max(1, len(texts) // 5_000)
@@ -242,29 +263,20 @@ class TextCode:
         """What the names of the features add to the column's."""
         return tuple(f" text {k + 1}" for k in range(self.shift.size))
 
-    def write(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features; missing texts are in the middle."""
-        if len(texts) <= BLOCK:
-            Z = self._places(texts)
-            Z = np.vstack([Z, np.zeros((1, Z.shape[1]), Z.dtype)])
-            for start in range(0, codes.size, BLOCK):
-                out[start : start + BLOCK] = Z[codes[start : start + BLOCK]]
-            return
-        # Rows in the order of their texts: these are packed, and cheap to read in order only.
+    def encode(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the features into `out`; missing texts are in the middle."""
+        codes = codes.astype(np.int32, copy=False)
+        # Rows in the order of their texts, so that these are read block by block.
         rows = np.argsort(codes, kind="stable").astype(np.int32)
-        ends = np.cumsum(np.bincount(codes // BLOCK + 1, minlength=2)).tolist()
+        ends = np.cumsum(np.bincount(codes // TEXT_BLOCK + 1, minlength=2)).tolist()
         out[rows[: ends[0]]] = 0.0
         for number, (first, end) in enumerate(pairwise(ends)):
-            start = number * BLOCK
-            Z = self._places(texts[start : start + BLOCK])
-            for place in range(first, end, BLOCK):
-                some = rows[place : min(place + BLOCK, end)]
+            start = number * TEXT_BLOCK
+            Z = self.directions.transform(texts[start : start + TEXT_BLOCK]) - self.shift
+            Z /= np.float32(self.scale)
+            for place in range(first, end, TEXT_BLOCK):
+                some = rows[place : min(place + TEXT_BLOCK, end)]
                 out[some] = Z[codes[some] - start]
 
-    def _places(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        Z = self.directions.transform(texts) - self.shift
-        Z /= np.float32(self.scale)
-        return Z
 
-
-Code = NumberCode | CategoryCode | DateCode | TextCode
+Encoding = NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
