@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from ..folds import stratified_folds
-from .labels import encode_labels
+from .labels import encode_labels, stratified_folds
 
 __all__ = ["SemiSupervisedKFold"]
 

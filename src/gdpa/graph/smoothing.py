@@ -69,7 +69,7 @@ class Smoother:
     """
 
     W: sp.csr_array
-    features: Any
+    features: NDArray[np.floating] | sp.csr_array
 
     def __getstate__(self) -> dict[str, Any]:
         # What is computed from the two is computed again.
