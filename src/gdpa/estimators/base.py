@@ -1,4 +1,4 @@
-"""What the three estimators share: checks, prediction, further labels, questions, files, reports."""
+"""What the three estimators share: checks, prediction, further labels, questions and files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,16 @@ from ..tables.plan import ColumnList
 from .ensemble import Ensemble, MemberWeights
 from .frames import encoded_rows
 from .inputs import check_new_links, given_weights
-from .labels import encode_labels, encode_more, is_missing, known_labels, with_more_classes
+from .labels import (
+    LabelCoding,
+    encode_labels,
+    encode_more,
+    is_missing,
+    known_labels,
+    with_more_classes,
+)
 from .members.base import Features
+from .members.graphs import FittedGraph
 from .options import FitOptions, GraphOptions
 from .probabilities import check_prior
 from .query import query_nodes
@@ -41,12 +49,13 @@ __all__ = ["BaseClassifier"]
 FloatArray = NDArray[np.float64]
 Labels = NDArray[Any]  # labels are of the user's kind: text, numbers, truth values
 
+DEFAULT_OPTIONS = GraphOptions()
 RESCALE_KINDS = {"minmax": "min-max", "standard": "standard"}
 NEEDS_LINKS = "a model that was fitted with adjacency= on three samples or more"
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; a subclass has parameters and `_fit_ensemble`.
+    """Base of the estimators; a subclass has parameters and `fit`.
 
     A fit takes effect whole or not at all: its outcome is one frozen :class:`Ensemble`, from which
     all fitted attributes are read.
@@ -88,12 +97,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def expert_options(self) -> GraphOptions:
         """Options for experts, the defaults where none are given."""
-        return self.options or GraphOptions()
+        return self.options or DEFAULT_OPTIONS
 
     def _fit_options(self, classes: Labels) -> FitOptions:
         """Return the parameters as the fit takes them; "auto" is None."""
-        expert = self.expert_options
-        given = {f.name: getattr(expert, f.name) for f in fields(GraphOptions)}
+        given: dict[str, Any] = dict(vars(self.expert_options))
         if hasattr(self, "encoder_"):  # it has put the columns of a frame on one scale
             given["rescale"] = None
         for f in fields(FitOptions):
@@ -105,8 +113,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given["random_state"] = self.random_state or 0
         return FitOptions(**given, multiclass=self._multiclass, policy=self._policy)
 
-    def _fit(self, X: object, y: ArrayLike, adjacency: object = None) -> Any:
-        """Fit a copy, and become it."""
+    def _prepare(
+        self, X: object, y: ArrayLike
+    ) -> tuple[Any, Features, LabelCoding, FitOptions, Rescaler | None]:
+        """Return a copy that knows the features, these re-scaled, the labels and the options."""
         fitted = copy(self)
         fitted._validate_params()
         A = fitted._check_X(X)
@@ -121,15 +131,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if options.rescale is not None and self.graph != "precomputed":
             rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
             A = rescaler.transform(A)
-        fitted._links = adjacency if isinstance(adjacency, Links) else None
-        fitted._adopt(fitted._fit_ensemble(A, labels, options, rescaler, adjacency))
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _fit_ensemble(
-        self, A: Features, labels: Any, options: FitOptions, rescaler: Any, adjacency: object
-    ) -> Ensemble:
-        raise NotImplementedError
+        return fitted, A, labels, options, rescaler
 
     def _check_X(self, X: object, *, reset: bool = True) -> Features:
         """Return checked features, encoded where X is a data frame; or a precomputed graph."""
@@ -169,10 +171,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = ensemble.labels.classes
         self.transduction_ = self.classes_[ensemble.codes]
         self.label_scores_ = ensemble.shares
-        self.graph_ = ensemble.graph.W
+        first = ensemble.members[0]
+        assert isinstance(first, FittedGraph)
+        self.graph_ = first.graph.W
         self.unreached_ = ensemble.unreached
         self.skipped_: NDArray[np.intp] = np.arange(0)
-        self.n_iter_ = max(1, ensemble.run.iterations)
+        self.n_iter_ = max(1, first.run.iterations)
 
     # Fitted attributes that are computed when they are asked for.
 
@@ -484,9 +488,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return rows.astype(np.intp)
 
-    def query(
-        self, n: int = 1, strategy: str = "auto", *, X: object = None
-    ) -> NDArray[np.intp]:
+    def query(self, n: int = 1, strategy: str = "auto", *, X: object = None) -> NDArray[np.intp]:
         """List the samples to label next.
 
         Parameters

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..graph import Rescaler
+from ..graph import Links
 from .base import BaseClassifier, Labels
-from .ensemble import MEMBERS, Ensemble, fit_ensemble, fit_single_graph
+from .ensemble import fit_ensemble, fit_single_graph
 from .inputs import check_links
-from .labels import LabelCoding
-from .members.base import Features
-from .members.user_models import check_models, user_members
-from .options import FitOptions, GraphOptions
+from .members.user_models import check_models
+from .options import GraphOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,23 +171,18 @@ class CommitteeClassifier(BaseClassifier):
         CommitteeClassifier
             This object. After an error it is as before.
         """
-        fitted: CommitteeClassifier = self._fit(X, y, adjacency)
-        return fitted
-
-    def _fit_ensemble(
-        self,
-        A: Features,
-        labels: LabelCoding,
-        options: FitOptions,
-        rescaler: Rescaler | None,
-        adjacency: object,
-    ) -> Ensemble:
-        models = check_models(self.models)
+        models = () if self.models is None else check_models(self.models)
+        fitted, A, labels, options, rescaler = self._prepare(X, y)
         links = None if adjacency is None else check_links(adjacency, A.shape[0])
+        fitted._links = adjacency if isinstance(adjacency, Links) else None
         if labels.classes.size == 1 or A.shape[0] < 3:
-            return fit_single_graph(A, labels, options, rescaler=rescaler)
-        own = user_members(models, [*MEMBERS], options.random_state)
-        return fit_ensemble(A, labels, options, links=links, models=own, rescaler=rescaler)
+            ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
+        else:
+            more = {"links": links, "models": models, "rescaler": rescaler}
+            ensemble = fit_ensemble(A, labels, options, **more)
+        fitted._adopt(ensemble)
+        self.__dict__ = fitted.__dict__
+        return self
 
 
 def classify(X: object, y: ArrayLike, *, adjacency: object = None, **options: Any) -> Labels:

@@ -20,6 +20,7 @@ from types import MappingProxyType
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..codec import check_numbers, storable
 from ..errors import DegenerateProblemWarning
@@ -33,7 +34,6 @@ from .members.base import (
     FitData,
     FittedMember,
     Member,
-    clipped_sharpen,
     cross_validated_loss,
     subsample,
 )
@@ -52,8 +52,10 @@ from .members.graphs import (
 from .members.kernel import ForestKernelMember, KernelMember
 from .members.linear import GaussianMember, LinearMember, SelfTrainedMember
 from .members.links import link_members
+from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
+    LEAST_SHARE,
     can_hold_out,
     fit_sharpness,
     judged_labels,
@@ -197,7 +199,7 @@ class MemberWeights:
         for i, shares in enumerate(member_probabilities):
             if self.weights[i] > 0 and shares is not None:
                 w = np.full((shares.shape[0], 1), self.weights[i])
-                p = w * clipped_sharpen(shares, float(self.sharpness[i]))
+                p = w * sharpen(shares, float(self.sharpness[i]), least=LEAST_SHARE)
                 fallback = fallback + p
                 if abstaining is not None:
                     w[abstaining[i]] = p[abstaining[i]] = 0.0
@@ -336,6 +338,8 @@ class Ensemble:
         The setting of the first graph, and the held-out scores of the whole.
     shares : ndarray of shape (n_samples, n_classes)
         Combined shares.
+    codes : ndarray of int of shape (n_samples,)
+        Class number of every sample; given labels are kept.
     prior : ndarray of shape (n_classes,)
         Class prior.
     sharpness : float
@@ -357,6 +361,7 @@ class Ensemble:
     weighting: MemberWeights | None
     tuning: Tuning
     shares: FloatArray = field(repr=False)
+    codes: NDArray[np.integer]
     prior: FloatArray
     sharpness: float
     offset: FloatArray
@@ -373,6 +378,7 @@ class Ensemble:
         for member in self.members:
             check_numbers(f"shares of {member.name}", member.shares, (n, k), at_least=0)
         check_numbers("shares", self.shares, (n, k), at_least=0)
+        check_numbers("codes", self.codes, (n,), at_least=0, at_most=k - 1)
         check_numbers("prior", self.prior, (k,), at_least=0)
         check_numbers("offset", self.offset, (k,), at_least=-1e3, at_most=1e3)
         check_numbers("unreached", self.unreached, (None,), at_least=0, at_most=n - 1)
@@ -427,13 +433,6 @@ class Ensemble:
     def linked(self) -> bool:
         """Whether a graph was given beside features."""
         return self.members[0].knows_links
-
-    @property
-    def codes(self) -> NDArray[np.intp]:
-        """Class number of every sample; given labels are kept."""
-        codes, known = self.winners(self.shares), self.labels.labeled
-        codes[known] = self.labels.codes[known]
-        return codes
 
     def probabilities(self, shares: FloatArray | None = None) -> FloatArray:
         """Return calibrated probabilities of the samples, or of the given shares."""
@@ -538,7 +537,7 @@ class Ensemble:
         for name, weight, beta in zip(w.names, w.weights, w.sharpness.tolist(), strict=True):
             shares = found.get(name)
             if weight > 0 and shares is not None:
-                vote = weight * clipped_sharpen(shares, beta)[rows, codes]
+                vote = weight * sharpen(shares, beta, least=LEAST_SHARE)[rows, codes]
                 total += vote
                 by_links += vote if name in knows else 0.0
         part = np.divide(by_links, total, out=np.zeros(codes.size), where=total > 0)
@@ -623,6 +622,7 @@ class Ensemble:
             members=tuple(member.with_classes(labels, place) for member in self.members),
             tuning=replace(self.tuning, left_out=None, checked=None),
             shares=expand_class_columns(self.shares, place, k),
+            codes=place[self.codes],
             prior=expand_class_columns(self.prior, place, k),
             offset=expand_class_columns(self.offset, place, k),
         )
@@ -669,8 +669,10 @@ def build_ensemble(
         free = labels.codes < 0
         free[unreached] = False
         offset = match_masses(sharpen(shares[free], sharpness), prior)
-    parts = (labels, tuple(members), weighting, tuning, shares, prior, float(sharpness), offset)
-    return Ensemble(*parts, unreached, n_features, rescaler, importances)
+    decided = winners(shares, sharpness, offset)
+    decided[known] = codes
+    parts = (labels, tuple(members), weighting, tuning, shares, decided, prior, float(sharpness))
+    return Ensemble(*parts, offset, unreached, n_features, rescaler, importances)
 
 
 def fit_ensemble(
@@ -679,7 +681,7 @@ def fit_ensemble(
     options: FitOptions,
     *,
     links: sp.csr_array | None = None,
-    models: Sequence[Member] = (),
+    models: Sequence[BaseEstimator] = (),
     members: Mapping[str, type[Member]] = MEMBERS,
     rescaler: Rescaler | None = None,
 ) -> Ensemble:
@@ -695,7 +697,7 @@ def fit_ensemble(
         What is asked for.
     links : csr_array of shape (n_samples, n_samples), optional
         A given graph of the samples, checked.
-    models : sequence of Member, optional
+    models : sequence of estimators, optional
         The user's models.
     members : mapping of str to class, optional
         The members; the first is the neighbour graph.
@@ -711,7 +713,9 @@ def fit_ensemble(
     enough = can_hold_out(codes, k, options.policy.fewest_labels)
     folds = stratified_folds(codes, 5) if enough else None
     data = FitData(X, labels, folds, replace(options, class_prior=None), links)
-    part, kept = subsample(data)
+    part, kept = data, None
+    if folds is not None and X.shape[0] > options.policy.judged_nodes:
+        part, kept = subsample(data)
     candidates: list[Member] = []
     for kind in members.values():
         candidates.append(kind())
@@ -721,11 +725,17 @@ def fit_ensemble(
         graph, first, last = link_members(data, part)
         candidates = [*first, *candidates, *last]
     report(options, stage="graph", nodes=X.shape[0], edges=int(graph.W.nnz) // 2)
+    if models:
+        candidates += user_members(models, [m.name for m in candidates], options.random_state)
     held_out: dict[str, FloatArray | None] = {}
     tried: list[Member] = []
-    for member in [*candidates, *models]:
+    for member in candidates:
         skipping = kept is not None or links is not None
-        if member.suits(part) and not (skipping and should_skip(member.name, held_out, part)):
+        if (
+            not (folds is None and member.needs_folds)
+            and member.suits(part)
+            and not (skipping and should_skip(member.name, held_out, part))
+        ):
             held_out[member.name] = None if folds is None else member.cross_fit(part)
             tried.append(member)
             report(options, stage="member", member=member.name, action="cross-validated")
@@ -758,7 +768,7 @@ def fit_ensemble(
     n_features = X.shape[1] if rescaler is None else rescaler.columns.size
     parts = (labels, fitted, weighting, tuning, options, n_features)
     ensemble = build_ensemble(*parts, rescaler=rescaler, importances=importances)
-    warn_about(ensemble)
+    warn_about(ensemble, fitted[0].run)
     return ensemble
 
 
@@ -800,5 +810,5 @@ def fit_single_graph(
     n_features = X.shape[1] if rescaler is None else rescaler.columns.size
     parts = (labels, [fitted], None, tuning, options, n_features)
     ensemble = build_ensemble(*parts, rescaler=rescaler)
-    warn_about(ensemble)
+    warn_about(ensemble, fitted.run)
     return ensemble

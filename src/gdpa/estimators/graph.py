@@ -7,13 +7,10 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
-from ..graph import Rescaler
 from ..solvers.registry import METHODS
 from .base import BaseClassifier
-from .ensemble import Ensemble, fit_single_graph
-from .labels import LabelCoding
-from .members.base import Features
-from .options import FitOptions, GraphOptions
+from .ensemble import fit_single_graph
+from .options import GraphOptions
 
 __all__ = ["GDPAClassifier", "GraphClassifier"]
 
@@ -170,23 +167,15 @@ class GraphClassifier(BaseClassifier):
         GraphClassifier
             This object. After an error it is as before.
         """
-        fitted: GraphClassifier = self._fit(X, y)
-        return fitted
-
-    def _fit_ensemble(
-        self,
-        A: Features,
-        labels: LabelCoding,
-        options: FitOptions,
-        rescaler: Rescaler | None,
-        adjacency: object,
-    ) -> Ensemble:
+        fitted, A, labels, options, rescaler = self._prepare(X, y)
         if options.method == "harmonic" and options.method_options:
             raise ValueError(
                 f"method_options={options.method_options!r} go with another method than "
                 "'harmonic', which has label_weight and self_loop"
             )
-        return fit_single_graph(A, labels, options, rescaler=rescaler)
+        fitted._adopt(fit_single_graph(A, labels, options, rescaler=rescaler))
+        self.__dict__ = fitted.__dict__
+        return self
 
 
 class GDPAClassifier(GraphClassifier):

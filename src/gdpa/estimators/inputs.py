@@ -50,7 +50,7 @@ def given_weights(X: object, name: str = "X", n_nodes: int | None = None) -> sp.
 
 
 def _is_edge_list(X: Sequence[object]) -> bool:
-    """Return whether a list holds pairs or triples; a list of 2 or 3 rows of numbers is a matrix."""
+    """Return whether a list holds pairs or triples; 2 or 3 rows of numbers are a matrix."""
     widths = {len(row) if isinstance(row, list | tuple) else -1 for row in X}
     tuples = all(isinstance(row, tuple) for row in X)
     return widths <= {2, 3} and (len(widths) > 1 or len(X) not in widths or tuples)

@@ -73,7 +73,8 @@ class GraphOptions:
     callback: Callback | None = None
 
     def __post_init__(self) -> None:
-        check_bandwidth(self.bandwidth)
+        if self.bandwidth not in ("self-tuning", "median"):
+            check_bandwidth(self.bandwidth)
         for name, kinds in (
             ("rescale", (None, *get_args(Rescale))),
             ("laplacian", get_args(Laplacian)),
@@ -135,16 +136,12 @@ def report(
     seconds = time.monotonic() - options.started
     asked = options.verbose >= (1 if entry is None else 2)
     if asked or (entry is None and seconds > PATIENCE):
-        if not logger.hasHandlers() and (asked or _is_terminal()):
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        if not logger.hasHandlers() and (asked or terminal):
             handler = logging.StreamHandler()
             handler.setFormatter(logging.Formatter("gdpa: %(message)s"))
             logger.addHandler(handler)
             logger.setLevel(logging.INFO)
             logger.propagate = False
-        text = ", ".join(f"{key}: {value}" for key, value in values.items())
-        logger.info("%s (%.1f s)", text, seconds)
+        logger.info("%s (%.1f s)", ", ".join(map("{0[0]}: {0[1]}".format, values.items())), seconds)
     return None if options.callback is None else options.callback(MappingProxyType(values))
-
-
-def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()

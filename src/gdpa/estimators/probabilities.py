@@ -23,8 +23,10 @@ from ..policy import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from .ensemble import Ensemble
+    from .members.graphs import SolveRun
 
 __all__ = [
+    "LEAST_SHARE",
     "MOST_SHARPNESS",
     "Confidence",
     "can_hold_out",
@@ -44,8 +46,9 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 MOST_SHARPNESS = 64.0
-# A share of 0 is never more than "not seen": it keeps probabilities off 0 and 1.
-SMALLEST_SHARE = 1e-6
+# Smaller shares are raised to this, which keeps probabilities off 0 and 1; in the loss of a member,
+# where one label predicted with certainty and wrongly must not decide, to a hundredth.
+SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
 
 
 def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
@@ -103,7 +106,13 @@ def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
-def sharpen(shares: FloatArray, sharpness: float, offset: FloatArray | None = None) -> FloatArray:
+def sharpen(
+    shares: FloatArray,
+    sharpness: float,
+    offset: FloatArray | None = None,
+    *,
+    least: float = SMALLEST_SHARE,
+) -> FloatArray:
     """Probabilities ``p ~ q^beta exp(offset)``.
 
     Parameters
@@ -114,13 +123,15 @@ def sharpen(shares: FloatArray, sharpness: float, offset: FloatArray | None = No
         beta.
     offset : ndarray of shape (n_classes,), optional
         Shift of each class's threshold.
+    least : float, default=1e-6
+        Smaller shares are raised to this.
 
     Returns
     -------
     ndarray of shape (n_nodes, n_classes)
         Rows that add up to 1.
     """
-    logits = sharpness * np.log(np.maximum(shares, SMALLEST_SHARE))
+    logits = sharpness * np.log(np.maximum(shares, least))
     if offset is not None:
         logits += offset
     logits -= logits.max(axis=1, keepdims=True)
@@ -368,7 +379,11 @@ def confidence_of(ensemble: Ensemble) -> Confidence | None:
     m = int(judged.sum())
     if m == 0:
         return None
-    shares, sharpness, offset = to_shares(scores, ensemble.prior), ensemble.sharpness, ensemble.offset
+    shares, sharpness, offset = (
+        to_shares(scores, ensemble.prior),
+        ensemble.sharpness,
+        ensemble.offset,
+    )
     right = (winners(shares, sharpness, offset) == codes)[judged]
     counts = np.bincount(codes, minlength=classes.size)
     hits = np.bincount(codes[judged], weights=right, minlength=classes.size)
@@ -384,13 +399,12 @@ def confidence_of(ensemble: Ensemble) -> Confidence | None:
     )
 
 
-def warn_about(ensemble: Ensemble) -> None:
+def warn_about(ensemble: Ensemble, run: SolveRun) -> None:
     """Warn about unreached samples, solves that did not converge, and too much confidence."""
-    run = ensemble.run
     if ensemble.unreached.size:
         warnings.warn(
-            f"{ensemble.unreached.size} of {ensemble.n_samples} samples are in components without "
-            "a label; they get the prior class (see unreached_)",
+            f"{ensemble.unreached.size} of {ensemble.shares.shape[0]} samples are in components "
+            "without a label; they get the prior class (see unreached_)",
             UnreachedWarning,
             stacklevel=4,
         )
@@ -401,5 +415,6 @@ def warn_about(ensemble: Ensemble) -> None:
             stacklevel=4,
         )
     found = confidence_of(ensemble)
-    for sentence in [] if found is None else found.sentences():
+    sure = found is not None and found.mean > found.accuracy + found.standard_error
+    for sentence in found.sentences() if found is not None and (found.lost or sure) else []:
         warnings.warn(sentence, ConfidenceWarning, stacklevel=4)

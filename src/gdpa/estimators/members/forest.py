@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
 from ..labels import by_appearance
-from .base import Features, FitData, FittedModel, Model, stratified_subsample
+from .base import Features, FitData, FittedModel, Member, Model, stratified_subsample
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
@@ -89,12 +89,7 @@ class Forest(Model):
 
     def predict(self, X: Features) -> FloatArray:
         """Return the mean shares of the leaves that rows fall into."""
-        return self.probabilities(self.leaves(X))
-
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return int(self.roots.size - 1)
+        return leaf_means(self.roots, self.value, self.leaves(X))
 
     def leaves(self, X: Features) -> Leaves:
         """Return the leaf of each sample in each tree, numbered within the tree."""
@@ -104,14 +99,14 @@ class Forest(Model):
         column = place[np.maximum(self.feature, 0)]
         size = np.abs(self.threshold[self.threshold != 0])
         wide = size.size and (size.max() > 2.0**ORDINARY or size.min() < 2.0**-ORDINARY)
-        out = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
+        out = np.empty((X.shape[0], (self.roots.size - 1)), dtype=np.int32)
         step = max(1, BLOCK // max(1, asked.size))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step][:, asked]
             # Trees were grown on single precision: near a threshold that is what decides.
             dense = rows.toarray() if sp.issparse(rows) else rows
             cells = _single_digits(dense) if wide else as_single(dense)
-            for t in range(self.n_trees):
+            for t in range(self.roots.size - 1):
                 out[start : start + step, t] = self._walk(cells, column, t)
         return out
 
@@ -130,10 +125,6 @@ class Forest(Model):
             yes = cells[moving, column[at]] <= self.threshold[at]
             node[moving] = np.where(yes, self.left[at], self.right[at])
         return np.asarray(node - root)
-
-    def probabilities(self, leaves: Leaves, trees: slice = slice(None)) -> FloatArray:
-        """Return the mean shares of the leaves of samples, in all or some of the trees."""
-        return leaf_means(self.roots, self.value, leaves, trees)
 
 
 def leaf_means(
@@ -162,7 +153,7 @@ def column_units(X: Features) -> NDArray[np.int32]:
 
 
 def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
-    """Return X in single precision, as trees compare it; what does not fit becomes the largest number."""
+    """Return X in single precision, as trees compare it; the largest number where it is larger."""
     if units is None or not units.any():
         units = None
     if sp.issparse(X):
@@ -208,7 +199,7 @@ class CrossForest:
 
     def group(self, f: int) -> slice:
         """Return the positions of the trees that have not seen fold f."""
-        size = self.forest.n_trees // len(self.growers)
+        size = (self.forest.roots.size - 1) // len(self.growers)
         return slice(f * size, (f + 1) * size)
 
 
@@ -298,26 +289,24 @@ def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
     return cache["forest"], cache["leaves"]
 
 
-class ForestMember:
+class ForestMember(Member):
     """The forest itself: the mean of its trees."""
 
     name = "forest"
 
-    def suits(self, data: FitData) -> bool:
-        """Return True: trees take any features."""
-        return True
-
     def cross_fit(self, data: FitData) -> FloatArray:
         """Predict each label by the trees that have not seen its fold."""
         grown, leaves = shared_forest(data)
+        forest = grown.forest
         held_out = np.empty((data.codes.size, data.n_classes))
         for f in range(data.n_folds):
             out = data.folds == f
             rows = leaves[data.labeled[out]]
-            held_out[out] = grown.forest.probabilities(rows, grown.group(f))
+            held_out[out] = leaf_means(forest.roots, forest.value, rows, grown.group(f))
         return held_out
 
     def fit(self, data: FitData) -> FittedModel:
         """Take all trees."""
         grown, leaves = shared_forest(data)
-        return FittedModel(self.name, grown.forest, grown.forest.probabilities(leaves))
+        forest = grown.forest
+        return FittedModel(self.name, forest, leaf_means(forest.roots, forest.value, leaves))

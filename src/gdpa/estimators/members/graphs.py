@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -55,7 +55,7 @@ from ..labels import LabelCoding, expand_class_columns
 from ..options import FitOptions, Laplacian, report
 from ..probabilities import to_shares
 from ..tuning import Setting
-from .base import Features, FitData, FittedMember, rescale_columns
+from .base import Features, FitData, FittedMember, Member, rescale_columns
 from .forest import Forest, shared_forest
 
 __all__ = [
@@ -71,7 +71,6 @@ __all__ = [
     "given_graph",
     "graph_candidates",
     "held_out_shares",
-    "member_setting",
     "solve_graph",
 ]
 
@@ -79,13 +78,6 @@ FloatArray = NDArray[np.float64]
 
 # Tried by n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
-# In the ensemble 6 and 10 neighbours are equally good on tables, 6 a point better on digits; with
-# many samples 10 err 0.2 points less on Gaussian mixtures. Between 0.01 and 0.1 the self-loop
-# matters nowhere by more than 0.2 points, so it is not chosen each time; with too few labels to
-# hold any out it is as small as the default of a single graph. Chosen on real tables (5 and 20
-# labels a class), the paper's sets, digits and generated sets.
-NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
-SELF_LOOP, FEW_LABELS_LOOP = 0.03, 0.01
 HELD_OUT_TOL = 1e-4  # held-out scores are compared, not kept
 # From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
 # no other member gains as much from labels everywhere.
@@ -136,11 +128,12 @@ class SampleGraph:
     neighbors: NeighborGraph | None = field(default=None, repr=False, metadata={"stored": False})
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
-    degrees: FloatArray = field(init=False, repr=False)
+    unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
 
     def __post_init__(self) -> None:
         adjacency, diagonal = laplacian_parts(self.W, self.laplacian)
-        self.__dict__.update(adjacency=adjacency, diagonal=diagonal, degrees=degrees(self.W))
+        unit = float(diagonal.mean()) or 1.0
+        self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit)
 
     def check(self) -> None:
         """Raise an error if the parts do not fit together."""
@@ -170,10 +163,10 @@ class SampleGraph:
         """Number of samples."""
         return int(self.W.shape[0])
 
-    @property
-    def unit(self) -> float:
-        """Mean diagonal of the Laplacian: what self-loops are measured against."""
-        return float(self.diagonal.mean()) or 1.0
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Row sums of the weights."""
+        return degrees(self.W)
 
     def problem(self, labels: LabelCoding) -> ClassProblem:
         """Return the classes on this graph, as solvers take them."""
@@ -221,7 +214,7 @@ class SampleGraph:
         if self.kind == "precomputed":
             return check_link_rows(X), None
         if self.leaves is not None:
-            return leaf_weights(X, self.leaves, self.n_neighbors or NEIGHBORS), None
+            return leaf_weights(X, self.leaves, self.n_neighbors or 1), None
         weights = self._attach_full(X) if self.kind == "full" else self._search().attach(X)
         return weights, _coincident(weights, X, self.points)
 
@@ -351,7 +344,7 @@ class View:
             check_numbers("mix", self.mix, (width, None))
         if self.embedding is not None:
             first, vectors = self.embedding.first, self.embedding.vectors
-            n_trees = -1 if self.forest is None else self.forest.n_trees
+            n_trees = -1 if self.forest is None else self.forest.roots.size - 1
             check_numbers("first", first, (n_trees + 1,))
             check_numbers("vectors", vectors, (int(first[-1]), None))
             if first[0] != 0 or (np.diff(first) <= 0).any():
@@ -434,7 +427,7 @@ class FittedGraph(FittedMember):
         The scores, rows divided by their sums; the prior where nothing is known.
     prior : ndarray of shape (n_classes,)
         What unreached samples get.
-    unreached : ndarray of int
+    abstaining : ndarray of int
         Samples without a path to a label.
     run : SolveRun
         How the scores were solved for.
@@ -452,7 +445,7 @@ class FittedGraph(FittedMember):
     scores: FloatArray = field(repr=False)
     shares: FloatArray = field(repr=False)
     prior: FloatArray
-    unreached: NDArray[np.integer]
+    abstaining: NDArray[np.integer] = field(repr=False)
     run: SolveRun
     knows_links: bool = False
     records: tuple[Solution, ...] = field(default=(), repr=False, metadata={"stored": False})
@@ -465,16 +458,11 @@ class FittedGraph(FittedMember):
         check_numbers("scores", self.scores, (n, k))
         check_numbers("shares", self.shares, (n, k), at_least=0)
         check_numbers("prior", self.prior, (k,), at_least=0)
-        check_numbers("unreached", self.unreached, (None,), at_least=0, at_most=n - 1)
+        check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def __getstate__(self) -> dict[str, object]:
         # Records of binary problems are large and read-only; they are not carried along.
         return self.__dict__ | {"records": ()}
-
-    @property
-    def abstaining(self) -> NDArray[np.intp]:
-        """Samples without a path to a label."""
-        return np.asarray(self.unreached, dtype=np.intp)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
         """Return shares of new rows, by their neighbours or their links."""
@@ -630,28 +618,17 @@ def with_scores(
     return FittedGraph(*parts, knows_links, records)
 
 
-def member_setting(graph: SampleGraph, data: FitData) -> Setting:
-    """Return the weights of a graph in the ensemble."""
-    return Setting(np.inf, graph.unit * (FEW_LABELS_LOOP if data.folds is None else SELF_LOOP))
-
-
 def held_out_shares(data: FitData, graph: SampleGraph, held: NDArray[np.bool_]) -> FloatArray:
     """Return the shares of some labelled samples by the labels of the others."""
     targets = data.targets[~held]
-    setting = member_setting(graph, data)
+    setting = Setting(np.inf, data.self_loop * graph.unit)
     system = graph.system(data.labeled[~held], targets, setting, data.options)
     scores = system.solve(tol=HELD_OUT_TOL).x
     return to_shares(scores[data.labeled[held]], targets.mean(axis=0))
 
 
-class GraphMember:
+class GraphMember(Member):
     """A graph of the samples on which labels spread."""
-
-    name = "graph"
-
-    def suits(self, data: FitData) -> bool:
-        """Return True: any features have neighbours."""
-        return True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the graph without the labels of a fold, and what features become for it."""
@@ -668,19 +645,8 @@ class GraphMember:
     def fit(self, data: FitData) -> FittedGraph:
         """Solve with all labels."""
         graph, view = self.graph(data)
-        setting = member_setting(graph, data)
+        setting = Setting(np.inf, data.self_loop * graph.unit)
         return solve_graph(graph, data.labels, setting, data.options, name=self.name, view=view)
-
-    def _nearest(self, points: Features, data: FitData) -> SampleGraph:
-        """Return the neighbour graph of points, with as many neighbours as there can be."""
-        return graph_candidates(points, data.options, [self._count(data)])[0]
-
-    def _count(self, data: FitData) -> int:
-        """Return the number of neighbours, at most as many as there are other samples."""
-        options, n = data.options, data.X.shape[0]
-        few = n <= options.policy.judged_nodes
-        count = options.n_neighbors or (NEIGHBORS if few else MANY_SAMPLES_NEIGHBORS)
-        return max(1, min(count, n - 1))
 
 
 class NeighborMember(GraphMember):
@@ -691,12 +657,10 @@ class NeighborMember(GraphMember):
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the neighbour graph; it is built once."""
         if "neighbours" not in data.cache:
-            given = data.options.n_neighbors
-            if given is None or data.whole is not None or data.links is not None:
-                graph = self._nearest(data.X, data)
-            else:  # too large a number is reduced with a warning
-                graph = graph_candidates(data.X, data.options, [given])[0]
-            data.cache["neighbours"] = graph
+            alone = data.whole is None and data.links is None
+            # A number that is too large is reduced with a warning.
+            count = (data.options.n_neighbors if alone else None) or data.n_neighbors
+            data.cache["neighbours"] = graph_candidates(data.X, data.options, [count])[0]
         return data.cache["neighbours"], View()
 
     def cross_fit(self, data: FitData) -> FloatArray:
@@ -720,12 +684,12 @@ class WhitenedMember(GraphMember):
     """
 
     name = "whitened"
+    needs_folds = True
 
     def suits(self, data: FitData) -> bool:
         """Return whether the covariance of the columns is cheap and known well enough."""
         d = int(data.scaling.scale.size)
-        fits = 2 <= d <= min(200, data.X.shape[0] // 3)
-        return fits and not sp.issparse(data.X) and data.folds is not None
+        return 2 <= d <= min(200, data.X.shape[0] // 3) and not sp.issparse(data.X)
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the neighbour graph in whitened columns; it is built once."""
@@ -737,7 +701,8 @@ class WhitenedMember(GraphMember):
             floor = 0.02 * float(variances.mean()) or 1.0
             mix = np.asarray(found.eigenvectors / np.sqrt(variances + floor))
             view = View(columns=data.scaling, mix=mix)
-            data.cache["whitened"] = self._nearest(data.Z @ mix, data), view
+            near = graph_candidates(data.Z @ mix, data.options, [data.n_neighbors])[0]
+            data.cache["whitened"] = near, view
         pair: tuple[SampleGraph, View] = data.cache["whitened"]
         return pair
 
@@ -756,8 +721,9 @@ class ForestGraphMember(GraphMember):
         if data.X.shape[0] > options.policy.exact_leaves:
             embedding = LeafEmbedding.fit(leaves, random_state=options.random_state)
             view = View(forest=grown.forest, embedding=embedding)
-            return self._nearest(embedding.transform(leaves), data), view
-        k = self._count(data)
+            points = embedding.transform(leaves)
+            return graph_candidates(points, options, [data.n_neighbors])[0], view
+        k = data.n_neighbors
         graph = SampleGraph(
             "forest",
             forest_graph(leaves, k),

@@ -15,8 +15,8 @@ is a walk through the same trees with other numbers in their leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,7 @@ from .base import (
     Features,
     FitData,
     FittedModel,
+    Member,
     Model,
     best_candidate,
     different_units,
@@ -38,6 +39,7 @@ from .base import (
     stratified_subsample,
 )
 from .forest import Forest, leaf_means, shared_forest
+from .linear import softmax
 
 __all__ = ["ForestKernelMember", "KernelMachine", "KernelMember", "LeafMachine"]
 
@@ -48,6 +50,7 @@ KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
 # classes: an inverse takes the cube of their number.
 MOST_LABELS = 1_000
 CHOICE_LABELS = 400
+STEEPNESS = 4.0
 # Comparisons made at a time, and rows from which on they are made in single precision.
 BLOCK = 1_000_000
 SINGLE_ROWS = 20_000
@@ -98,7 +101,7 @@ class KernelMachine(Model):
                 scores = self._single_scores(Z[rows])
             else:
                 scores = rbf(Z[rows], self.points, self.gamma) @ self.coefficients
-            out[rows] = to_probabilities(scores)
+            out[rows] = softmax(STEEPNESS * scores)
         return out
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
@@ -142,13 +145,7 @@ class LeafMachine(Model):
     def predict(self, X: Features) -> FloatArray:
         """Return shares of rows."""
         leaves = self.forest.leaves(X)
-        return to_probabilities(leaf_means(self.forest.roots, self.scores, leaves))
-
-
-def to_probabilities(scores: FloatArray) -> FloatArray:
-    """Return scores around 0 (1 - 1/k for a confident label) as shares."""
-    e = np.exp(4.0 * (scores - scores.max(axis=1, keepdims=True)))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))
+        return softmax(STEEPNESS * leaf_means(self.forest.roots, self.scores, leaves))
 
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
@@ -173,7 +170,7 @@ def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> Floa
     return np.asarray(found)
 
 
-class KernelMember:
+class KernelMember(Member):
     """RBF kernel machine; width, ridge and scaling are chosen by held-out labels."""
 
     name = "kernel"
@@ -183,23 +180,37 @@ class KernelMember:
     ridges: ClassVar = (0.03, 0.3, 3.0)
     setting: KernelSetting | None = None
 
-    def suits(self, data: FitData) -> bool:
-        """Return True: it takes any features."""
-        return True
-
     def cross_fit(self, data: FitData) -> FloatArray:
         """Choose width and ridge, in the columns as they are and, if units differ, scaled."""
         assert data.folds is not None
         kept = stratified_subsample(data.codes, CHOICE_LABELS)
-        found = dict(self._held_out(data, kept))
-        self.setting, held_out = best_candidate(found, data.codes[kept], data.folds[kept])
+        Y, folds = data.targets[kept] - 1.0 / data.n_classes, data.folds[kept]
+        found: dict[KernelSetting, FloatArray] = {}
+        scalings = (False, True) if different_units(data.X) else (False,)
+        for scaling, width in product(scalings, self.widths):
+            points, gamma = kernel_points(data, (scaling, width, 0.0))
+            anchors = points[data.labeled[kept]]
+            K = rbf(anchors, anchors, gamma)
+            for ridge in self.ridges:
+                A = K.copy()
+                A[np.diag_indices_from(A)] += ridge
+                scores = np.empty_like(Y)
+                with one_thread():
+                    G = linalg.inv(A)
+                    C = G @ Y
+                    for number in range(data.n_folds):
+                        f = np.flatnonzero(folds == number)
+                        if f.size:
+                            scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
+                found[scaling, width, ridge] = softmax(STEEPNESS * scores)
+        self.setting, held_out = best_candidate(found, data.codes[kept], folds)
         if kept.size < data.codes.size:
             kept = stratified_subsample(data.codes, MOST_LABELS)
             held_out = np.empty((data.codes.size, data.n_classes))
             points, _ = kernel_points(data, self.setting)
-            for f in range(data.n_folds):
-                machine = self._machine(data, kept[data.folds[kept] != f])
-                out = data.folds == f
+            for fold in range(data.n_folds):
+                machine = self._machine(data, kept[data.folds[kept] != fold])
+                out = data.folds == fold
                 held_out[out] = machine.shares(points[data.labeled[out]])
         return held_out
 
@@ -217,30 +228,6 @@ class KernelMember:
         c = ridge_coefficients(rbf(anchors, anchors, gamma), data.targets[kept], self.setting[2])
         return KernelMachine(data.scaling if self.setting[0] else None, anchors, c, gamma)
 
-    def _held_out(
-        self, data: FitData, kept: NDArray[np.intp]
-    ) -> Iterator[tuple[KernelSetting, FloatArray]]:
-        """Yield the held-out shares of the kept labels for every setting."""
-        assert data.folds is not None
-        Y = data.targets[kept] - 1.0 / data.n_classes
-        for scaling in (False, True) if different_units(data.X) else (False,):
-            for width in self.widths:
-                points, gamma = kernel_points(data, (scaling, width, 0.0))
-                anchors = points[data.labeled[kept]]
-                K = rbf(anchors, anchors, gamma)
-                for ridge in self.ridges:
-                    A = K.copy()
-                    A[np.diag_indices_from(A)] += ridge
-                    scores = np.empty_like(Y)
-                    with one_thread():
-                        G = linalg.inv(A)
-                        C = G @ Y
-                        for number in range(data.n_folds):
-                            f = np.flatnonzero(data.folds[kept] == number)
-                            if f.size:
-                                scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
-                    yield (scaling, width, ridge), to_probabilities(scores)
-
 
 def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, float]:
     """Return the features of a setting, and gamma in units of all cells' variance."""
@@ -254,16 +241,13 @@ def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, floa
     return points, setting[1] / spread if 1e-300 < spread < np.inf else 1.0
 
 
-class ForestKernelMember:
+class ForestKernelMember(Member):
     """Least squares on shared leaves; the ridge is chosen by held-out labels."""
 
     name = "forest kernel"
+    needs_folds = True
     ridges: ClassVar = (0.1, 0.3, 1.0, 3.0)
     ridge = 1.0
-
-    def suits(self, data: FitData) -> bool:
-        """Return whether labels can be held out."""
-        return data.folds is not None
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Choose the ridge, each fold in the trees that have not seen it."""
@@ -281,7 +265,7 @@ class ForestKernelMember:
             asked = shared_leaves(part[out], part[inside])
             for ridge in self.ridges:
                 c = ridge_coefficients(K, data.targets[inside], ridge)
-                found[ridge][out] = to_probabilities(asked @ c)
+                found[ridge][out] = softmax(STEEPNESS * (asked @ c))
         self.ridge, held_out = best_candidate(found, data.codes, data.folds)
         return held_out
 
@@ -294,5 +278,5 @@ class ForestKernelMember:
         scores = np.zeros((forest.feature.size, data.n_classes))
         np.add.at(scores, leaves + forest.roots[:-1], c[:, None])
         machine = LeafMachine(forest, scores.astype(np.float32))
-        shares = to_probabilities(leaf_means(forest.roots, machine.scores, all_leaves))
+        shares = softmax(STEEPNESS * leaf_means(forest.roots, machine.scores, all_leaves))
         return FittedModel(self.name, machine, shares)

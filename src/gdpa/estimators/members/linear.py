@@ -34,6 +34,7 @@ from .base import (
     Features,
     FitData,
     FittedModel,
+    Member,
     Model,
     best_candidate,
     rescale_columns,
@@ -134,17 +135,13 @@ def fit_logistic(
     return slopes, constants
 
 
-class LinearMember:
+class LinearMember(Member):
     """Logistic regression; the penalty is chosen by held-out labels."""
 
     name = "linear"
     # Inverse strengths of the penalty; with many unknowns the middle one.
     strengths: ClassVar = (0.1, 1.0, 10.0)
     strength = 1.0
-
-    def suits(self, data: FitData) -> bool:
-        """Return True: it takes any features."""
-        return True
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Choose the penalty."""
@@ -170,17 +167,18 @@ class LinearMember:
         )
 
 
-class SelfTrainedMember:
+class SelfTrainedMember(Member):
     """Logistic regression that learns from its own confident predictions."""
 
     name = "self-trained"
+    needs_folds = True
     # Probability of a confident row (as in scikit-learn), rounds, rows that are predicted and
     # predictions that are added at most. More of either changed nothing on real tables.
     confident, rounds, most_rows, most_added = 0.75, 3, 5_000, 1_000
 
     def suits(self, data: FitData) -> bool:
-        """Return whether labels can be held out and there are few columns."""
-        return data.folds is not None and data.Z.shape[1] * data.n_classes <= MOST_UNKNOWNS
+        """Return whether there are few columns."""
+        return data.Z.shape[1] * data.n_classes <= MOST_UNKNOWNS
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Predict each fold by a model that has seen its rows, but not their labels."""
@@ -261,10 +259,11 @@ class GaussianClasses(Model):
         return softmax(out)
 
 
-class GaussianMember:
+class GaussianMember(Member):
     """Gaussian classes; how far covariances are shrunk is chosen by held-out labels."""
 
     name = "gaussian"
+    needs_folds = True
     # Weights of the priors in labels, as multiples of the columns and one more: of all rows'
     # covariance in the pooled one, and of the pooled one in that of a class. On real tables each
     # of them is chosen somewhere; a finer grid changed nothing.
@@ -272,10 +271,9 @@ class GaussianMember:
     setting = (1.0, np.inf)
 
     def suits(self, data: FitData) -> bool:
-        """Return whether there are few dense columns and labels can be held out."""
+        """Return whether there are few dense columns."""
         d = int(data.scaling.scale.size)
-        few = d <= 100 and d * d * data.n_classes <= 300_000
-        return not sp.issparse(data.X) and few and data.folds is not None
+        return not sp.issparse(data.X) and d <= 100 and d * d * data.n_classes <= 300_000
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Choose the weights of the priors."""

@@ -49,7 +49,6 @@ from .graphs import (
     NeighborMember,
     SampleGraph,
     given_graph,
-    member_setting,
     solve_graph,
 )
 from .linear import MOST_LABELS, MOST_UNKNOWNS, fit_logistic, softmax
@@ -316,7 +315,7 @@ class Union(FittedMember):
         return self.fitted.shares
 
     @property
-    def abstaining(self) -> NDArray[np.intp]:
+    def abstaining(self) -> NDArray[np.integer]:  # type: ignore[override]
         """Samples without a path to a label."""
         return self.fitted.abstaining
 
@@ -344,16 +343,12 @@ class Union(FittedMember):
 
 
 @dataclass(frozen=True, eq=False)
-class LinkMember:
+class LinkMember(Member):
     """A member made of two functions of a :class:`LinkFit`."""
 
     name: str
     held_out: Callable[[], FloatArray]
     build: Callable[[], FittedMember]
-
-    def suits(self, data: FitData) -> bool:
-        """Return True: whoever makes it knows the data."""
-        return True
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labels of `data`."""
@@ -606,11 +601,11 @@ class LinkFit:
     def union_held_out(self) -> FloatArray:
         """Hold labels out of links and neighbours together."""
         both = self.union[1]
-        setting = member_setting(both, self.data)
+        setting = Setting(np.inf, self.data.self_loop * both.unit)
         return self.held_out(partial(self.spread, setting=setting, graph=both))
 
     def build_union(self) -> Union:
         """Solve on links and neighbours together."""
         nearest, both, ways = self.union
-        data, setting = self.data, member_setting(both, self.data)
+        data, setting = self.data, Setting(np.inf, self.data.self_loop * both.unit)
         return Union(nearest, ways, solve_graph(both, data.labels, setting, data.options))

@@ -48,8 +48,8 @@ class UserModel(Model):
         """Return probabilities of rows, `fallback` where they are not finite."""
         p = np.zeros((X.shape[0], self.n_classes))
         with np.errstate(all="ignore"):
-            p[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = (
-                self.estimator.predict_proba(X)
+            p[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = self.estimator.predict_proba(
+                X
             )
         wrong = ~np.isfinite(p).all(axis=1)
         if wrong.any():
@@ -69,7 +69,7 @@ class _Constant:
         return np.ones((X.shape[0], 1))
 
 
-class UserMember:
+class UserMember(Member):
     """A classifier of the user, cloned; unset seeds are set, so that fits repeat."""
 
     def __init__(self, model: BaseEstimator, name: str, random_state: int) -> None:
@@ -81,10 +81,6 @@ class UserMember:
             if value is None and (key == "random_state" or key.endswith("__random_state"))
         }
         self.model.set_params(**unset)
-
-    def suits(self, data: FitData) -> bool:
-        """Return True: the user knows the data."""
-        return True
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Predict each fold by a model fitted on the others."""
