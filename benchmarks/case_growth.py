@@ -22,7 +22,8 @@ TOL = 1e-4
 
 def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
     """Graph, product and solve for n points, one after the other, each with its own memory."""
-    from gdpa.graph import build_neighbor_graph, laplacian_parts
+    from gdpa.graph.adjacency import laplacian_parts
+    from gdpa.graph.neighbor_graph import neighbor_graphs
     from gdpa.system import LabeledSystem
 
     X, _, codes = clusters(n, 8, share)
@@ -31,7 +32,7 @@ def stages(n: int, repeats: int = 5, share: float = 0.01) -> dict[str, Any]:
     before = resident_mb()
     forget_peak()
     start, cpu = time.perf_counter(), time.process_time()
-    built = build_neighbor_graph(X, 10, n_jobs=2)
+    built = neighbor_graphs(X, [10], n_jobs=2)[0]
     graph_s, graph_cpu = time.perf_counter() - start, time.process_time() - cpu
     graph_peak = peak_mb() - before
     W = built.W

@@ -21,7 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
-from gdpa.graph import laplacian_parts, neighbor_graphs
+from gdpa.graph.adjacency import laplacian_parts
+from gdpa.graph.neighbor_graph import neighbor_graphs
 from gdpa.linalg import Matrix, solve_spd
 from gdpa.policy import Policy
 from gdpa.system import arrange

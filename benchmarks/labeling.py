@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 
 from gdpa import LabelingSession
+from gdpa.binomial import share_interval
 from gdpa.estimators.strategies import representatives
-from gdpa.shares import share_interval
 
 from .table_data import encode, folder, read
 

@@ -15,8 +15,8 @@ import numpy as np
 
 import gdpa
 from gdpa.datasets import linked_classes
-from gdpa.layout import picture
 from gdpa.plotting import CommitteeDisplay
+from gdpa.plotting.layout import picture
 
 X, truth, W = linked_classes(600, homophily=0.67, separation=0.4, degree=7.0, random_state=3)
 rest = np.ones(truth.size, dtype=bool)

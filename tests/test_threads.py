@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -104,3 +106,33 @@ def test_a_forked_process_has_threads_of_its_own():
         "assert os.waitpid(child, 0)[1] == 0\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
+def test_an_interrupt_waits_for_the_pieces_that_run():
+    begun, ended = [], []
+
+    def work(i):
+        begun.append(i)
+        if i == 0:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.3)
+        ended.append(i)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(100), 2)
+    assert sorted(begun) == sorted(ended)
+    assert len(begun) < 100
+
+
+def test_concurrent_limits_end_with_the_last_of_them(all_libraries):
+    """Restored in the order in which they began, each would restore what the other had set."""
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before

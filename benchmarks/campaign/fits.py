@@ -21,7 +21,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "bandwidth": ("self-tuning", "median", 1.0, 1e-3, 1e6),
     "rescale": (None, "minmax", "standard"),
     "laplacian": ("normalized", "combinatorial"),
-    "algorithm": ("auto", "exact", "approximate", "faiss"),
+    "algorithm": ("auto", "exact", "approximate"),
     "multiclass": ("shared", "tree"),
     "method": ("gdpa", "gdpa", "gdpa", "gdpa", "harmonic", "min-cut", "spectral", "glr-box"),
     "label_weight": ("auto", "auto", 1.0, float("inf"), 1e-6, 1e6),

@@ -4,7 +4,8 @@ A class is stored under the short name that :func:`storable` registers; nothing 
 name from a file. A file holds a list of objects, each of which refers only to objects before it: so
 there are no cycles, and objects that were shared are shared again. Every field is checked against
 its annotation. What else a class needs (shapes that fit together, ranges, finite numbers) it checks
-in its ``__post_init__``, which guards construction in the same way.
+in its ``__post_init__``, which guards construction in the same way; checks that are too dear for
+that, in a method ``check_stored``, which is called for objects from files only.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from .npz import read_npz, write_npz
 
-__all__ = ["check_numbers", "load", "pack", "save", "storable", "unpack"]
+__all__ = ["check_csr_parts", "check_numbers", "load", "pack", "save", "storable", "unpack"]
 
 T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
@@ -63,8 +63,7 @@ def _is_storable(value: Any) -> bool:
     return _CLASSES.get(getattr(type(value), "__stored_name__", "")) is type(value)
 
 
-@cache
-def _field_types(cls: Any) -> dict[str, Any]:
+def _field_types(cls: type) -> dict[str, Any]:
     hints = get_type_hints(cls)
     return {f.name: hints[f.name] for f in fields(cls) if f.init and f.metadata.get("stored", True)}
 
@@ -223,6 +222,8 @@ class _Unpacker:
                 raise ValueError(f"{name}.{field} must be {_readable(hint)}, got {_kind(value)}")
         try:
             self.objects.append(cls(**values))
+            if check := getattr(cls, "check_stored", None):
+                check(self.objects[-1])
         except MemoryError:
             raise
         except Exception as error:  # whatever values that do not fit together provoke
@@ -274,27 +275,60 @@ class _Unpacker:
         return array
 
     def _csr(self, parts: Any, shape: Any, where: str) -> sp.csr_array:
-        """Read a sparse matrix: an index out of range would be followed in compiled code."""
-        good = isinstance(shape, list) and len(shape) == 2 and isinstance(parts, list)
-        if not (good and len(parts) == 3 and all(type(s) is int and 0 <= s < 2**31 for s in shape)):
-            raise ValueError(f"{where} has no shape of a matrix")
+        """Read a sparse matrix."""
+        if not (isinstance(shape, list) and isinstance(parts, list) and len(parts) == 3):
+            raise ValueError(f"{where} is no sparse matrix")
         data, indices, indptr = (self._array(part, where) for part in parts)
-        if not (
-            data.ndim == indices.ndim == indptr.ndim == 1
-            and data.dtype.kind in "fiub"
-            and indices.dtype.kind == indptr.dtype.kind == "i"
-            and indptr.size == shape[0] + 1
-            and indptr[0] == 0
-            and indptr[-1] == indices.size == data.size
-            and bool((np.diff(indptr) >= 0).all())
-            and (not indices.size or 0 <= indices.min() <= indices.max() < shape[1])
-            and bool(np.isfinite(data).all())
-        ):
-            raise ValueError(f"{where} holds parts that make no matrix of finite numbers")
+        try:
+            check_csr_parts(data, indices, indptr, shape)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
         A = sp.csr_array((data, indices, indptr), shape=tuple(shape))
-        if not A.has_canonical_format:
-            raise ValueError(f"{where} has entries twice or out of order")
+        if not A.has_canonical_format or not np.isfinite(A.data).all():
+            raise ValueError(f"{where} has entries twice, out of order or not finite")
         return A
+
+
+def check_csr_parts(
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    shape: Sequence[int],
+    *,
+    square: bool = False,
+) -> None:
+    """Raise an error unless three arrays are a sparse matrix of real numbers.
+
+    An index out of range would be followed in compiled code.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The parts.
+    shape : sequence of int
+        Shape of the matrix.
+    square : bool, default=False
+        Whether it must be square.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    if not (
+        len(shape) == 2
+        and all(type(size) is int and 0 <= size < 2**31 for size in shape)
+        and (shape[0] == shape[1] or not square)
+        and data.ndim == indices.ndim == indptr.ndim == 1
+        and data.dtype.kind in "fiub"
+        and indices.dtype.kind == indptr.dtype.kind == "i"
+        and indptr.size == shape[0] + 1
+        and indptr[0] == 0
+        and indptr[-1] == indices.size == data.size
+        and bool((np.diff(indptr) >= 0).all())
+        and (not indices.size or 0 <= indices.min() <= indices.max() < shape[1])
+    ):
+        raise ValueError("parts of a sparse matrix do not fit together")
 
 
 def _matches(value: Any, hint: Any) -> bool:
@@ -430,7 +464,7 @@ def _checksum(arrays: Arrays) -> str:
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"{name}:{array.dtype.str}:{array.shape};".encode())
-        digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

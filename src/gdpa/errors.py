@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "ScaleWarning",
     "UnreachedWarning",
     "UnsupportedProblemError",
+    "check_choice",
     "nearest_name",
     "require",
 ]
@@ -75,14 +77,14 @@ def require(module: str, extra: str) -> ModuleType:
         ) from error
 
 
-def nearest_name(name: str, choices: list[str]) -> str:
+def nearest_name(name: object, choices: Sequence[str]) -> str:
     """Say which of `choices` was probably meant, as the end of an error message.
 
     Parameters
     ----------
-    name : str
+    name : object
         What was given.
-    choices : list of str
+    choices : sequence of str
         What would be accepted.
 
     Returns
@@ -99,3 +101,31 @@ def nearest_name(name: str, choices: list[str]) -> str:
     close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}Accepted: {', '.join(sorted(choices))}"
+
+
+def check_choice(name: str, value: object, choices: Sequence[str], more: str = "") -> None:
+    """Raise an error unless an argument is one of several words.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    value : object
+        What was given.
+    choices : sequence of str
+        What is accepted.
+    more : str, default=""
+        What else is accepted, as the end of the message.
+
+    Raises
+    ------
+    ValueError
+        If it is not; names the argument, the value and what was probably meant.
+
+    Examples
+    --------
+    >>> from gdpa.errors import check_choice
+    >>> check_choice("kind", "fast", ("fast", "exact"))
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r} is not known; {nearest_name(value, choices)}{more}")

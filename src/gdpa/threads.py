@@ -7,20 +7,18 @@ way to keep BLAS and LAPACK from starting theirs. Results never depend on the nu
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
 from typing import Any, TypeVar
 
-__all__ = ["at_most", "effective_jobs", "in_threads", "one_thread"]
+__all__ = ["effective_jobs", "in_threads", "one_thread", "openmp_threads"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-# Threads without being asked: more wait for the memory.
-MOST_THREADS = 8
 
 
 def effective_jobs(n_jobs: Any) -> int:
@@ -46,18 +44,14 @@ def effective_jobs(n_jobs: Any) -> int:
     processors = len(available(0)) if available is not None else os.cpu_count() or 1
     if n_jobs is None:
         limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-        return min(processors, int(limit) if limit.isdigit() and int(limit) else MOST_THREADS)
+        # At most 8 unless asked for: more threads wait for the memory.
+        return min(processors, int(limit) if limit.isdigit() and int(limit) else 8)
     return int(n_jobs) if int(n_jobs) > 0 else max(1, processors + 1 + int(n_jobs))
 
 
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads)
-
-
-if hasattr(os, "register_at_fork"):
-    # A forked process inherits the pool without its threads.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
@@ -77,10 +71,11 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
     Returns
     -------
     list
-        The results, in the order of the items. After an error no further piece is begun.
+        The results, in the order of the items. After an error or an interrupt no further piece is
+        begun, and those that run are waited for: no thread works on arrays of a call that ended.
     """
     pieces = list(items)
-    with _blas().limit(limits=1):
+    with one_thread():
         if n_jobs == 1 or len(pieces) <= 1:
             return list(map(work, pieces))
         begun: list[Future[Result]] = []
@@ -91,6 +86,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
         finally:
             for future in begun:
                 future.cancel()
+            wait(begun)
 
 
 @cache
@@ -105,36 +101,64 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def one_thread() -> AbstractContextManager[Any]:
+class _Limit:
+    """How many blocks of code keep BLAS at one thread, and what the last of them restores."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.limiter: Any = None
+
+
+_LIMIT = _Limit()
+_OPENMP = threading.RLock()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Let BLAS and LAPACK work in one thread inside.
 
     LAPACK splits the factorisation of a matrix of a hundred rows over threads. They take longer to
     wake than the work takes, and keep a processor busy for a while after it; where none is free,
     the work takes a hundred times longer. Their number shows in the last digits, too.
 
-    Returns
-    -------
-    context manager
-        Puts the number of threads back at its end.
+    The limit holds for the whole process. The first caller inside sets it and the last one to leave
+    restores the number of threads, in whatever order concurrent callers come and go.
     """
-    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limit
+    with _LIMIT.lock:
+        if _LIMIT.inside == 0:
+            _LIMIT.limiter = _blas().limit(limits=1)
+        _LIMIT.inside += 1
+    try:
+        yield
+    finally:
+        with _LIMIT.lock:
+            _LIMIT.inside -= 1
+            if _LIMIT.inside == 0:
+                _LIMIT.limiter.restore_original_limits()
 
 
-def at_most(n_threads: int) -> AbstractContextManager[Any]:
-    """Let all native libraries, BLAS and OpenMP, work in so many threads inside.
+@contextmanager
+def openmp_threads(n_threads: int) -> Iterator[None]:
+    """Let OpenMP work in so many threads inside; concurrent callers wait for each other.
 
     Parameters
     ----------
     n_threads : int
         How many.
-
-    Returns
-    -------
-    context manager
-        Puts the numbers of threads back at its end.
     """
     from threadpoolctl import threadpool_limits
 
-    limit: AbstractContextManager[Any] = threadpool_limits(n_threads)
-    return limit
+    with _OPENMP, threadpool_limits(n_threads, user_api="openmp"):
+        yield
+
+
+def _after_fork() -> None:
+    """A forked process inherits pool and locks without the threads that would give them back."""
+    global _OPENMP
+    _pool.cache_clear()
+    _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -10,7 +10,7 @@ import pytest
 from gdpa.estimators import tuning
 from gdpa.estimators.tuning import Given, Setting, left_out_loss, tune
 from gdpa.folds import stratified_folds
-from gdpa.graph import laplacian_parts
+from gdpa.graph.adjacency import laplacian_parts
 from gdpa.system import LabeledSystem
 
 NOTHING = tuning.NOTHING

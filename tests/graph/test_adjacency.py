@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gdpa.graph import check_adjacency, component_labels, degrees
-from gdpa.graph.adjacency import csr_from_parts
+from gdpa.graph.adjacency import check_adjacency, component_labels, csr_from_parts, degrees
 
 TRIANGLE = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
 

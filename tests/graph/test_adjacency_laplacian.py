@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gdpa.graph import check_adjacency, laplacian, laplacian_parts
+from gdpa.graph import laplacian
+from gdpa.graph.adjacency import check_adjacency, laplacian_parts
 
 
 @pytest.mark.parametrize("seed", range(5))

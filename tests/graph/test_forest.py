@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gdpa.graph import LeafEmbedding, forest, forest_graph, importance_scales, leaf_weights
+from gdpa.graph import forest, forest_graph
+from gdpa.graph.forest import LeafEmbedding, importance_scales, leaf_weights
 
 
 def shares(rows, leaves):
@@ -103,5 +104,6 @@ def test_small_and_bad_input(leaves):
 
 def test_refused_before_memory_is_gone(leaves, monkeypatch):
     monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 10_000)
+    monkeypatch.setattr("gdpa.graph.memory.WORTH_A_LOOK", 0)
     with pytest.raises(MemoryError, match="forest graph of 120 nodes"):
         forest_graph(leaves)

@@ -7,15 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from gdpa.graph import (
-    FullGraphOperator,
-    NeighborIndex,
-    available_memory,
-    check_memory,
-    full_graph,
-    memory,
-    neighbor_graph,
-)
+from gdpa.graph import FullGraphOperator, full_graph, memory, neighbor_graph
+from gdpa.graph.memory import available_memory, check_memory
+from gdpa.graph.neighbors import NeighborIndex
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdpa.graph import (
-    build_neighbor_graph,
-    check_adjacency,
-    component_labels,
-    graph_from_neighbors,
-    nearest_neighbors,
-    neighbor_graph,
+from gdpa.graph import neighbor_graph
+from gdpa.graph.adjacency import check_adjacency, component_labels
+from gdpa.graph.neighbor_graph import (
+    assemble,
+    kernel_weights,
+    local_scales,
+    median_scale,
     neighbor_graphs,
 )
-from gdpa.graph.neighbor_graph import kernel_weights, local_scales, median_scale
+from gdpa.graph.neighbors import NeighborIndex
 
 
 def naive(X, k, bandwidth, symmetrize):
@@ -90,7 +90,7 @@ def test_all_points_identical_weigh_one(algorithm, bandwidth):
 def test_heavy_duplicates_stay_finite(algorithm):
     rng = np.random.default_rng(0)
     X = np.vstack([np.repeat(rng.normal(size=(3, 2)), 300, axis=0), rng.normal(size=(200, 2))])
-    graph = build_neighbor_graph(X, 8, algorithm=algorithm)
+    graph = neighbor_graphs(X, [8], algorithm=algorithm)[0]
     check_canonical(graph.W)
     assert np.isfinite(graph.scales).all()
     assert (graph.scales > 0).all()
@@ -140,8 +140,8 @@ def test_self_tuning_does_not_see_the_unit(factor):
 
 def test_fewer_neighbors_than_the_scale_needs():
     X = np.random.default_rng(2).normal(size=(50, 2))
-    graph = build_neighbor_graph(X, 3)
-    seventh = nearest_neighbors(X, 7).distances[:, 6]
+    graph = neighbor_graphs(X, [3])[0]
+    seventh = NeighborIndex(X).neighbors(7).distances[:, 6]
     assert np.array_equal(graph.scales, seventh)
     assert graph.n_neighbors == 3
 
@@ -168,14 +168,16 @@ def test_wide_indices_when_forced(monkeypatch, symmetrize):
 
 def test_assembly_takes_three_times_the_graph_at_most():
     X = np.random.default_rng(5).normal(size=(60_000, 2))
-    found = nearest_neighbors(X, 10)
+    found = NeighborIndex(X).neighbors(10)
     own = found.indices.nbytes + found.distances.nbytes
+    scales = local_scales(found.distances)
+    lists = [found.indices.copy(), found.distances.copy()]
     tracemalloc.start()
-    W = graph_from_neighbors(found)
+    W = assemble(lists, scales, "max", np.float64)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     graph = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
-    # Blocks of work do not grow with the graph. The lists given stay with the caller.
+    # Blocks of work do not grow with the graph.
     assert peak < 3 * graph + 2**25
     assert own < 1.5 * graph
 
@@ -195,20 +197,11 @@ def test_threads_do_not_change_the_graph():
     assert np.array_equal(one.data, two.data)
 
 
-def test_from_neighbors_found_before():
-    X = np.random.default_rng(7).normal(size=(70, 3))
-    found = nearest_neighbors(X, 9)
-    before = found.indices.copy(), found.distances.copy()
-    assert np.array_equal(graph_from_neighbors(found).toarray(), neighbor_graph(X, 9).toarray())
-    assert np.array_equal(found.indices, before[0])
-    assert np.array_equal(found.distances, before[1])
-
-
 @pytest.mark.parametrize("bandwidth", ["self-tuning", "median", 0.8])
 def test_new_points_are_attached_by_the_same_kernel(bandwidth):
     rng = np.random.default_rng(8)
     X, Q = rng.normal(size=(60, 2)), rng.normal(size=(5, 2))
-    graph = build_neighbor_graph(X, 4, bandwidth=bandwidth)
+    graph = neighbor_graphs(X, [4], bandwidth=bandwidth)[0]
     rows = graph.attach(Q)
     D = np.sqrt(((Q[:, None] - X[None]) ** 2).sum(-1))
     own = np.sort(D, axis=1)[:, 6] if bandwidth == "self-tuning" else np.full(5, graph.scales[0])
@@ -220,7 +213,7 @@ def test_new_points_are_attached_by_the_same_kernel(bandwidth):
 
 
 def test_attaching_to_identical_points():
-    graph = build_neighbor_graph(np.zeros((50, 2)), 3)
+    graph = neighbor_graphs(np.zeros((50, 2)), [3])[0]
     rows = graph.attach([[0.0, 0.0], [5.0, 0.0]])
     assert np.isfinite(rows.data).all()
     assert (rows.data > 0).all()
@@ -228,7 +221,7 @@ def test_attaching_to_identical_points():
 
 
 def test_one_and_two_nodes():
-    one = build_neighbor_graph([[3.0]], 5)
+    one = neighbor_graphs([[3.0]], [5])[0]
     assert one.W.shape == (1, 1)
     assert one.W.nnz == 0
     assert one.attach([[4.0]]).shape == (1, 1)
@@ -283,7 +276,7 @@ def test_graphs_from_one_search_are_those_of_a_search_each(bandwidth, counts):
     graphs = neighbor_graphs(X, counts, bandwidth=bandwidth)
     assert [graph.n_neighbors for graph in graphs] == list(counts)
     for graph, k in zip(graphs, counts, strict=True):
-        alone = build_neighbor_graph(X, k, bandwidth=bandwidth)
+        alone = neighbor_graphs(X, [k], bandwidth=bandwidth)[0]
         assert (graph.W != alone.W).nnz == 0
         np.testing.assert_array_equal(graph.scales, alone.scales)
         new = X[:20] + 0.01

@@ -9,11 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gdpa.graph import Rescaler, rescale_minmax, rescale_standard, varying_columns
+from gdpa.graph import rescale_minmax
+from gdpa.graph.rescale import Rescaler, varying_columns
 
 matrices = st.tuples(st.integers(2, 12), st.integers(1, 5)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.floats(-1e6, 1e6, width=32))
 )
+
+
+def rescale_standard(X, reference=None):
+    return Rescaler.fit(X if reference is None else reference, "standard").transform(X)
 
 
 @given(matrices)

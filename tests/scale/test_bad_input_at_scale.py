@@ -13,7 +13,8 @@ import scipy.sparse as sp
 import gdpa
 from gdpa.errors import UnreachedWarning
 from gdpa.estimators import GDPAClassifier
-from gdpa.graph import NeighborIndex, memory, neighbor_graph
+from gdpa.graph import memory, neighbor_graph
+from gdpa.graph.neighbors import NeighborIndex
 from gdpa.policy import Policy
 from gdpa.system import LabeledSystem
 
@@ -199,7 +200,7 @@ def test_many_labels_choose_the_self_loop_by_one_fold(regions):
     # Two half planes want another reach of the labels than 900 squares of either class. The choice
     # of one fold is that of all folds.
     from gdpa.estimators import tuning
-    from gdpa.graph import laplacian_parts
+    from gdpa.graph.adjacency import laplacian_parts
 
     n = 12_000
     rng = np.random.default_rng(3)

@@ -12,7 +12,8 @@ from gdpa.estimators import tuning
 from gdpa.estimators.probabilities import fit_sharpness
 from gdpa.estimators.tuning import Given, left_out_loss, tune
 from gdpa.folds import stratified_folds
-from gdpa.graph import laplacian_parts, neighbor_graph
+from gdpa.graph import neighbor_graph
+from gdpa.graph.adjacency import laplacian_parts
 from gdpa.policy import Policy
 from gdpa.report.evaluation import confusion, left_out_labels
 from gdpa.system import LabeledSystem, arrange, left_out

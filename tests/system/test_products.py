@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gdpa.graph import laplacian_parts
+from gdpa.graph.adjacency import laplacian_parts
 from gdpa.linalg import spd
 from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
 from gdpa.policy import Policy

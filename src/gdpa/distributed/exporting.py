@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..estimators import GDPAClassifier
 from ..estimators.frames import adopt_encoder
 from ..estimators.probabilities import to_shares
-from ..graph import Rescaler
+from ..graph.rescale import Rescaler
 from ..tables import TableEncoder
 from .new_rows import finished_model, values_of
 from .sample import load_plan

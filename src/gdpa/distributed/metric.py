@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.tuning import left_out_loss
-from ..graph import importance_scales
+from ..graph.forest import importance_scales
 
 __all__ = ["METRICS", "choose_metric"]
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.cell_space import CellSpace
+from ..graph.cells import enough_probes, visits_needed, within_reach
 from ..graph.features import row_blocks, thin_duplicates
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, local_scales
 from ..graph.neighbors import RECALL_SAMPLE, TARGET_RECALL
-from ..graph.search import enough_probes, pair_distances, visits_needed, within_reach
+from ..graph.search import pair_distances
 from ..policy import DEFAULT_POLICY
 from .manifest import Output
 from .sample import load_plan

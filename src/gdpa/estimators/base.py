@@ -18,8 +18,9 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..graph import Links, Rescaler, neighbor_graph
+from ..graph import Links, neighbor_graph
 from ..graph.features import check_features, warn_about_scales
+from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..policy import DEFAULT_POLICY, Policy
 from ..solution import Solution
@@ -523,7 +524,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ensemble = self.ensemble_
         graph, known, p = ensemble.graph, ensemble.labels.labeled, ensemble.probabilities()
         skipped = self.skipped_
-        return query_nodes(graph.W, graph.points, p, known, skipped, n, strategy, seed=seed)
+        return query_nodes(graph.W, graph.features, p, known, skipped, n, strategy, seed=seed)
 
     def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
         """Return graph and features of data without any label."""

@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 from ..codec import check_numbers, storable
 from ..errors import DegenerateProblemWarning
 from ..gershgorin.label_discs import class_bounds
-from ..graph import Rescaler
+from ..graph.rescale import Rescaler
 from ..solution import Solution
 from ..system import arrange
 from .labels import LabelCoding, expand_class_columns, stratified_folds
@@ -154,7 +154,7 @@ class MemberWeights:
     loss: float | None = None
     loss_without_models: float | None = None
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         m = len(self.names)
         check_numbers("weights", self.weights, (m,), at_least=0, at_most=1.0 + 1e-9)
@@ -370,7 +370,7 @@ class Ensemble:
     rescaler: Rescaler | None = None
     importances: FloatArray | None = None
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         n, k = self.labels.codes.size, self.labels.classes.size
         if not self.members or not isinstance(self.members[0], FittedGraph):

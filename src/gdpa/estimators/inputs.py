@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import DegenerateProblemWarning
-from ..graph import Links, check_adjacency, from_edges, from_networkx
+from ..graph import Links, from_edges, from_networkx
+from ..graph.adjacency import check_adjacency
 from .members.graphs import check_link_rows
 
 __all__ = ["check_links", "check_new_links", "given_weights"]

@@ -44,7 +44,7 @@ class LabelCoding:
     codes: NDArray[np.int32]
     classes: NDArray[Any]
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         k = self.classes.size
         check_numbers("codes", self.codes, (None,), at_least=-1, at_most=k - 1)

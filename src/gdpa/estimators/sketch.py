@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 from sklearn.neighbors import NearestNeighbors
 
-from ..graph import component_labels, neighbor_graph
+from ..graph import neighbor_graph
+from ..graph.adjacency import component_labels
 
 __all__ = ["Conditioned", "Sketch", "sketch_graph", "sketch_rows"]
 

@@ -1,14 +1,167 @@
-"""Save and load fitted estimators: arrays and JSON in one ``.npz`` file, never pickle."""
+"""Save and load fitted estimators: arrays and JSON in one ``.npz`` file, never pickle.
+
+:mod:`gdpa.codec` stores the fitted state, which is frozen dataclasses of arrays, with a version and
+a checksum, and checks every field when it is read. What is left here is the estimator around it:
+its parameters, the encoder of its data frame, and a last check that the state can predict.
+"""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import codec
+from ..tables import TableEncoder
+from .ensemble import Ensemble
+from .labels import is_missing
+from .options import GraphOptions
+
+if TYPE_CHECKING:
+    from .base import BaseClassifier
+
+__all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
+
+FORMAT = "classifier"
+VERSION = 3  # 2 stored each class of member by hand
 
 
-def save_model(model: Any, path: Any, extra: Any) -> Path:
-    raise NotImplementedError
+@codec.storable("estimator")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredEstimator:
+    """A fitted estimator as a file holds it.
+
+    Parameters
+    ----------
+    kind : str
+        Name of its class.
+    params : dict
+        Constructor parameters, as plain data; options for experts among them.
+    ensemble : Ensemble
+        The fitted state.
+    n_features_in : int
+        Number of features, or of columns of a data frame.
+    feature_names_in : list of str or None
+        Their names.
+    encoder : dict or None
+        The encoder of a data frame, as plain data.
+    skipped : list of int
+        Samples given to `skip`.
+    extra : dict
+        Plain data of the user.
+    """
+
+    kind: str
+    params: dict[str, Any]
+    ensemble: Ensemble
+    n_features_in: int
+    feature_names_in: list[str] | None
+    encoder: dict[str, Any] | None
+    skipped: list[int] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        columns = self.n_features_in if self.encoder is None else len(self.encoder["columns"])
+        names, width = self.feature_names_in, self.ensemble.n_features
+        if columns != self.n_features_in or (self.encoder is None and columns != width):
+            raise ValueError("n_features_in is not that of the features")
+        if names is not None and len(names) != self.n_features_in:
+            raise ValueError("feature_names_in has a wrong length")
+        n, k = self.ensemble.n_samples, self.ensemble.labels.classes.size
+        if not all(0 <= i < n for i in self.skipped):
+            raise ValueError("skipped names a sample that is not there")
+        links = sp.csr_array((1, n)) if self.ensemble.linked else None
+        if self.ensemble.predict(np.zeros((1, width)), links).shape != (1, k):
+            raise ValueError("the members do not fit together")
 
 
-def load_model(cls: Any, path: Any) -> Any:
-    raise NotImplementedError
+def save_model(model: BaseClassifier, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
+    """Write a fitted estimator."""
+    ensemble, encoder = model.ensemble_, getattr(model, "encoder_", None)
+    names = getattr(model, "feature_names_in_", None)
+    stored = StoredEstimator(
+        kind=type(model).__name__,
+        params=_plain_params(model.get_params(deep=False)),
+        ensemble=ensemble,
+        n_features_in=int(model.n_features_in_),
+        feature_names_in=None if names is None else [str(name) for name in names],
+        encoder=None if encoder is None else encoder.to_plain(),
+        skipped=model.skipped_.tolist(),
+        extra=extra,
+    )
+    return codec.save(path, stored, kind=FORMAT, version=VERSION)
+
+
+def load_model(cls: type[BaseClassifier], path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that :func:`save_model` wrote, of class `cls` or a subclass."""
+    stored = codec.load(path, StoredEstimator, kind=FORMAT, version=VERSION)
+    try:
+        kinds = {kind.__name__: kind for kind in _estimators()}
+        kind = kinds.get(stored.kind)
+        if kind is None or not issubclass(kind, cls):
+            raise ValueError(f"it holds {stored.kind!r:.40}, not {cls.__name__}")
+        params = dict(stored.params)
+        if params.get("options") is not None:
+            params["options"] = GraphOptions(**params["options"])
+        model = kind(**params)
+        model._validate_params()
+        model._fit_options(stored.ensemble.labels.classes)
+        if stored.encoder is not None:
+            model.encoder_ = TableEncoder.from_plain(stored.encoder)
+            if model.encoder_.columns_.n_features != stored.ensemble.n_features:
+                raise ValueError("the columns are not those of the features")
+        if getattr(model, "graph", "knn") != stored.ensemble.graph.kind and not _any_graph(model):
+            raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{path} is no valid saved {FORMAT}: {error}") from error
+    model._adopt(stored.ensemble)
+    model.skipped_ = np.array(stored.skipped, dtype=np.intp)
+    model.n_features_in_ = stored.n_features_in
+    if stored.feature_names_in is not None:
+        model.feature_names_in_ = np.array(stored.feature_names_in, dtype=object)
+    model.extra_ = stored.extra
+    return model
+
+
+def _estimators() -> tuple[type[BaseClassifier], ...]:
+    from .committee import CommitteeClassifier
+    from .graph import GDPAClassifier, GraphClassifier
+
+    return CommitteeClassifier, GDPAClassifier, GraphClassifier
+
+
+def _any_graph(model: BaseClassifier) -> bool:
+    """Return whether the first graph may be of neighbours or of links."""
+    return "graph" not in model.get_params(deep=False) and model.graph == "knn"
+
+
+def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as plain data, or raise an error that names the one that cannot be."""
+    plain: dict[str, Any] = {}
+    for name, value in params.items():
+        if name == "models":
+            if value is not None:
+                raise ValueError(
+                    "models cannot be stored without pickle; use pickle or joblib, and only for "
+                    "files that you trust"
+                )
+            continue
+        if name == "columns":  # the fitted encoder is stored whole
+            value = dict(value) if isinstance(value, dict) else None
+        if name == "unlabeled" and is_missing(value):
+            value = None
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, GraphOptions):
+            kept = replace(value, callback=None)
+            value = {f.name: getattr(kept, f.name) for f in fields(kept) if f.name != "callback"}
+            value["method_options"] = (
+                None if value["method_options"] is None else dict(value["method_options"])
+            )
+        plain[name] = value
+    return plain

@@ -60,7 +60,7 @@ class Setting:
     label_weight: float
     self_loop: float
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         if not (self.label_weight > 0 and 0 <= self.self_loop < np.inf):
             raise ValueError(f"{self} has a weight out of range")
@@ -116,7 +116,7 @@ class Tuning:
     candidate: int = 0
     checked: NDArray[np.integer] | None = None
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         if self.left_out is not None:
             check_numbers("left_out", self.left_out, (None, None))

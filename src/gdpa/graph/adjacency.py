@@ -9,33 +9,20 @@ with an adjacency that has a zero diagonal, which is the form that the problem a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import nearest_name
+from ..errors import check_choice
 
-__all__ = [
-    "LAPLACIANS",
-    "check_adjacency",
-    "component_labels",
-    "connected_to",
-    "csr_from_parts",
-    "degrees",
-    "laplacian",
-    "laplacian_parts",
-]
-
-SYMMETRY_TOLERANCE = 1e-10
 LAPLACIANS = ("combinatorial", "normalized")
-# Entries that are worked on at a time.
-BLOCK = 100_000
+MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
 
 def check_adjacency(
-    W: Any, *, name: str = "W", signed: bool = False, keep_diagonal: bool = False
+    W: MatrixLike, *, name: str = "W", signed: bool = False, keep_diagonal: bool = False
 ) -> sp.csr_array:
     """Validate an adjacency matrix and bring it to canonical form.
 
@@ -85,8 +72,8 @@ def check_adjacency(
     return _symmetrised(A, name)
 
 
-def _to_csr(W: Any, name: str) -> sp.csr_array:
-    if sp.issparse(W):
+def _to_csr(W: MatrixLike, name: str) -> sp.csr_array:
+    if isinstance(W, sp.sparray | sp.spmatrix):
         if np.issubdtype(W.dtype, np.complexfloating):
             raise ValueError(f"{name} is complex; real weights are needed")
         A = sp.csr_array(W, dtype=np.float64, copy=True)
@@ -123,8 +110,8 @@ def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
         return A
     with np.errstate(over="ignore"):
         difference = abs(A - T).tocoo()
-    limit = SYMMETRY_TOLERANCE * np.abs(A.data).max(initial=0.0)
-    if difference.nnz and difference.data.max() > limit:
+    rounding = 1e-10 * np.abs(A.data).max(initial=0.0)
+    if difference.nnz and difference.data.max() > rounding:
         k = int(np.argmax(difference.data))
         i, j = int(difference.coords[0][k]), int(difference.coords[1][k])
         raise ValueError(
@@ -226,8 +213,7 @@ def laplacian_parts(
     diagonal : ndarray of shape (n_nodes,)
         The diagonal of L.
     """
-    if kind not in LAPLACIANS:
-        raise ValueError(f"laplacian={kind!r} is not known; {nearest_name(kind, list(LAPLACIANS))}")
+    check_choice("laplacian", kind, LAPLACIANS)
     with np.errstate(over="ignore"):
         d = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     if not np.isfinite(d).all():
@@ -242,8 +228,8 @@ def laplacian_parts(
     scale = np.zeros_like(d)
     scale[connected] = 1.0 / np.sqrt(d[connected])
     data = np.empty_like(W.data)
-    step = max(1, BLOCK * W.shape[0] // max(W.nnz, 1))
-    for first in range(0, W.shape[0], step):  # in parts that stay in the cache
+    step = max(1, 100_000 * W.shape[0] // max(W.nnz, 1))  # parts that stay in the cache
+    for first in range(0, W.shape[0], step):
         ends = W.indptr[first : first + step + 1]
         part = slice(ends[0], ends[-1])
         rows = np.repeat(scale[first : first + step], np.diff(ends))
@@ -278,7 +264,11 @@ def connected_to(W: sp.csr_array, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]
 
 
 def laplacian(
-    W: Any, kind: str = "combinatorial", *, self_loops: Any = None, signed: bool = False
+    W: MatrixLike,
+    kind: str = "combinatorial",
+    *,
+    self_loops: ArrayLike | None = None,
+    signed: bool = False,
 ) -> sp.csr_array:
     """Build the Laplacian of a graph.
 

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..threads import in_threads
-from .features import row_blocks
-from .search import FARTHEST, column_moments
-
-__all__ = ["CellCenters", "CellSpace", "runs"]
+from .features import Features, row_blocks
+from .search import column_moments
 
 Float32Array: TypeAlias = NDArray[np.float32]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -29,22 +27,14 @@ IndexArray: TypeAlias = NDArray[np.intp]
 CELL_POINTS = 400
 # Points per cell that centres are trained on.
 TRAINING_POINTS = 24
-# How often points are assigned to centres in training, and points per group that it is trained on.
-TRAINING_ROUNDS = 5
-GROUP_POINTS = 96
 # Up to so many cells (1.2 million points) every point is compared with all centres. Measured with
 # 400,000 points in 8 dimensions, 1,000 cells: 0.5 us a point, groups 0.8 us.
 ONE_GROUP = 3_000
 # Groups in which a point looks for its cell. Measured on clusters in 8 dimensions, 1,000 cells in
 # 63 groups: with 2, 3, 4, 6 groups 8.6, 3.2, 1.5, 0.3 % of the points miss the nearest cell.
 GROUPS_SEARCHED = 4
-# Cells near a cell are looked for in the nearest groups that have so many times as many.
-SPARE_GROUPS = 8
-# Cells among which those to visit are chosen, by distance to a query's own centre.
-SPARE_CELLS, SPARE_FACTOR = 32, 8
 # Pairs compared by one product: they stay in the cache of a core.
 TILE = 2**18
-BLOCK = 32_768
 # What is multiplied here is finite. OpenBLAS computes lanes that it throws away; what lies there
 # can raise the processor's flag of an invalid number, and NumPy a warning, now and then.
 _FINITE = np.errstate(invalid="ignore")
@@ -91,7 +81,7 @@ class CellCenters:
             means = _means(sample, n_cells, rng)
             centers = means[_along_space(means)].astype(np.float64)
             return cls(centers, centers.mean(axis=0)[None], np.array([0, n_cells]))
-        some = min(sample.shape[0], GROUP_POINTS * n_groups)
+        some = min(sample.shape[0], 96 * n_groups)
         part = np.sort(rng.choice(sample.shape[0], some, replace=False))
         groups = _means(sample[part], n_groups, rng)
         groups = groups[_along_space(groups)]
@@ -139,7 +129,7 @@ class CellCenters:
         def work(rows: slice) -> None:
             cell[rows] = self._nearest_in_groups(X[rows], groups, factor)
 
-        in_threads(work, row_blocks(X.shape[0], 1, BLOCK), n_jobs)
+        in_threads(work, row_blocks(X.shape[0], 1, 32_768), n_jobs)
         return cell
 
     @_FINITE
@@ -202,7 +192,8 @@ class CellCenters:
             g = group[start]
             apart = self.groups - self.groups[g]
             by_distance = np.argsort(np.einsum("ij,ij->i", apart, apart), kind="stable")
-            enough = np.searchsorted(np.cumsum(sizes[by_distance]), SPARE_GROUPS * m) + 1
+            # The nearest groups that have eight times as many cells.
+            enough = np.searchsorted(np.cumsum(sizes[by_distance]), 8 * m) + 1
             nearby = np.zeros(sizes.size, dtype=bool)
             nearby[by_distance[:enough]] = True
             members = np.flatnonzero(np.repeat(nearby, sizes))
@@ -269,12 +260,13 @@ class CellSpace:
         placed = (np.asarray(X[sample], dtype=np.float64) / scale - offset) / unit
         return cls(scale, offset, unit, CellCenters.train(placed.astype(np.float32), n_cells, rng))
 
-    def placed(self, X: Any) -> FloatArray:
+    def placed(self, X: Features) -> FloatArray:
         """Features as they are compared."""
         placed = np.asarray(X, dtype=np.float64) / self.scale
         placed -= self.offset
         placed /= self.unit
-        return np.clip(placed, -FARTHEST, FARTHEST, out=placed)
+        # In single precision squares and sums of them must be numbers.
+        return np.clip(placed, -1e15, 1e15, out=placed)
 
     def home(self, X: NDArray[Any], n_jobs: int = 1) -> NDArray[np.int32]:
         """Number of the cell that each point lies in."""
@@ -286,7 +278,7 @@ class CellSpace:
         in_threads(work, row_blocks(X.shape[0], 8 * X.shape[1]), n_jobs)
         return home
 
-    def residual(self, X: Any, home: NDArray[np.int32]) -> FloatArray:
+    def residual(self, X: Features, home: NDArray[np.int32]) -> FloatArray:
         """Points relative to the centres of their cells."""
         placed = self.placed(X)
         placed -= self.centers.centers[home]
@@ -315,7 +307,8 @@ class CellSpace:
         cells = np.empty((home.size, n_probe), dtype=np.int32)
         centers = self.centers.centers
         asked, place = np.unique(home, return_inverse=True)
-        near = self.centers.around(asked, SPARE_FACTOR * n_probe + SPARE_CELLS)
+        # Those to visit are chosen among so many cells around a query's own.
+        near = self.centers.around(asked, 8 * n_probe + 32)
         for start, stop in runs(home):
             cell = home[start]
             around = near[place[start]]
@@ -356,9 +349,9 @@ def nearest_of(X: Float32Array, centers: Float32Array) -> NDArray[np.int32]:
 
 
 def _means(X: Float32Array, k: int, rng: np.random.Generator) -> Float32Array:
-    """A few rounds of k-means from random points."""
+    """Five rounds of k-means from random points."""
     centers: Float32Array = X[np.sort(rng.choice(X.shape[0], k, replace=False))].copy()
-    for _ in range(TRAINING_ROUNDS):
+    for _ in range(5):
         nearest = nearest_of(X, centers)
         order = np.argsort(nearest, kind="stable")
         size = np.bincount(nearest, minlength=k)

@@ -24,15 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cell_space import TILE, CellSpace, Float32Array, runs
-from .features import row_blocks
-from .search import FloatArray, IndexArray, visits_needed
-
-__all__ = ["CellJoin", "relative_points"]
-
-# Queries of a round that are prepared together.
-ROUND_BYTES = 2**23
-# Ranks of the cells visited between two updates of the k-th best value.
-ROUNDS = (0, 1, 4)
+from .features import Features, row_blocks
+from .search import FloatArray, IndexArray, pair_distances
 
 
 def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> Float32Array:
@@ -98,11 +91,6 @@ class CellJoin:
             points[rows] = relative_points(X[order[rows]], space, home[order[rows]])
         return cls(points, ends, order, space)
 
-    @property
-    def home(self) -> NDArray[np.int32]:
-        """The cell of each point, in their order."""
-        return np.repeat(np.arange(self.n_cells, dtype=np.int32), np.diff(self.ends))
-
     def join(self, queries: slice | tuple[Float32Array, NDArray[np.int32]], k: int) -> IndexArray:
         """Find neighbours of queries that are sorted by their cells.
 
@@ -136,7 +124,7 @@ class CellJoin:
             short = short[again.count < k]
         return np.asarray(self.order[best.index], dtype=np.intp)
 
-    def candidates(self, Q: Any, k: int, n_jobs: int = 1) -> IndexArray:
+    def candidates(self, Q: Features, k: int) -> IndexArray:
         """Indices of the k nearest points, in the cells visited, of each row of Q."""
         placed = self.space.placed(Q)
         home = self.space.centers.nearest(placed.astype(np.float32))
@@ -146,12 +134,12 @@ class CellJoin:
         nearest[order] = self.join((placed[order].astype(np.float32), home[order]), k)
         return nearest
 
-    def probes_needed(self, Q: Any, points: IndexArray) -> tuple[IndexArray, FloatArray]:
+    def probes_needed(self, Q: Features, points: IndexArray) -> tuple[IndexArray, FloatArray]:
         """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
+        sizes = np.diff(self.ends)
         cell = np.empty(self.order.size, dtype=np.int32)
-        cell[self.order] = self.home
-        centers = self.space.centers.centers
-        return visits_needed(self.space.placed(Q), centers, np.diff(self.ends), cell, points)
+        cell[self.order] = np.repeat(np.arange(self.n_cells, dtype=np.int32), sizes)
+        return visits_needed(self.space.placed(Q), self.space.centers.centers, sizes, cell, points)
 
     def best(
         self,
@@ -189,12 +177,13 @@ class CellJoin:
         centers = self.space.centers.centers
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         n_probe = visited.shape[1]
-        for first, last in pairwise(sorted({*ROUNDS, n_probe})):
+        # Ranks of the cells visited between two updates of the k-th best value.
+        for first, last in pairwise(sorted({0, 1, 4, n_probe})):
             if last > n_probe:
                 break
             cells = visited[:, first:last].ravel()
             by_cell = np.argsort(cells, kind="stable")
-            for rows in row_blocks(by_cell.size, 8 * d + 32, ROUND_BYTES):
+            for rows in row_blocks(by_cell.size, 8 * d + 32, 2**23):
                 queries = by_cell[rows] // (last - first)
                 visits = cells[by_cell[rows]]
                 # Queries relative to the centres they visit, and a one: a factor of the products.
@@ -312,3 +301,145 @@ class Best:
         self.square[at] = squares[by_square]
         self.count[touched] = np.minimum(count[touched], self.k)
         self.reach[touched] = self.square[touched, -1]
+
+
+def visits_needed(
+    Q: NDArray[Any], centers: FloatArray, sizes: IndexArray, cell: NDArray[Any], points: IndexArray
+) -> tuple[IndexArray, FloatArray]:
+    """How many cells a query has to visit before it meets given points, and what that costs.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n_queries, n_features)
+        Queries.
+    centers : ndarray of shape (n_cells, n_features)
+        Centres of the cells; they are visited in the order of their distance.
+    sizes : ndarray of shape (n_cells,)
+        Points in each cell.
+    cell : ndarray of shape (n_samples,)
+        The cell of each point.
+    points : ndarray of shape (n_queries, k)
+        For each query the points in question.
+
+    Returns
+    -------
+    needed : ndarray of shape (n_queries, k)
+        Number of cells, at least 1.
+    scanned : ndarray of shape (n_cells,)
+        Points that lie in the first 1, 2, ... cells, on average over the queries.
+    """
+    squares = np.einsum("ij,ij->i", centers, centers) - 2 * Q @ centers.T
+    by_distance = np.argsort(squares, axis=1, kind="stable")
+    rank = np.empty_like(by_distance)
+    np.put_along_axis(rank, by_distance, np.arange(sizes.size)[None, :], axis=1)
+    scanned = sizes[by_distance].mean(axis=0).cumsum()
+    return np.take_along_axis(rank, cell[points].astype(np.intp), 1) + 1, scanned
+
+
+def within_reach(
+    Q: NDArray[Any], X: NDArray[Any], reach: FloatArray, scale: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Points within a distance of each query: one matrix product passes over all others.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n_queries, n_features)
+        Queries.
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    reach : ndarray of shape (n_queries,)
+        The distances.
+    scale : float
+        Divides the features before squaring.
+
+    Returns
+    -------
+    query, point : ndarray of int of shape (n_pairs,)
+        Pairs, and a few that are farther by a rounding.
+    distance : ndarray of shape (n_pairs,)
+        Their distances.
+    """
+    q = np.asarray(Q, dtype=np.float64) / scale
+    center = q.mean(axis=0)
+    q = q - center
+    norms = np.einsum("ij,ij->i", q, q)
+    limit = (reach / scale) ** 2 * (1 + 1e-9)
+    owners, others, near = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0)]
+    for rows in row_blocks(X.shape[0], 8 * (q.shape[0] + q.shape[1])):
+        x = np.asarray(X[rows], dtype=np.float64) / scale - center
+        x_norms = np.einsum("ij,ij->i", x, x)
+        squares = q @ x.T
+        squares *= -2
+        squares += norms[:, None]
+        squares += x_norms
+        # What cancellation may have cost; a pair too many is sorted out later.
+        slack = 1e-12 * (norms + x_norms.max())
+        i, j = np.nonzero(squares <= (limit + slack)[:, None])
+        owners.append(i)
+        others.append(j + rows.start)
+        for part in row_blocks(i.size, 16 * Q.shape[1]):
+            at = others[-1][part][:, None]
+            near.append(pair_distances(Q[i[part]], X, at, scale).ravel())
+    return np.concatenate(owners), np.concatenate(others), np.concatenate(near)
+
+
+def true_neighbors(
+    X: NDArray[Any], sample: NDArray[np.intp], reach: FloatArray, k: int, scale: float
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """True neighbours of some points.
+
+    Some k points lie within `reach`, so the true neighbours do too.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        All points.
+    sample : ndarray of shape (n_sample,)
+        Rows of the points in question.
+    reach : ndarray of shape (n_sample,)
+        A distance within which k other points are known.
+    k : int
+        How many neighbours.
+    scale : float
+        Divides the features before squaring.
+
+    Returns
+    -------
+    indices, distances : ndarray of shape (n_sample, k)
+        Neighbours, nearest first, at distances of at most `reach`.
+    """
+    query, point, distance = within_reach(X[sample], X, reach, scale)
+    other = point != sample[query]
+    query, point, distance = query[other], point[other], distance[other]
+    order = np.lexsort((point, distance, query))
+    first = np.searchsorted(query[order], np.arange(sample.size))
+    best = order[first[:, None] + np.arange(k)]
+    return point[best], distance[best]
+
+
+def enough_probes(
+    needed: NDArray[np.intp], scanned: FloatArray, target: float, limit: float
+) -> tuple[int, int]:
+    """Number of cells to visit for a recall, within a limit on the points compared.
+
+    Parameters
+    ----------
+    needed : ndarray
+        Cells to visit before each of the true neighbours is met.
+    scanned : ndarray of shape (n_cells,)
+        Points in the first 1, 2, ... cells.
+    target : float
+        Share of the neighbours to find.
+    limit : float
+        Points that may be compared with a query; one cell is always visited.
+
+    Returns
+    -------
+    probes : int
+        Cells to visit.
+    most : int
+        Cells that the limit allows.
+    """
+    most = max(1, int(np.searchsorted(scanned, limit, side="right")))
+    wanted = int(np.quantile(needed, target, method="inverted_cdf"))
+    return min(most, wanted), most

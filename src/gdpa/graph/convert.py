@@ -1,23 +1,29 @@
-"""Graphs of other kinds to adjacency matrices: NetworkX graphs and edge lists.
+"""Adjacency matrices from NetworkX graphs, lists of edges and files, and files of them.
 
-Both give the matrix together with the names of its rows, since nodes may be called anything.
+Graphs and lists give the matrix together with the names of its rows, since nodes may be called
+anything. Files are one .npz, or a folder of .npy files that can be memory-mapped; nothing in them
+is pickled, and what is read is checked before it is used.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import nearest_name
-from .adjacency import check_adjacency
+from ..codec import check_csr_parts
+from ..errors import check_choice
+from ..files import write_text, written_whole
+from ..npz import read_npz
+from .adjacency import MatrixLike, check_adjacency, csr_from_parts
 
-__all__ = ["NamedGraph", "from_edges", "from_networkx"]
-
-DUPLICATES = ("error", "sum", "max")
+CSR_PARTS = ("data", "indices", "indptr")
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class NamedGraph:
     W: sp.csr_array
     nodes: NDArray[Any]
 
-    def position(self, name: Any) -> int:
+    def position(self, name: object) -> int:
         """Row of the node called `name`."""
         hit = np.flatnonzero(self.nodes == name)
         if not hit.size:
@@ -45,7 +51,7 @@ class NamedGraph:
 
 def from_edges(
     edges: Any,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     *,
     n_nodes: int | None = None,
     duplicates: str = "error",
@@ -81,10 +87,7 @@ def from_edges(
     >>> graph.nodes.tolist(), graph.W.nnz
     (['a', 'b', 'c'], 4)
     """
-    if duplicates not in DUPLICATES:
-        raise ValueError(
-            f"duplicates={duplicates!r} is not known; {nearest_name(duplicates, list(DUPLICATES))}"
-        )
+    check_choice("duplicates", duplicates, ("error", "sum", "max"))
     left, right, values = _columns(edges, weights)
     if n_nodes is None:
         try:
@@ -108,7 +111,9 @@ def from_edges(
     return NamedGraph(check_adjacency(W, name="edges", signed=signed), nodes)
 
 
-def _columns(edges: Any, weights: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+def _columns(
+    edges: Any, weights: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """The two ends and the weight of each edge, as arrays of their own types."""
     if hasattr(edges, "iloc"):
         columns = [edges.iloc[:, c].to_numpy() for c in range(edges.shape[1])]
@@ -210,11 +215,107 @@ def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False
         raise ValueError("G has no nodes; at least one is needed")
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[u], number[v]) for u, v in G.edges()], dtype=np.intp).reshape(-1, 2)
-    if weight is None:
-        values = None
-    else:
-        values = np.array([w for _, _, w in G.edges(data=weight, default=1.0)], dtype=np.float64)
+    values = None if weight is None else [w for _, _, w in G.edges(data=weight, default=1.0)]
     graph = from_edges(ends, values, n_nodes=len(names), duplicates="sum", signed=signed)
     nodes = np.empty(len(names), dtype=object)
     nodes[:] = names
     return NamedGraph(graph.W, nodes)
+
+
+def save_graph(path: str | os.PathLike[str], W: MatrixLike) -> Path:
+    """Save a sparse graph.
+
+    Parameters
+    ----------
+    path : str or path
+        A name that ends in ``.npz`` makes one file; any other makes a folder, which can be loaded
+        memory-mapped. An existing graph there is replaced.
+    W : sparse matrix or array-like of shape (n_nodes, n_nodes)
+        The weights; type and index type are kept.
+
+    Returns
+    -------
+    Path
+        Where it was saved.
+    """
+    A = sp.csr_array(W)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"W must be square, got shape {A.shape}")
+    if A.dtype.kind not in "fiub":
+        raise ValueError(f"W must have real numbers, got dtype {A.dtype}")
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    target = Path(path)
+    parts = {name: getattr(A, name) for name in CSR_PARTS}
+    if target.suffix == ".npz":
+        with written_whole(target) as staged, staged.open("wb") as file:
+            np.savez(file, format=1, shape=np.array(A.shape, dtype=np.int64), **parts)
+        return target
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"path {str(target)!r} is a file; give a folder or a name with .npz")
+    target.mkdir(parents=True, exist_ok=True)
+    description = target / "graph.json"
+    # Without its description a folder is no graph: a save that is cut short leaves none behind.
+    description.unlink(missing_ok=True)
+    for name, part in parts.items():
+        # Replaced, not overwritten: a graph that is still memory-mapped keeps its old file.
+        with written_whole(target / f"{name}.npy") as staged, staged.open("wb") as file:
+            np.save(file, part, allow_pickle=False)
+    write_text(description, json.dumps({"format": 1, "shape": list(A.shape)}))
+    return target
+
+
+def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_array:
+    """Load a graph saved by :func:`save_graph`.
+
+    Parameters
+    ----------
+    path : str or path
+        The .npz file or the folder.
+    mmap : bool, default=False
+        Leave the parts on disk and read what is used (folders only, read-only arrays).
+
+    Returns
+    -------
+    csr_array
+        The graph.
+
+    Raises
+    ------
+    ValueError
+        If there is no graph at `path`, or its parts do not fit together.
+    """
+    source = Path(path)
+    if source.is_dir():
+        try:
+            described = json.loads((source / "graph.json").read_text())
+            # Mapped in any case: an array that declares more than its file has is refused there.
+            mapped = {
+                name: np.load(source / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+                for name in CSR_PARTS
+            }
+            parts = mapped if mmap else {name: np.array(part) for name, part in mapped.items()}
+            version, shape = described["format"], tuple(described["shape"])
+        except Exception as error:  # a damaged header can provoke any error of the parser
+            raise ValueError(
+                f"path {str(source)!r} is not a complete saved graph: {error}"
+            ) from error
+    elif source.is_file():
+        if mmap:
+            raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")
+        try:
+            archive = read_npz(source, accepts={*CSR_PARTS, "format", "shape"}.__contains__)
+            parts = {name: archive[name] for name in CSR_PARTS}
+            version, shape = int(archive["format"]), tuple(archive["shape"].tolist())
+        except Exception as error:
+            raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
+    else:
+        raise ValueError(f"path {str(source)!r} does not exist")
+    if version != 1:
+        raise ValueError(f"path {str(source)!r} has format {version}; 1 can be read")
+    try:
+        check_csr_parts(parts["data"], parts["indices"], parts["indptr"], shape, square=True)
+    except ValueError as error:
+        raise ValueError(f"path {str(source)!r}: {error}") from error
+    return csr_from_parts(parts["data"], parts["indices"], parts["indptr"], shape)

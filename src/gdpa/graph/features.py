@@ -1,4 +1,4 @@
-"""What a feature matrix and a search must be told, checked once at the door; blocks; duplicates.
+"""Checks of feature matrices and search options, blocks of rows, duplicates, and far rows.
 
 Features may be a NumPy array of any real type and layout, memory-mapped or not, or a SciPy sparse
 matrix. Nothing here copies a floating-point array as a whole: large files stay on disk and are read
@@ -23,30 +23,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import ScaleWarning
-from .adjacency import csr_from_parts
+from .adjacency import MatrixLike, csr_from_parts
 
-__all__ = [
-    "Thinned",
-    "check_features",
-    "check_n_neighbors",
-    "check_recall",
-    "check_seed",
-    "row_blocks",
-    "thin_duplicates",
-    "warn_about_scales",
-]
+# Told apart by isinstance(X, np.ndarray).
+Features: TypeAlias = NDArray[Any] | sp.csr_array
 
-# A dense array or a CSR array; told apart by isinstance(X, np.ndarray).
-Features: TypeAlias = Any
-
-# A block of work: small beside the graph of its points, larger where a row is long (a product of
-# few rows is slow), and never more than the last.
-SMALL_BLOCK_BYTES = 2**20
-BYTES_PER_POINT = 64
-LEAST_ROWS = 6
+# Most bytes of a block of work.
 BLOCK_BYTES = 32 * 2**20
-# One column so many times wider than another decides all distances; rows that tell.
-WIDEST_RATIO, LOOK_AT = 1000.0, 10_000
 
 
 def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> Iterator[slice]:
@@ -68,14 +51,15 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> I
         Consecutive, non-empty, together all rows.
     """
     if block_bytes is None:
-        wanted = max(SMALL_BLOCK_BYTES, BYTES_PER_POINT * n_rows, LEAST_ROWS * row_bytes)
-        block_bytes = min(BLOCK_BYTES, wanted)
+        # Small beside the graph of the rows, larger where a row is long (a product of few rows is
+        # slow).
+        block_bytes = min(BLOCK_BYTES, max(2**20, 64 * n_rows, 6 * row_bytes))
     step = max(1, block_bytes // max(1, row_bytes))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def check_features(X: Any, *, name: str = "X", n_features: int | None = None) -> Features:
+def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = None) -> Features:
     """Validate a feature matrix.
 
     Parameters
@@ -100,7 +84,7 @@ def check_features(X: Any, *, name: str = "X", n_features: int | None = None) ->
         first bad row and column.
     """
     if sp.issparse(X):
-        A: Features = _check_sparse(X, name)
+        A = _check_sparse(X, name)
     else:
         try:
             A = np.asarray(X)
@@ -135,7 +119,7 @@ def check_features(X: Any, *, name: str = "X", n_features: int | None = None) ->
     return A
 
 
-def _check_sparse(X: Any, name: str) -> sp.csr_array:
+def _check_sparse(X: sp.sparray, name: str) -> sp.csr_array:
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (samples, features), got {X.shape}")
     if np.issubdtype(X.dtype, np.complexfloating):
@@ -152,7 +136,7 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     return A
 
 
-def _refuse(name: str, row: int, column: int, value: Any) -> None:
+def _refuse(name: str, row: int, column: int, value: float) -> None:
     shown = "NaN" if np.isnan(value) else value
     raise ValueError(
         f"{name} has {shown} in row {row}, column {column}; all features must be finite (impute or "
@@ -160,7 +144,7 @@ def _refuse(name: str, row: int, column: int, value: Any) -> None:
     )
 
 
-def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
+def check_n_neighbors(n_neighbors: object, most: int, what: str) -> int:
     """Validate a number of neighbours and cut it to what there is, with a warning.
 
     Parameters
@@ -190,7 +174,7 @@ def check_n_neighbors(n_neighbors: Any, most: int, what: str) -> int:
     return int(min(n_neighbors, most))
 
 
-def check_seed(random_state: Any) -> int:
+def check_seed(random_state: object) -> int:
     """Validate a seed.
 
     Parameters
@@ -215,14 +199,7 @@ def check_seed(random_state: Any) -> int:
     return int(random_state)
 
 
-def check_recall(recall: Any) -> float:
-    """Check the share of neighbours asked for."""
-    if not isinstance(recall, int | float) or not 0 < recall <= 1:
-        raise ValueError(f"recall must be a number in (0, 1] or None, got {recall!r}")
-    return float(recall)
-
-
-def warn_about_scales(X: Any) -> None:
+def warn_about_scales(X: Features) -> None:
     """Warn where one column of an array is far wider than another.
 
     Parameters
@@ -232,14 +209,14 @@ def warn_about_scales(X: Any) -> None:
     """
     if X.shape[1] < 2 or not isinstance(X, np.ndarray):
         return
-    part = X[:: max(1, X.shape[0] // LOOK_AT)].astype(np.float64)
+    part = X[:: max(1, X.shape[0] // 10_000)].astype(np.float64)
     with np.errstate(over="ignore"):
         width = part.max(axis=0) - part.min(axis=0)
     varying = np.flatnonzero(width > 0)
     if varying.size < 2:
         return
     widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
-    if width[widest] > WIDEST_RATIO * width[narrowest]:
+    if width[widest] > 1000.0 * width[narrowest]:
         warnings.warn(
             f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
             f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
@@ -351,3 +328,72 @@ def _within(ends: NDArray[np.intp], runs: NDArray[np.intp]) -> NDArray[np.intp]:
     sizes = np.diff(ends)[runs]
     offset = np.repeat(ends[runs] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
     return np.asarray(np.arange(sizes.sum()) + offset, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class BoundingBox:
+    """Where the fitted points lie, and rows far from them, moved nearer.
+
+    From far away only the direction of a row decides which points are nearest, and no weight is
+    left of its distance. So a row beyond 10,000 times the extent of the fitted points is moved
+    towards them along its ray: squares stay in range, the order of the points stays that of its
+    direction, and any finite row has neighbours.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,)
+        Middle of their box; for sparse rows it is not used, and taken to be 0.
+    reach : float
+        Largest coordinate of a row, seen from the centre, that is left as it is.
+    """
+
+    center: NDArray[np.float64]
+    reach: float
+
+    @classmethod
+    def of(cls, X: Features) -> BoundingBox:
+        """Measure the fitted points."""
+        if not isinstance(X, np.ndarray):
+            return cls(np.zeros(0), _reach(float(np.abs(X.data).max(initial=0.0))))
+        low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+        for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
+            np.minimum(low, X[rows].min(axis=0), out=low)
+            np.maximum(high, X[rows].max(axis=0), out=high)
+        center = 0.5 * low + 0.5 * high
+        radius = float((0.5 * high - 0.5 * low).max())
+        return cls(center, _reach(radius or float(np.abs(center).max())))
+
+    def project(self, Q: Features) -> Features:
+        """Return Q with its far rows moved; Q itself if there are none.
+
+        Parameters
+        ----------
+        Q : ndarray or csr_array of shape (n_rows, n_features)
+            Finite rows.
+
+        Returns
+        -------
+        ndarray or csr_array
+            The rows, in float64 if one was moved.
+        """
+        if not isinstance(Q, np.ndarray):
+            sizes = abs(Q).max(axis=1).toarray().ravel() if Q.nnz else np.zeros(Q.shape[0])
+            if not (sizes > self.reach).any():
+                return Q
+            factor = np.minimum(1.0, self.reach / np.maximum(sizes, self.reach))
+            return sp.csr_array(sp.diags_array(factor) @ Q)
+        # Quarters: the difference of two numbers of any size is one again.
+        quarter = 0.25 * np.asarray(Q, dtype=np.float64) - 0.25 * self.center
+        sizes = np.abs(quarter).max(axis=1)
+        far = np.flatnonzero(sizes > 0.25 * self.reach)
+        if not far.size:
+            return Q
+        near = np.array(Q, dtype=np.float64)
+        near[far] = self.center + quarter[far] * (self.reach / sizes[far])[:, None]
+        return near
+
+
+def _reach(radius: float) -> float:
+    # Single precision still tells the points apart from 1e4 times their extent. With all points in
+    # one place, at 0, any distance is as good as another.
+    return max(radius, min(1e4 * (radius or 1.0), 1e307)) if radius < 1e303 else max(radius, 1e307)

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .memory import check_memory
-
-__all__ = ["LeafEmbedding", "forest_graph", "importance_scales", "leaf_weights", "shared_leaves"]
+from ..codec import check_numbers, storable
+from . import memory
 
 FloatArray = NDArray[np.float64]
 
@@ -31,7 +30,7 @@ BLOCK = 2**18
 EMBEDDED_ROWS = 20_000
 
 
-def _check_leaves(leaves: Any, name: str = "leaves") -> NDArray[Any]:
+def _check_leaves(leaves: ArrayLike, name: str = "leaves") -> NDArray[Any]:
     a = np.asarray(leaves)
     if a.ndim != 2 or a.dtype.kind not in "iu" or a.shape[1] == 0:
         raise ValueError(
@@ -43,14 +42,11 @@ def _check_leaves(leaves: Any, name: str = "leaves") -> NDArray[Any]:
     return a
 
 
-def _by_tree(leaves: NDArray[Any], largest: int) -> NDArray[Any]:
-    """One row per tree, in the smallest type that holds the numbers of the leaves."""
-    kind = np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32
-    return np.ascontiguousarray(leaves.T, dtype=kind)
-
-
 def _shared(rows: NDArray[Any], nodes: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Blocks of rows, each with the number of trees that it shares with every node."""
+    # One row per tree, in the smallest type that holds the numbers of the leaves.
+    kind = np.min_scalar_type(int(max(rows.max(initial=0), nodes.max(initial=0))))
+    rows, nodes = (np.ascontiguousarray(leaves.T, dtype=kind) for leaves in (rows, nodes))
     n_trees, n = nodes.shape
     step = max(1, BLOCK // max(n, 1))
     for start in range(0, rows.shape[1], step):
@@ -67,11 +63,13 @@ def _shared(rows: NDArray[Any], nodes: NDArray[Any]) -> Iterator[tuple[slice, ND
         yield part, total
 
 
-def _strongest(counts: NDArray[Any], first: int, k: int, keep_itself: bool) -> tuple[Any, Any]:
+def _strongest(
+    counts: NDArray[Any], first: int, k: int, keep_itself: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """The k largest counts of each row; among equals the next nodes after the row's own number.
 
-    Equal counts are common. Were they given to the smallest numbers, those would become hubs. With
-    ``own=False`` a row is not its own neighbour.
+    Equal counts are common. Were they given to the smallest numbers, those would become hubs.
+    Without `keep_itself` a row is not its own neighbour.
     """
     b, n = counts.shape
     kind = np.int32 if (int(counts.max()) + 2) * n < 2**31 else np.int64
@@ -88,17 +86,23 @@ def _strongest(counts: NDArray[Any], first: int, k: int, keep_itself: bool) -> t
     return best, np.take_along_axis(counts, best, 1)
 
 
-def _csr(indices: Any, counts: Any, n_trees: int, n: int) -> sp.csr_array:
-    m, k = indices.shape
-    weights = counts.reshape(-1) / float(n_trees)
-    W = sp.csr_array(
-        (weights, indices.reshape(-1).astype(np.int32), np.arange(0, m * k + 1, k)), shape=(m, n)
-    )
+def _strongest_rows(
+    rows: NDArray[Any], nodes: NDArray[Any], k: int, keep_itself: bool
+) -> sp.csr_array:
+    """Shares of leaves in common between each row and the k nodes where they are largest."""
+    (m, n_trees), n = rows.shape, nodes.shape[0]
+    if m == 0 or k < 1:
+        return sp.csr_array((m, n), dtype=np.float64)
+    indices, counts = np.empty((m, k), dtype=np.int32), np.empty((m, k), dtype=np.int32)
+    for part, total in _shared(rows, nodes):
+        indices[part], counts[part] = _strongest(total, part.start, k, keep_itself)
+    ends = np.arange(0, m * k + 1, k)
+    W = sp.csr_array((counts.ravel() / float(n_trees), indices.ravel(), ends), shape=(m, n))
     W.eliminate_zeros()
     return W
 
 
-def forest_graph(leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
+def forest_graph(leaves: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:
     """Graph of the samples that share most leaves.
 
     Parameters
@@ -134,21 +138,18 @@ def forest_graph(leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
     k = min(int(n_neighbors), n - 1)
     if k < 1:
         return sp.csr_array((n, n), dtype=np.float64)
-    check_memory(
-        48.0 * n * k + 4.0 * n * n_trees + 40.0 * BLOCK,
-        f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
-        "use fewer neighbours or trees, or a LeafEmbedding and neighbor_graph",
-    )
-    codes = _by_tree(a, int(a.max()))
-    indices = np.empty((n, k), dtype=np.intp)
-    counts = np.empty((n, k), dtype=np.int32)
-    for part, total in _shared(codes, codes):
-        indices[part], counts[part] = _strongest(total, part.start, k, keep_itself=False)
-    W = _csr(indices, counts, n_trees, n)
+    need = 48.0 * n * k + 4.0 * n * n_trees + 40.0 * BLOCK
+    if need > memory.WORTH_A_LOOK:
+        memory.check_memory(
+            need,
+            f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
+            "use fewer neighbours or trees, or a LeafEmbedding and neighbor_graph",
+        )
+    W = _strongest_rows(a, a, k, keep_itself=False)
     return sp.csr_array(W.maximum(W.T))
 
 
-def leaf_weights(rows: Any, leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
+def leaf_weights(rows: ArrayLike, leaves: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:
     """Strongest similarities between new samples and the nodes of a forest graph.
 
     Parameters
@@ -168,20 +169,10 @@ def leaf_weights(rows: Any, leaves: Any, n_neighbors: int = 10) -> sp.csr_array:
     new, old = _check_leaves(rows, "rows"), _check_leaves(leaves)
     if new.shape[1] != old.shape[1]:
         raise ValueError(f"rows has {new.shape[1]} trees, leaves has {old.shape[1]}")
-    n, n_trees = old.shape
-    k = min(int(n_neighbors), n)
-    m = new.shape[0]
-    if m == 0 or k < 1:
-        return sp.csr_array((m, n), dtype=np.float64)
-    largest = int(max(new.max(), old.max()))
-    indices = np.empty((m, k), dtype=np.intp)
-    counts = np.empty((m, k), dtype=np.int32)
-    for part, total in _shared(_by_tree(new, largest), _by_tree(old, largest)):
-        indices[part], counts[part] = _strongest(total, part.start, k, keep_itself=True)
-    return _csr(indices, counts, n_trees, n)
+    return _strongest_rows(new, old, min(int(n_neighbors), old.shape[0]), keep_itself=True)
 
 
-def shared_leaves(rows: Any, nodes: Any) -> FloatArray:
+def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
     """Share of the trees in which samples fall into the same leaf, for every pair.
 
     Parameters
@@ -201,7 +192,7 @@ def shared_leaves(rows: Any, nodes: Any) -> FloatArray:
 
     Examples
     --------
-    >>> from gdpa.graph import shared_leaves
+    >>> from gdpa.graph.forest import shared_leaves
     >>> shared_leaves([[1, 1], [1, 2]], [[1, 2], [3, 2]])
     array([[0.5, 0. ],
            [1. , 0.5]])
@@ -209,19 +200,20 @@ def shared_leaves(rows: Any, nodes: Any) -> FloatArray:
     a, b = _check_leaves(rows, "rows"), _check_leaves(nodes, "nodes")
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"nodes has {b.shape[1]} trees, rows {a.shape[1]}; they must be the same")
-    check_memory(
-        8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK,
-        f"{a.shape[0]} x {b.shape[0]} shares of leaves",
-        "use leaf_weights, which keeps the strongest only",
-    )
+    need = 8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK
+    if need > memory.WORTH_A_LOOK:
+        memory.check_memory(
+            need,
+            f"{a.shape[0]} x {b.shape[0]} shares of leaves",
+            "use leaf_weights, which keeps the strongest only",
+        )
     out = np.empty((a.shape[0], b.shape[0]))
-    largest = int(max(a.max(initial=0), b.max(initial=0)))
-    for part, total in _shared(_by_tree(a, largest), _by_tree(b, largest)):
+    for part, total in _shared(a, b):
         out[part] = total / a.shape[1]
     return out
 
 
-def importance_scales(importances: Any, floor: float = 0.2) -> FloatArray:
+def importance_scales(importances: ArrayLike, floor: float = 0.2) -> FloatArray:
     """Factors of the columns: the root of each column's importance, none of them 0.
 
     Parameters
@@ -243,6 +235,7 @@ def importance_scales(importances: Any, floor: float = 0.2) -> FloatArray:
     return np.asarray(np.sqrt(a + floor / max(a.size, 1)))
 
 
+@storable("leaf-embedding")
 @dataclass(frozen=True)
 class LeafEmbedding:
     """Points whose inner products are nearly the shares of leaves in common.
@@ -262,8 +255,14 @@ class LeafEmbedding:
     vectors: NDArray[np.float32]
     first: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        first = self.first
+        if first.ndim != 1 or first.size < 2 or first[0] != 0 or (np.diff(first) <= 0).any():
+            raise ValueError("first must be ascending whole numbers from 0")
+        check_numbers("vectors", self.vectors, (int(first[-1]), None))
+
     @classmethod
-    def fit(cls, leaves: Any, n_components: int = 64, random_state: int = 0) -> LeafEmbedding:
+    def fit(cls, leaves: ArrayLike, n_components: int = 64, random_state: int = 0) -> LeafEmbedding:
         """Find the singular vectors.
 
         Parameters
@@ -294,7 +293,7 @@ class LeafEmbedding:
         _, _, vt = randomized_svd(Z, r, n_iter=2, random_state=random_state)
         return cls(np.ascontiguousarray(vt.T, dtype=np.float32) / np.float32(n_trees**0.5), first)
 
-    def transform(self, leaves: Any) -> NDArray[np.float32]:
+    def transform(self, leaves: ArrayLike) -> NDArray[np.float32]:
         """Points of samples.
 
         Parameters

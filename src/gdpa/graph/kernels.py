@@ -15,17 +15,16 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ..threads import effective_jobs, in_threads
+from .adjacency import MatrixLike
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
-from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, local_scales, median_scale
+from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, check_dtype, local_scales, median_scale
 from .neighbors import NeighborIndex
 from .search import feature_scale
-
-__all__ = ["FullGraphOperator", "full_graph"]
 
 MEDIAN_SAMPLE = 2000
 BLOCK_ROWS = 1024
@@ -34,7 +33,11 @@ FloatArray = NDArray[np.float64]
 
 
 def full_graph(
-    X: Any, *, bandwidth: str | float = 1.0, n_jobs: int | None = None, dtype: Any = np.float64
+    X: MatrixLike,
+    *,
+    bandwidth: str | float = 1.0,
+    n_jobs: int | None = None,
+    dtype: DTypeLike = np.float64,
 ) -> NDArray[Any]:
     """Weights between all pairs of samples.
 
@@ -69,8 +72,7 @@ def full_graph(
            [0.3679, 0.    ]])
     """
     bandwidth = check_bandwidth(bandwidth)
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    check_dtype(dtype)
     A = check_features(X)
     n = A.shape[0]
     check_memory(
@@ -208,15 +210,14 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
 
     def __init__(
         self,
-        X: Any,
+        X: MatrixLike,
         *,
         bandwidth: str | float = 1.0,
         n_jobs: int | None = None,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         bandwidth = check_bandwidth(bandwidth)
-        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+        check_dtype(dtype)
         A = check_features(X)
         n = A.shape[0]
         super().__init__(dtype=np.dtype(np.float64), shape=(n, n))
@@ -276,7 +277,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
             for columns in blocks[a:]:
                 yield rows, columns
 
-    def _matmat(self, V: Any) -> FloatArray:
+    def _matmat(self, V: ArrayLike) -> FloatArray:
         V = np.asarray(V, dtype=self._roots.dtype)
         out = np.zeros((self.shape[0], V.shape[1]))
 
@@ -297,7 +298,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
                     out[columns] += mirrored
         return out
 
-    def _matvec(self, v: Any) -> FloatArray:
+    def _matvec(self, v: ArrayLike) -> FloatArray:
         return self._matmat(np.asarray(v).reshape(-1, 1))
 
     def _adjoint(self) -> FullGraphOperator:

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .adjacency import check_adjacency
-
-__all__ = ["Links"]
+from .adjacency import MatrixLike, check_adjacency
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -42,7 +40,7 @@ class Links:
     W: sp.csr_array
     nodes: NDArray[np.intp]
 
-    def __init__(self, W: Any, nodes: Any = None) -> None:
+    def __init__(self, W: MatrixLike, nodes: ArrayLike | None = None) -> None:
         checked = W if isinstance(W, sp.csr_array) and nodes is not None else None
         if checked is None:
             checked = check_adjacency(W, name="adjacency")

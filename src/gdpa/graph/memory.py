@@ -10,8 +10,6 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["WORTH_A_LOOK", "available_memory", "check_memory"]
-
 # A process that takes the very last byte is killed; a tenth is left to everything else.
 USABLE_SHARE = 0.9
 # Needs below are not worth a look at what is free: a process without so much is lost anyway.
@@ -84,10 +82,6 @@ def check_memory(n_bytes: float, what: str, advice: str) -> None:
     available = available_memory()
     if n_bytes > USABLE_SHARE * available:
         raise MemoryError(
-            f"{what} needs about {_gigabytes(n_bytes)} and {_gigabytes(available)} are available; "
-            f"{advice}"
+            f"{what} needs about {n_bytes / 1e9:.3g} GB and {available / 1e9:.3g} GB are "
+            f"available; {advice}"
         )
-
-
-def _gigabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.3g} GB"

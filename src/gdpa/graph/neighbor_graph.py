@@ -4,7 +4,7 @@
 
 with one sigma for all nodes (fixed, or the median of the distances) or, self-tuning (Zelnik-Manor
 and Perona, 2004), sigma_i = the distance of node i to its 7th neighbour. A fixed sigma = 1 is the
-paper's kernel exp(-|f_i - f_j|^2). :func:`neighbor_graphs` is the one builder: a search, and for
+paper's kernel exp(-|f_i - f_j|^2). :func:`neighbor_graphs` is the one builder: one search, and for
 each number of neighbours a graph with what attaches new points to it later.
 """
 
@@ -17,25 +17,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import get_index_dtype
 
-from ..errors import nearest_name
+from ..codec import check_numbers, storable
+from ..errors import check_choice
 from ..policy import DEFAULT_POLICY, Policy
 from . import memory
-from .adjacency import csr_from_parts
+from .adjacency import MatrixLike, check_adjacency, csr_from_parts
 from .features import check_n_neighbors, row_blocks
 from .neighbors import NeighborIndex
-
-__all__ = [
-    "SCALE_NEIGHBOR",
-    "NeighborGraph",
-    "check_bandwidth",
-    "kernel_weights",
-    "local_scales",
-    "median_scale",
-    "neighbor_graphs",
-]
 
 FloatArray = NDArray[np.float64]
 
@@ -44,11 +35,9 @@ BANDWIDTHS = ("self-tuning", "median")
 SCALE_NEIGHBOR = 7
 # The least weight that a neighbour graph of a type contains.
 SMALLEST_WEIGHT = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 1e-300}
-SYMMETRIZATIONS = ("max", "mean")
-# Parts in which the transpose of the lists is made.
-UNION_PARTS = 16
 
 
+@storable("neighbor-graph")
 @dataclass(frozen=True)
 class NeighborGraph:
     """A neighbour graph and what attaches new points to it.
@@ -79,7 +68,20 @@ class NeighborGraph:
     algorithm: str
     recall: float
 
-    def attach(self, X: Any) -> sp.csr_array:
+    def __post_init__(self) -> None:
+        n = self.index.X.shape[0]
+        if self.W.shape != (n, n) or self.W.data.min(initial=1.0) <= 0:
+            raise ValueError(f"W must hold positive weights of {n} nodes")
+        check_numbers("scales", self.scales, (n,), at_least=np.nextafter(0, 1))
+        check_bandwidth(self.bandwidth)
+        if self.n_neighbors < 1 or not 0 <= self.recall <= 1:
+            raise ValueError(f"n_neighbors={self.n_neighbors} or recall={self.recall} out of range")
+
+    def check_stored(self) -> None:
+        """Check what a file may hold but no builder makes: weights that are not symmetric."""
+        check_adjacency(self.W)
+
+    def attach(self, X: MatrixLike) -> sp.csr_array:
         """Weights between new points and the nodes.
 
         Parameters
@@ -108,8 +110,76 @@ class NeighborGraph:
         return _rows_to_csr(indices, w, n)
 
 
+def neighbor_graph(
+    X: MatrixLike,
+    n_neighbors: int = 10,
+    *,
+    bandwidth: str | float = "self-tuning",
+    algorithm: str = "auto",
+    symmetrize: str = "max",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    recall: float | None = None,
+    dtype: DTypeLike = np.float64,
+) -> sp.csr_array:
+    """Symmetric sparse graph of nearest neighbours.
+
+    Parameters
+    ----------
+    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
+        Features, finite.
+    n_neighbors : int, default=10
+        Neighbours per node, the node itself not counted; cut to n_samples - 1 with a warning.
+    bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
+        sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
+        of all neighbour distances, or a number.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are searched; see
+        :func:`~gdpa.graph.search.choose_algorithm`.
+    symmetrize : {"max", "mean"}, default="max"
+        "max" joins i and j where either is a neighbour of the other; "mean" gives half the weight
+        to pairs where only one is.
+    n_jobs : int, optional
+        Threads; the graph does not depend on it.
+    random_state : int, default=0
+        Seed of approximate search.
+    recall : float, optional
+        Share of the neighbours that an approximate search must find; by default 0.98, within a
+        limit on the work if there are many features; see
+        :class:`~gdpa.graph.neighbors.NeighborIndex`.
+    dtype : {float64, float32}, default=float64
+        Type of the weights.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Weights in (0, 1], zero diagonal. Weights that would underflow are kept at 1e-300 (1e-37
+        in float32), so that no edge is lost.
+
+    Examples
+    --------
+    >>> from gdpa.graph import neighbor_graph
+    >>> W = neighbor_graph([[0.0], [1.0], [3.0]], 1, bandwidth=1.0)
+    >>> W.toarray().round(4)
+    array([[0.    , 0.3679, 0.    ],
+           [0.3679, 0.    , 0.0183],
+           [0.    , 0.0183, 0.    ]])
+    """
+    return neighbor_graphs(
+        X,
+        [n_neighbors],
+        bandwidth=bandwidth,
+        algorithm=algorithm,
+        symmetrize=symmetrize,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        recall=recall,
+        dtype=dtype,
+    )[0].W
+
+
 def neighbor_graphs(
-    X: Any,
+    X: MatrixLike,
     counts: Sequence[int],
     *,
     bandwidth: str | float = "self-tuning",
@@ -118,7 +188,7 @@ def neighbor_graphs(
     n_jobs: int | None = None,
     random_state: int = 0,
     recall: float | None = None,
-    dtype: Any = np.float64,
+    dtype: DTypeLike = np.float64,
     policy: Policy = DEFAULT_POLICY,
 ) -> list[NeighborGraph]:
     """Neighbour graphs for several numbers of neighbours, from one search for the largest.
@@ -137,7 +207,9 @@ def neighbor_graphs(
     list of NeighborGraph
         One for each of `counts`, in their order; they share the search.
     """
-    bandwidth = check_options(bandwidth, symmetrize, dtype)
+    check_choice("symmetrize", symmetrize, ("max", "mean"))
+    check_dtype(dtype)
+    bandwidth = check_bandwidth(bandwidth)
     index = NeighborIndex(
         X,
         algorithm=algorithm,
@@ -165,10 +237,7 @@ def neighbor_graphs(
     near = index.neighbors(max(*ks, least))
     graphs: list[NeighborGraph] = []
     for k in ks:
-        tuned = bandwidth == "self-tuning"
-        distances = near.distances[:, : max(k, least)]
-        scales = local_scales(distances) if tuned else equal_scales(distances, bandwidth)
-        del distances
+        scales = _node_scales(near.distances[:, : max(k, least)], bandwidth)
         lists = [near.indices, near.distances]
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
@@ -179,21 +248,16 @@ def neighbor_graphs(
     return graphs
 
 
-def check_options(bandwidth: Any, symmetrize: str, dtype: Any) -> str | float:
-    """Check the options of a neighbour graph; the bandwidth comes back as a rule or a number."""
-    if symmetrize not in SYMMETRIZATIONS:
-        raise ValueError(
-            f"symmetrize={symmetrize!r} is not known; "
-            f"{nearest_name(symmetrize, list(SYMMETRIZATIONS))}"
-        )
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+def check_dtype(dtype: DTypeLike) -> None:
+    """Raise an error unless weights can have this type."""
+    if np.dtype(dtype) not in SMALLEST_WEIGHT:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-    known = isinstance(bandwidth, str) and bandwidth in BANDWIDTHS
-    return bandwidth if known else check_bandwidth(bandwidth)
 
 
-def equal_scales(distances: FloatArray, bandwidth: str | float) -> FloatArray:
-    """The same sigma for all nodes: the median distance, or the number given."""
+def _node_scales(distances: FloatArray, bandwidth: str | float) -> FloatArray:
+    """Scale of each node: its own, the median distance, or the number given."""
+    if bandwidth == "self-tuning":
+        return local_scales(distances)
     sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
     return np.full(distances.shape[0], sigma)
 
@@ -215,7 +279,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
 
 
 def assemble(
-    parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: Any
+    parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: DTypeLike
 ) -> sp.csr_array:
     """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
     distances, indices = parts.pop(), parts.pop()
@@ -243,7 +307,7 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     indptr = np.zeros(n + 1, dtype=wide)
     indices = np.empty(2 * A.nnz, dtype=wide)
     data = np.empty(2 * A.nnz, dtype=A.dtype)
-    for part in row_blocks(n, 1, -(-n // UNION_PARTS)):
+    for part in row_blocks(n, 1, -(-n // 16)):
         inside = A.indices >= part.start
         inside &= A.indices < part.stop
         at = np.flatnonzero(inside)
@@ -267,7 +331,7 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
     return csr_from_parts(data, indices, indptr, A.shape)
 
 
-def check_bandwidth(bandwidth: Any) -> str | float:
+def check_bandwidth(bandwidth: object) -> str | float:
     """Validate a bandwidth.
 
     Parameters
@@ -281,14 +345,10 @@ def check_bandwidth(bandwidth: Any) -> str | float:
         The rule or sigma.
     """
     if isinstance(bandwidth, str):
-        if bandwidth not in BANDWIDTHS:
-            raise ValueError(
-                f"bandwidth={bandwidth!r} is not known; "
-                f"{nearest_name(bandwidth, list(BANDWIDTHS))}, or a positive number"
-            )
+        check_choice("bandwidth", bandwidth, BANDWIDTHS, ", or a positive number")
         return bandwidth
     try:
-        sigma = float(bandwidth)
+        sigma = float(bandwidth)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         sigma = np.nan
     if isinstance(bandwidth, bool) or not (np.isfinite(sigma) and sigma > 0):
@@ -356,10 +416,10 @@ def median_scale(distances: NDArray[Any]) -> float:
 
 def kernel_weights(
     distances: NDArray[Any],
-    row_scales: Any,
-    column_scales: Any,
+    row_scales: FloatArray | float,
+    column_scales: FloatArray | float,
     *,
-    dtype: Any = np.float64,
+    dtype: DTypeLike = np.float64,
     floor: bool = True,
 ) -> NDArray[Any]:
     """Weights ``exp(-d^2 / (sigma_i sigma_j))``.

@@ -8,57 +8,50 @@ with their recall, measured against exhaustive search on a sample of the points.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
+from ..codec import storable
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
 from . import memory
-from .brute_force import BruteForce
+from .adjacency import MatrixLike
 from .cell_space import CellSpace
-from .cells import CellJoin
-from .far_rows import Surroundings
+from .cells import CellJoin, enough_probes, true_neighbors
 from .features import (
+    BoundingBox,
     Features,
     Thinned,
     check_features,
     check_n_neighbors,
-    check_recall,
     check_seed,
     row_blocks,
     thin_duplicates,
 )
-from .inverted_file import InvertedFile
 from .search import (
-    Backend,
+    BruteForce,
     KDTree,
     NeighborResult,
     choose_algorithm,
-    enough_probes,
     feature_scale,
     pair_distances,
-    true_neighbors,
 )
 
-__all__ = [
-    "NeighborIndex",
-    "NeighborResult",
-    "nearest_neighbors",
-    "query_neighbors",
-]
+Backend: TypeAlias = KDTree | BruteForce | CellJoin
 
 # Recall that an approximate search is tuned to on the sample, with room above 0.97.
 TARGET_RECALL = 0.98
 RECALL_SAMPLE = 256
-QUERY_BLOCK = 65_536
-# Points joined with the cells at a time, a part of all between these: their comparisons take some
-# 3 kB each, which should be little beside the graph.
-JOIN_BLOCK, JOIN_PARTS, LEAST_JOIN_BLOCK = 8_192, 24, 4_096
+# Most queries that one thread searches at a time.
+JOIN_BLOCK = 8_192
 
 
+@storable("neighbor-index")
+@dataclass(eq=False, repr=False)
 class NeighborIndex:
     """Fitted points, ready to be asked for neighbours.
 
@@ -66,7 +59,7 @@ class NeighborIndex:
     ----------
     X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
         The points.
-    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
         See :func:`choose_algorithm`.
     n_jobs : int, optional
         Threads; the answers do not depend on it.
@@ -79,20 +72,21 @@ class NeighborIndex:
     policy : Policy, optional
         Up to which sizes the search is exact, and how much an approximate one compares.
 
+    prepared_for : int, default=0
+        Largest number of neighbours asked for so far. A copy that is told finds the same ones.
+
     Attributes
     ----------
     X : ndarray or csr_array
         The points; a floating-point array is referred to, not copied.
     algorithm : str
         The search structure in use.
-    recall : float
+    measured_recall : float
         1 if exact; otherwise measured at the first question about the points themselves.
-    prepared_for : int
-        Largest number of neighbours asked for so far.
 
     Examples
     --------
-    >>> from gdpa.graph import NeighborIndex
+    >>> from gdpa.graph.neighbors import NeighborIndex
     >>> index = NeighborIndex([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.ravel()
     array([1, 0, 1], dtype=int32)
@@ -100,48 +94,49 @@ class NeighborIndex:
     array([2], dtype=int32)
     """
 
-    def __init__(
-        self,
-        X: Any,
-        *,
-        algorithm: str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        recall: float | None = None,
-        policy: Policy = DEFAULT_POLICY,
-    ) -> None:
-        self.policy = policy
-        self.wanted_recall = None if recall is None else check_recall(recall)
-        self.X = check_features(X)
-        n, d = self.X.shape
+    X: Features
+    _: KW_ONLY
+    algorithm: str = "auto"
+    n_jobs: int | None = field(default=None, metadata={"stored": False})
+    random_state: int = 0
+    recall: float | None = None
+    policy: Policy = field(default=DEFAULT_POLICY, metadata={"stored": False})
+    prepared_for: int = 0
+
+    def __post_init__(self) -> None:
+        r = self.recall
+        if r is not None and not (isinstance(r, int | float) and 0 < r <= 1):
+            raise ValueError(f"recall must be a number in (0, 1] or None, got {r!r}")
+        X = self.X = check_features(self.X)
+        n, d = X.shape
+        dense = isinstance(X, np.ndarray)
         self.algorithm = choose_algorithm(
-            n, d, sparse=not isinstance(self.X, np.ndarray), algorithm=algorithm, policy=policy
+            n, d, sparse=not dense, algorithm=self.algorithm, policy=self.policy
         )
-        self.n_jobs = effective_jobs(n_jobs)
-        self.random_state = check_seed(random_state)
-        self.scale = feature_scale(self.X)
-        self._surroundings: Surroundings | None = None
-        self.recall = 1.0
+        if not 0 <= self.prepared_for <= n:
+            raise ValueError(f"prepared_for={self.prepared_for} must be from 0 to {n}")
+        self._threads = effective_jobs(self.n_jobs)
+        self.random_state = check_seed(self.random_state)
+        self.scale = feature_scale(X)
+        self.measured_recall = 1.0
+        self._box: BoundingBox | None = None
         self._backend: Backend | None = None
-        self._order: NDArray[np.intp] | None = None
-        self._tuned_for = 0
+        self._order: NDArray[np.intp] = np.arange(0)
         self._thinned = Thinned(None, None)
         self._thinned_for = -1
-        self.prepared_for = 0
-        if isinstance(self.X, np.ndarray):
-            per_value = {"kd-tree": 8, "brute-force": self.X.itemsize}.get(self.algorithm, 4)
-            need = float(n * d * per_value + 32 * n)
-            if need > memory.WORTH_A_LOOK:
-                memory.check_memory(
-                    need,
-                    f"a {self.algorithm} search of {n} points with {d} features",
-                    "use fewer points, float32 features or algorithm='approximate'",
-                )
+        per_value = {"kd-tree": 8, "brute-force": X.dtype.itemsize, "cells": 4}[self.algorithm]
+        need = float(n * d * per_value + 32 * n)
+        if dense and need > memory.WORTH_A_LOOK:
+            memory.check_memory(
+                need,
+                f"a {self.algorithm} search of {n} points with {d} features",
+                "use fewer points, float32 features or algorithm='approximate'",
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         # Search structures are rebuilt when needed: they are deterministic and not all of them
         # can be pickled.
-        return self.__dict__ | {"_backend": None, "_order": None}
+        return self.__dict__ | {"_backend": None}
 
     def neighbors(self, n_neighbors: int) -> NeighborResult:
         """Find the neighbours of the fitted points among themselves, each point itself left out.
@@ -161,13 +156,11 @@ class NeighborIndex:
         k = check_n_neighbors(n_neighbors, n - 1, "other points")
         if n == 1:
             return NeighborResult(
-                np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.recall
+                np.empty((1, 0), np.int32), np.empty((1, 0)), self.algorithm, self.measured_recall
             )
         backend = self._prepare(k, n)
-        self._tune(backend, self.prepared_for)
         indices = np.empty((n, k), dtype=get_index_dtype(maxval=n))
         distances = np.empty((n, k))
-        assert self._order is not None
         order = self._order
         wanted = min(order.size, k + 1)
 
@@ -177,15 +170,15 @@ class NeighborIndex:
             if isinstance(backend, CellJoin):
                 candidates = backend.join(rows, wanted)
             else:
-                candidates = backend.candidates(Q, wanted, self.n_jobs)
+                candidates = backend.candidates(Q, wanted)
             indices[queries], distances[queries] = self._ranked(Q, candidates, k, queries)
 
         in_threads(work, *self._blocks(backend, order.size))
         if self._thinned.groups is not None:
             self._thinned.fill(indices, distances)
-        return NeighborResult(indices, distances, self.algorithm, self.recall)
+        return NeighborResult(indices, distances, self.algorithm, self.measured_recall)
 
-    def query(self, X: Any, n_neighbors: int) -> NeighborResult:
+    def query(self, X: MatrixLike, n_neighbors: int) -> NeighborResult:
         """Find the neighbours of new points among the fitted ones.
 
         Parameters
@@ -205,25 +198,24 @@ class NeighborIndex:
         if isinstance(Q, np.ndarray) != isinstance(self.X, np.ndarray):
             raise ValueError("X and the fitted features must both be dense or both be sparse")
         k = check_n_neighbors(n_neighbors, self.X.shape[0], "fitted points")
-        if self._surroundings is None:
-            self._surroundings = Surroundings.of(self.X)
-        Q = self._surroundings.bring_near(Q)
+        if self._box is None:
+            self._box = BoundingBox.of(self.X)
+        Q = self._box.project(Q)
         backend = self._prepare(k, Q.shape[0])
-        self._tune(backend, self.prepared_for)
         indices = np.empty((Q.shape[0], k), dtype=get_index_dtype(maxval=self.X.shape[0]))
         distances = np.empty((Q.shape[0], k))
         kept = self._thinned.kept
         wanted = k if kept is None else min(k, kept.size)
 
         def work(rows: slice) -> None:
-            candidates = backend.candidates(Q[rows], wanted, self.n_jobs)
+            candidates = backend.candidates(Q[rows], wanted)
             indices[rows], distances[rows] = self._ranked(Q[rows], candidates, k)
 
         in_threads(work, *self._blocks(backend, Q.shape[0]))
-        return NeighborResult(indices, distances, self.algorithm, self.recall)
+        return NeighborResult(indices, distances, self.algorithm, self.measured_recall)
 
     def _prepare(self, k: int, n_queries: int) -> Backend:
-        """Build the search structure for k neighbours, or keep the one there is."""
+        """Build and tune the search structure for k neighbours, or keep the one there is."""
         if 12.0 * n_queries * k > memory.WORTH_A_LOOK:
             memory.check_memory(
                 12.0 * n_queries * k,
@@ -235,30 +227,33 @@ class NeighborIndex:
         self.prepared_for = k = max(k, self.prepared_for)
         if self._backend is not None and k <= self._thinned_for:
             return self._backend
-        self._thinned = thin_duplicates(self.X, k + 2)
-        self._thinned_for, self._tuned_for = k, 0
+        self._backend, self._thinned = None, thin_duplicates(self.X, k + 2)
         kept = self._thinned.kept
         points = self.X if kept is None else self.X[kept]
+        backend: Backend
         if self.algorithm == "cells":
             space = CellSpace.fit(points, self.scale, self.random_state)
-            self._backend = CellJoin.of(points, space, space.home(points, self.n_jobs))
-        elif self.algorithm == "inverted-file":
-            self._backend = InvertedFile(points, self.scale, self.random_state)
+            backend = CellJoin.of(points, space, space.home(points, self._threads))
+            self._tune(backend, points, k)
         elif self.algorithm == "brute-force":
-            self._backend = BruteForce(points, self.scale)
+            backend = BruteForce(points, self.scale, self._threads)
         else:
-            self._backend = KDTree(points, self.scale)
+            backend = KDTree(points, self.scale)
         # Without those members of large groups of duplicates whose lists are known.
-        order = np.asarray(self._backend.order, dtype=np.intp)
+        order = np.asarray(backend.order, dtype=np.intp)
         self._order = order if kept is None else kept[order]
-        return self._backend
+        self._backend, self._thinned_for = backend, k
+        return backend
 
     def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
-        """Blocks of queries, and how many at a time: searches but for cells have own threads."""
-        if not isinstance(backend, CellJoin):
-            return row_blocks(n_queries, 1, QUERY_BLOCK), 1
-        size = min(JOIN_BLOCK, max(LEAST_JOIN_BLOCK, n_queries // JOIN_PARTS))
-        return row_blocks(n_queries, 1, size), self.n_jobs
+        """Blocks of queries, and how many at a time."""
+        if isinstance(backend, BruteForce):  # has threads of its own
+            return row_blocks(n_queries, 1, 65_536), 1
+        # Comparisons with cells take some 3 kB a query, which should be little beside the graph.
+        # The blocks of the tree change nothing in the answer.
+        size = n_queries // (4 * self._threads if isinstance(backend, KDTree) else 24)
+        least = 512 if isinstance(backend, KDTree) else 4_096
+        return row_blocks(n_queries, 1, min(JOIN_BLOCK, max(least, size))), self._threads
 
     def _ranked(
         self,
@@ -277,14 +272,10 @@ class NeighborIndex:
         order = np.lexsort((candidates, distances), axis=1)[:, :k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
 
-    def _tune(self, backend: Backend, k: int) -> None:
+    def _tune(self, backend: CellJoin, points: NDArray[Any], k: int) -> None:
         """Choose the effort of an approximate search so that a sample reaches the target."""
-        if not isinstance(backend, CellJoin | InvertedFile) or k <= self._tuned_for:
-            return
-        self._tuned_for = k
         # Duplicates that were left out change no distance, and could be within everyone's reach.
         kept = self._thinned.kept
-        points = self.X if kept is None else self.X[kept]
         n = points.shape[0]
         rng = np.random.default_rng(self.random_state)
         sample = np.sort(rng.choice(n, min(n, RECALL_SAMPLE), replace=False))
@@ -293,12 +284,12 @@ class NeighborIndex:
             return
         Q = points[sample]
         numbers = sample if kept is None else kept[sample]
-        target = TARGET_RECALL if self.wanted_recall is None else self.wanted_recall
+        target = TARGET_RECALL if self.recall is None else self.recall
         many = self.X.shape[1] > self.policy.tree_features
-        limit = self.policy.scanned_points if self.wanted_recall is None and many else np.inf
+        limit = self.policy.scanned_points if self.recall is None and many else np.inf
         truth, most = None, backend.n_probe
         while True:
-            candidates = backend.candidates(Q, k + 1, self.n_jobs)
+            candidates = backend.candidates(Q, k + 1)
             distances = self._ranked(Q, candidates, k, numbers)[1]
             if truth is None:
                 near, truth = true_neighbors(points, sample, distances[:, -1], k, self.scale)
@@ -306,65 +297,8 @@ class NeighborIndex:
                     *backend.probes_needed(Q, near), target, limit
                 )
                 continue
-            self.recall = float((distances <= truth[:, -1:]).mean())
-            if self.recall >= target or backend.n_probe >= most:
+            self.measured_recall = float((distances <= truth[:, -1:]).mean())
+            if self.measured_recall >= target or backend.n_probe >= most:
                 return
             # The estimate counts cells by their centres; the search may have missed one of them.
             backend.n_probe = min(most, backend.n_probe + 1 + backend.n_probe // 12)
-
-
-def nearest_neighbors(
-    X: Any,
-    n_neighbors: int = 10,
-    *,
-    algorithm: str = "auto",
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    recall: float | None = None,
-) -> NeighborResult:
-    """Nearest neighbours of points among themselves.
-
-    Parameters
-    ----------
-    X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
-        The points.
-    n_neighbors : int, default=10
-        How many neighbours, the point itself not counted.
-    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
-        See :func:`choose_algorithm`.
-    n_jobs : int, optional
-        Threads; the answer does not depend on it.
-    random_state : int, default=0
-        Seed of approximate search.
-    recall : float, optional
-        What an approximate search must reach; see :class:`NeighborIndex`.
-
-    Returns
-    -------
-    NeighborResult
-        Indices, distances, the algorithm used and its recall.
-    """
-    index = NeighborIndex(
-        X, algorithm=algorithm, n_jobs=n_jobs, random_state=random_state, recall=recall
-    )
-    return index.neighbors(n_neighbors)
-
-
-def query_neighbors(index: NeighborIndex, X: Any, n_neighbors: int = 10) -> NeighborResult:
-    """Nearest fitted points of new points, without fitting again.
-
-    Parameters
-    ----------
-    index : NeighborIndex
-        The fitted points.
-    X : array-like or sparse matrix of shape (n_queries, n_features)
-        New points.
-    n_neighbors : int, default=10
-        How many neighbours.
-
-    Returns
-    -------
-    NeighborResult
-        Indices into the fitted points, distances, the algorithm used and its recall.
-    """
-    return index.query(X, n_neighbors)

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
-from .features import check_features
+from ..codec import check_numbers, storable
+from ..errors import check_choice
+from .adjacency import MatrixLike
+from .features import Features, check_features
 
-__all__ = ["RESCALINGS", "Rescaler", "rescale_minmax", "rescale_standard", "varying_columns"]
-
-_LARGEST = 1e140  # its square, and the sum of many squares, is a number
-
+LARGEST = 1e140  # its square, and the sum of many squares, is a number
 RESCALINGS = ("min-max", "standard", "none")
 
 
+@storable("rescaler")
 @dataclass(frozen=True)
 class Rescaler:
     """A fitted re-scaling: ``(X[:, columns] - shift) / scale``, then unit norm if asked for.
@@ -45,7 +45,7 @@ class Rescaler:
 
     Examples
     --------
-    >>> from gdpa.graph import Rescaler
+    >>> from gdpa.graph.rescale import Rescaler
     >>> Rescaler.fit([[0.0, 1.0], [2.0, 3.0]], "min-max").transform([[1.0, 3.0]])
     array([[0.5, 1. ]])
     """
@@ -56,8 +56,15 @@ class Rescaler:
     scale: NDArray[np.float64]
     unit_norm: bool
 
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, RESCALINGS)
+        check_numbers("columns", self.columns, (None,), at_least=0, at_most=1)
+        kept = (int(self.columns.sum()),)
+        check_numbers("shift", self.shift, kept)
+        check_numbers("scale", self.scale, kept, at_least=np.nextafter(0, 1))
+
     @classmethod
-    def fit(cls, X: Any, kind: str = "min-max") -> Rescaler:
+    def fit(cls, X: MatrixLike, kind: str = "min-max") -> Rescaler:
         """Learn a re-scaling.
 
         Parameters
@@ -77,8 +84,7 @@ class Rescaler:
         ValueError
             If `kind` is not known, or X is sparse: shifting columns would fill it with non-zeros.
         """
-        if kind not in RESCALINGS:
-            raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(RESCALINGS))}")
+        check_choice("kind", kind, RESCALINGS)
         A = check_features(X)
         d = A.shape[1]
         if kind == "none":
@@ -99,7 +105,7 @@ class Rescaler:
             )
         return cls(kind, columns, shift[columns], scale[columns], kind == "standard")
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Features:
         """Apply the re-scaling.
 
         Parameters
@@ -121,7 +127,7 @@ class Rescaler:
         with np.errstate(over="ignore"):
             Z -= self.shift
             Z /= self.scale
-        beyond = np.flatnonzero(~(np.abs(Z).max(axis=1, initial=0.0) < _LARGEST))
+        beyond = np.flatnonzero(~(np.abs(Z).max(axis=1, initial=0.0) < LARGEST))
         if beyond.size:
             Z[beyond] = self._direction(A[np.ix_(beyond, self.columns)].astype(np.float64))
         if self.unit_norm:
@@ -137,10 +143,10 @@ class Rescaler:
         below, down = np.frexp(self.scale)
         exponent = np.where(quarter == 0, -5000, exponent - down)
         exponent = exponent - exponent.max(axis=1, keepdims=True)
-        return np.asarray(np.ldexp(mantissa / below, np.maximum(exponent, -2000)) * _LARGEST / 4)
+        return np.asarray(np.ldexp(mantissa / below, np.maximum(exponent, -2000)) * LARGEST / 4)
 
 
-def _dense(A: Any, kind: str) -> NDArray[Any]:
+def _dense(A: Features, kind: str) -> NDArray[Any]:
     if not isinstance(A, np.ndarray):
         raise ValueError(
             f"re-scaling by {kind!r} shifts columns, which would turn sparse X into a dense one; "
@@ -157,7 +163,7 @@ def _mean_std(A: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return mean, np.asarray(A.std(axis=0, ddof=1, dtype=np.float64))
 
 
-def rescale_minmax(X: Any) -> NDArray[np.float64]:
+def rescale_minmax(X: MatrixLike) -> NDArray[np.float64]:
     """Scale every column to [0, 1].
 
     Parameters
@@ -182,26 +188,7 @@ def rescale_minmax(X: Any) -> NDArray[np.float64]:
     return np.asarray(Rescaler.fit(X, "min-max").transform(X))
 
 
-def rescale_standard(X: Any, reference: Any = None) -> NDArray[np.float64]:
-    """Standardise columns, then bring every sample to unit norm.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Samples.
-    reference : array-like of shape (n_reference, n_features), optional
-        Samples whose mean and standard deviation (ddof = 1) count, in the paper the labelled ones;
-        X itself if not given.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_kept)
-        Samples of norm 1 (or 0, where a sample equals the mean).
-    """
-    return np.asarray(Rescaler.fit(X if reference is None else reference, "standard").transform(X))
-
-
-def varying_columns(*parts: Any) -> NDArray[np.bool_]:
+def varying_columns(*parts: MatrixLike) -> NDArray[np.bool_]:
     """Columns that vary within every one of several sets of samples.
 
     Parameters

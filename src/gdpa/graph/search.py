@@ -1,7 +1,8 @@
-"""Ways to find nearest neighbours, which one fits, and the truth to measure others by.
+"""Exact nearest-neighbour search, the choice of a search structure, and distances.
 
-Each backend answers ``candidates(Q, k)``: for every row of Q the indices of the (at least) k
-nearest of its own points. Distances are not taken from the backend: they are computed again in
+Each search structure answers ``candidates(Q, k)``: for every row of Q the indices of the (at least)
+k nearest of its own points; its `order` lists them so that neighbouring queries share memory.
+Distances are not taken from the backend: they are computed again in
 float64 from the differences of the features (:func:`pair_distances`), so that duplicates are at
 distance exactly 0, distances are symmetric to the last bit, and the order does not depend on how
 the candidates were found.
@@ -10,35 +11,21 @@ the candidates were found.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
+from ..errors import check_choice
 from ..policy import DEFAULT_POLICY, Policy
+from ..threads import openmp_threads
 from .features import Features, row_blocks
-
-__all__ = [
-    "Backend",
-    "KDTree",
-    "NeighborResult",
-    "choose_algorithm",
-    "enough_probes",
-    "feature_scale",
-    "pair_distances",
-    "true_neighbors",
-    "visits_needed",
-    "within_reach",
-]
 
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
-ALGORITHMS = ("auto", "exact", "approximate", "faiss")
-
-# In single precision, in units of the points' spread: squares and sums of them are numbers.
-FARTHEST = 1e15
+STRUCTURES = ("kd-tree", "brute-force", "cells")
 
 
 def choose_algorithm(
@@ -57,50 +44,32 @@ def choose_algorithm(
         Size of the features.
     sparse : bool, default=False
         Whether they are sparse: searched exhaustively, always.
-    algorithm : {"auto", "exact", "approximate", "faiss"}, default="auto"
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
         "approximate" compares whole cells of points (:class:`~gdpa.graph.cells.CellJoin`). "auto"
         is exact up to 50,000 points (20,000 with more than 10 features; any number with up to 5
-        features), else approximate. "faiss" is the inverted file of that library.
+        features), else approximate. The name of a structure stands for itself.
     policy : Policy, optional
         These limits.
 
     Returns
     -------
     str
-        "kd-tree", "brute-force", "cells" or "inverted-file".
+        "kd-tree", "brute-force" or "cells".
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(
-            f"algorithm={algorithm!r} is not known; {nearest_name(algorithm, list(ALGORITHMS))}"
-        )
+    if algorithm not in STRUCTURES:
+        check_choice("algorithm", algorithm, ("auto", "exact", "approximate"))
     exact = "kd-tree" if n_features <= policy.tree_features else "brute-force"
     if sparse:
         return "brute-force"
+    if algorithm in STRUCTURES:
+        return algorithm
     if algorithm == "exact":
         return exact
-    if algorithm == "faiss":
-        return "inverted-file"
     limit = policy.tree_points if exact == "kd-tree" else policy.brute_points
     if algorithm == "auto" and (n_samples <= limit or n_features <= policy.low_features):
         return exact
     return "cells"
-
-
-class Backend(Protocol):
-    """What every search structure offers.
-
-    Attributes
-    ----------
-    order : ndarray of int of shape (n_samples,)
-        Its points in the order in which asking is fastest: neighbouring queries share memory.
-    """
-
-    order: NDArray[Any]
-
-    def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
-        """Indices, shape (n_queries, at least k), of the nearest points of each row of Q."""
-        ...
 
 
 def feature_scale(X: Features) -> float:
@@ -145,7 +114,8 @@ def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) 
             difference -= np.asarray(Q[rows], dtype=np.float64)[:, None, :] / scale
             np.einsum("ijk,ijk->ij", difference, difference, out=out[rows])
     else:
-        width = 1 + max(A.nnz // max(1, A.shape[0]) for A in (X, Q))
+        both: tuple[sp.csr_array, ...] = (X, Q)
+        width = 1 + max(A.nnz // max(1, A.shape[0]) for A in both)
         for rows in row_blocks(m, 64 * k * width):
             flat = indices[rows].ravel()
             queries = np.repeat(np.arange(rows.start, rows.stop), k)
@@ -169,7 +139,7 @@ class NeighborResult:
     distances : ndarray of shape (n_queries, n_neighbors)
         Euclidean distances, ascending.
     algorithm : str
-        What found them: "kd-tree", "brute-force" (both exact), "cells" or "inverted-file".
+        What found them: "kd-tree", "brute-force" (both exact) or "cells".
     recall : float
         Share of true neighbours among those found: 1 for exact search, otherwise measured on a
         sample of the fitted points.
@@ -197,48 +167,107 @@ class KDTree:
         # Points leaf by leaf: consecutive queries touch the same memory.
         self.order = np.asarray(self.tree.indices, dtype=np.intp)
 
-    def _placed(self, X: Any) -> FloatArray:
+    def _placed(self, X: Features) -> FloatArray:
         placed = np.asarray(X, dtype=np.float64)
         return placed if self.scale == 1.0 else placed / self.scale
 
-    def candidates(self, Q: Features, k: int, n_jobs: int) -> IndexArray:
+    def candidates(self, Q: Features, k: int) -> IndexArray:
         """Indices of the k nearest points of each row of Q."""
         q = self._placed(Q)
-        _, nearest = self.tree.query(q, k=k, workers=n_jobs)
+        # Threads of SciPy's own would run on after an interrupt and write into freed arrays.
+        _, nearest = self.tree.query(q, k=k, workers=1)
         return np.asarray(nearest, dtype=np.intp).reshape(q.shape[0], k)
 
 
-def visits_needed(
-    Q: NDArray[Any], centers: FloatArray, sizes: IndexArray, cell: NDArray[Any], points: IndexArray
-) -> tuple[IndexArray, FloatArray]:
-    """How many cells a query has to visit before it meets given points, and what that costs.
+class BruteForce:
+    """Exact search in many dimensions, and of sparse rows: blocked matrix products.
 
-    Parameters
-    ----------
-    Q : ndarray of shape (n_queries, n_features)
-        Queries.
-    centers : ndarray of shape (n_cells, n_features)
-        Centres of the cells; they are visited in the order of their distance.
-    sizes : ndarray of shape (n_cells,)
-        Points in each cell.
-    cell : ndarray of shape (n_samples,)
-        The cell of each point.
-    points : ndarray of shape (n_queries, k)
-        For each query the points in question.
-
-    Returns
-    -------
-    needed : ndarray of shape (n_queries, k)
-        Number of cells, at least 1.
-    scanned : ndarray of shape (n_cells,)
-        Points that lie in the first 1, 2, ... cells, on average over the queries.
+    ``|q|^2 - 2 q'x + |x|^2`` loses the digits of distances that are tiny against the norms. So a
+    few more candidates than asked for are kept, and a query whose last candidate is not beyond
+    doubt farther than its k-th neighbour is searched again by differences (dense features).
     """
-    squares = np.einsum("ij,ij->i", centers, centers) - 2 * Q @ centers.T
-    by_distance = np.argsort(squares, axis=1, kind="stable")
-    rank = np.empty_like(by_distance)
-    np.put_along_axis(rank, by_distance, np.arange(sizes.size)[None, :], axis=1)
-    scanned = sizes[by_distance].mean(axis=0).cumsum()
-    return np.take_along_axis(rank, cell[points].astype(np.intp), 1) + 1, scanned
+
+    def __init__(self, X: Features, scale: float, n_jobs: int) -> None:
+        from sklearn.neighbors import NearestNeighbors
+
+        self.scale, self.n_jobs = scale, n_jobs
+        self.center: FloatArray | None = None
+        if isinstance(X, np.ndarray):
+            mean, spread = column_moments(X, scale)
+            # A common offset only costs digits. Where it is small the features are used in place.
+            if scale != 1.0 or float(mean @ mean) > 100 * spread:
+                self.center = mean
+            self.points: Features = self._placed(X)
+            self.norm = max(
+                float(np.einsum("ij,ij->i", b, b, dtype=np.float64).max())
+                for b in (self.points[rows] for rows in row_blocks(X.shape[0], 8 * X.shape[1]))
+            )
+        else:
+            self.points = X if scale == 1.0 else X / scale
+            self.points.indices = self.points.indices.astype(np.int32, copy=False)
+            self.points.indptr = self.points.indptr.astype(np.int32, copy=False)
+        self.search = NearestNeighbors(algorithm="brute").fit(self.points)
+        self.order = np.arange(self.points.shape[0])
+
+    def _placed(self, X: Features) -> Features:
+        if not isinstance(X, np.ndarray):
+            return X if self.scale == 1.0 else X / self.scale
+        if self.center is None:
+            return np.ascontiguousarray(X)
+        out = np.empty(X.shape, dtype=X.dtype)
+        for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
+            out[rows] = np.asarray(X[rows], dtype=np.float64) / self.scale - self.center
+        return out
+
+    def candidates(self, Q: Features, k: int) -> IndexArray:
+        """Indices of the k nearest points of each row of Q, and a few more."""
+        n = self.points.shape[0]
+        more = min(n, k + max(4, k // 4))
+        q = self._placed(Q)
+        if isinstance(q, np.ndarray):
+            q = q.astype(self.points.dtype, copy=False)
+        with openmp_threads(self._threads(q.shape[0])):
+            distances, nearest = self.search.kneighbors(q, more)
+        if isinstance(q, np.ndarray) and more < n:
+            doubtful = self._doubtful(q, nearest, distances, k)
+            if doubtful.size:
+                with openmp_threads(self._threads(doubtful.size)):
+                    nearest[doubtful] = self._by_differences(q[doubtful], more)
+        return np.asarray(nearest, dtype=np.intp)
+
+    def _doubtful(
+        self, q: NDArray[Any], nearest: IndexArray, distances: FloatArray, k: int
+    ) -> IndexArray:
+        doubtful = []
+        for rows in row_blocks(q.shape[0], 32 * nearest.shape[1]):
+            part = q[rows]
+            norms = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+            error = 64 * np.finfo(np.float64).eps * (norms + self.norm)
+            near = pair_distances(part, self.points, nearest[rows], 1.0)
+            near.sort(axis=1)
+            kth = near[:, k - 1] ** 2
+            reach = distances[rows, -1].astype(np.float64) ** 2
+            wrong = np.flatnonzero((reach - error <= kth) & (error > 1e-9 * kth))
+            doubtful.append(wrong + rows.start)
+        return np.concatenate(doubtful)
+
+    def _by_differences(self, q: NDArray[Any], k: int) -> IndexArray:
+        from sklearn.neighbors import NearestNeighbors
+
+        # The standardised metric with unit variances is the one that is evaluated directly.
+        search = NearestNeighbors(
+            algorithm="brute", metric="seuclidean", metric_params={"V": np.ones(q.shape[1])}
+        ).fit(self.points)
+        nearest = search.kneighbors(q, k, return_distance=False)
+        return np.asarray(nearest, dtype=np.intp)
+
+    def _threads(self, n_queries: int) -> int:
+        """Threads for an exhaustive search whose answer must not depend on their number.
+
+        With fewer than 1024 queries per thread scikit-learn would split the points instead of the
+        queries, and ties would be broken by where it splits.
+        """
+        return max(1, min(self.n_jobs, (n_queries - 1) // 1024))
 
 
 def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
@@ -252,112 +281,3 @@ def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
     for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
         total += float(np.square(np.asarray(X[rows], dtype=np.float64) / scale - mean).sum())
     return mean, total / n
-
-
-def within_reach(
-    Q: NDArray[Any], X: NDArray[Any], reach: FloatArray, scale: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-    """Points within a distance of each query: one matrix product passes over all others.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (n_queries, n_features)
-        Queries.
-    X : ndarray of shape (n_samples, n_features)
-        Points.
-    reach : ndarray of shape (n_queries,)
-        The distances.
-    scale : float
-        Divides the features before squaring.
-
-    Returns
-    -------
-    query, point : ndarray of int of shape (n_pairs,)
-        Pairs, and a few that are farther by a rounding.
-    distance : ndarray of shape (n_pairs,)
-        Their distances.
-    """
-    q = np.asarray(Q, dtype=np.float64) / scale
-    center = q.mean(axis=0)
-    q = q - center
-    norms = np.einsum("ij,ij->i", q, q)
-    limit = (reach / scale) ** 2 * (1 + 1e-9)
-    owners, others, near = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0)]
-    for rows in row_blocks(X.shape[0], 8 * (q.shape[0] + q.shape[1])):
-        x = np.asarray(X[rows], dtype=np.float64) / scale - center
-        x_norms = np.einsum("ij,ij->i", x, x)
-        squares = q @ x.T
-        squares *= -2
-        squares += norms[:, None]
-        squares += x_norms
-        # What cancellation may have cost; a pair too many is sorted out later.
-        slack = 1e-12 * (norms + x_norms.max())
-        i, j = np.nonzero(squares <= (limit + slack)[:, None])
-        owners.append(i)
-        others.append(j + rows.start)
-        for part in row_blocks(i.size, 16 * Q.shape[1]):
-            at = others[-1][part][:, None]
-            near.append(pair_distances(Q[i[part]], X, at, scale).ravel())
-    return np.concatenate(owners), np.concatenate(others), np.concatenate(near)
-
-
-def true_neighbors(
-    X: NDArray[Any], sample: NDArray[np.intp], reach: FloatArray, k: int, scale: float
-) -> tuple[NDArray[np.intp], FloatArray]:
-    """True neighbours of some points.
-
-    Some k points lie within `reach`, so the true neighbours do too.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        All points.
-    sample : ndarray of shape (n_sample,)
-        Rows of the points in question.
-    reach : ndarray of shape (n_sample,)
-        A distance within which k other points are known.
-    k : int
-        How many neighbours.
-    scale : float
-        Divides the features before squaring.
-
-    Returns
-    -------
-    indices, distances : ndarray of shape (n_sample, k)
-        Neighbours, nearest first, at distances of at most `reach`.
-    """
-    query, point, distance = within_reach(X[sample], X, reach, scale)
-    other = point != sample[query]
-    query, point, distance = query[other], point[other], distance[other]
-    order = np.lexsort((point, distance, query))
-    first = np.searchsorted(query[order], np.arange(sample.size))
-    best = order[first[:, None] + np.arange(k)]
-    return point[best], distance[best]
-
-
-def enough_probes(
-    needed: NDArray[np.intp], scanned: FloatArray, target: float, limit: float
-) -> tuple[int, int]:
-    """Number of cells to visit for a recall, within a limit on the points compared.
-
-    Parameters
-    ----------
-    needed : ndarray
-        Cells to visit before each of the true neighbours is met.
-    scanned : ndarray of shape (n_cells,)
-        Points in the first 1, 2, ... cells.
-    target : float
-        Share of the neighbours to find.
-    limit : float
-        Points that may be compared with a query; one cell is always visited.
-
-    Returns
-    -------
-    probes : int
-        Cells to visit.
-    most : int
-        Cells that the limit allows.
-    """
-    most = max(1, int(np.searchsorted(scanned, limit, side="right")))
-    wanted = int(np.quantile(needed, target, method="inverted_cdf"))
-    return min(most, wanted), most

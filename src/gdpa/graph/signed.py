@@ -8,15 +8,12 @@ edges. Balance is what lets the Gershgorin discs of a generalised Laplacian be a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .adjacency import check_adjacency, component_labels
-
-__all__ = ["BalanceResult", "balance"]
+from .adjacency import MatrixLike, check_adjacency, component_labels
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class BalanceResult:
     witness: NDArray[np.intp] | None
 
 
-def balance(A: Any) -> BalanceResult:
+def balance(A: MatrixLike) -> BalanceResult:
     """Test whether a signed graph is balanced.
 
     Parameters

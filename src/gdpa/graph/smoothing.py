@@ -17,11 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .memory import WORTH_A_LOOK, check_memory
-
-__all__ = ["Smoother", "no_links"]
+from ..codec import storable
+from . import memory
+from .features import Features, check_features
 
 FloatArray = NDArray[np.float64]
+Rows = NDArray[np.intp] | slice
 
 # Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
 # same data give the same steps on any day.
@@ -46,7 +47,7 @@ def _inverse_lengths(Z: sp.csr_array) -> FloatArray:
     return np.asarray(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0))
 
 
-def _unit(Z: Any) -> sp.csr_array:
+def _unit(Z: sp.csr_array) -> sp.csr_array:
     """Sparse rows of length 1."""
     Z = sp.csr_array(Z, dtype=np.float64)
     if Z.data.size and not 1e-100 < np.abs(Z.data).max() < 1e100:  # squares must be numbers
@@ -56,6 +57,7 @@ def _unit(Z: Any) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(_inverse_lengths(Z)) @ Z)
 
 
+@storable("smoother")
 @dataclass(frozen=True)
 class Smoother:
     """A graph and the features of its nodes.
@@ -69,7 +71,12 @@ class Smoother:
     """
 
     W: sp.csr_array
-    features: NDArray[np.floating] | sp.csr_array
+    features: Features
+
+    def __post_init__(self) -> None:
+        n = check_features(self.features, name="features").shape[0]
+        if self.W.shape != (n, n) or self.W.data.min(initial=0.0) < 0:
+            raise ValueError(f"W must be non-negative weights of {n} nodes")
 
     def __getstate__(self) -> dict[str, Any]:
         # What is computed from the two is computed again.
@@ -137,13 +144,13 @@ class Smoother:
 
         Words that few documents have say more. Other sparse features may be so weighted already.
         """
-        F = self.features
+        F: sp.csr_array = self.features
         if not self.sparse or not F.nnz or F.data.min() < 0 or (F.data != np.rint(F.data)).any():
             return None
         n, d = F.shape
         return np.asarray(1.0 + np.log((1.0 + n) / (1.0 + np.bincount(F.indices, minlength=d))))
 
-    def _first(self, X: Any) -> Any:
+    def _first(self, X: Features) -> Features:
         if self.sparse:
             X = sp.csr_array(X, dtype=np.float64)
             return _unit(X if self._rarity is None else X @ sp.diags_array(self._rarity))
@@ -180,22 +187,23 @@ class Smoother:
         MemoryError
             If a single step does not fit into what is free.
         """
-        n, d = self.features.shape
+        F: sp.csr_array = self.features
+        n, d = F.shape
         if not self.sparse:
             step = float(n * d * np.dtype(self.dtype).itemsize)
             sizes = [step] * (wanted + 1)
         else:
             linked = self.S.copy()
             linked.data = np.ones_like(linked.data)
-            rows = np.diff(self.features.indptr).astype(np.float64)
+            rows = np.diff(F.indptr).astype(np.float64)
             sizes = [12.0 * float(rows.sum())]
             for _ in range(wanted):
                 rows = np.minimum(linked @ rows, d)
                 sizes.append(12.0 * float(rows.sum()))
         steps = max(1, int((np.cumsum(sizes) <= MOST_BYTES).sum()) - 1)
         need = sum(sizes[: steps + 1])
-        if need > WORTH_A_LOOK:
-            check_memory(
+        if need > memory.WORTH_A_LOOK:
+            memory.check_memory(
                 need,
                 f"{n} nodes with {d} features smoothed along their links",
                 "use fewer columns (scikit-learn's TruncatedSVD) or graph='precomputed'",
@@ -234,7 +242,7 @@ class Smoother:
                 self._scales[t] = (1.0 / varies).astype(Z.dtype)
         return self._scales[t]
 
-    def points(self, t: int, rows: Any = None) -> Any:
+    def points(self, t: int, rows: Rows = slice(None)) -> Any:
         """``Z_t`` as a model takes it: rows of unit length, or columns of deviation 1.
 
         Parameters
@@ -249,13 +257,12 @@ class Smoother:
         ndarray or csr_array
             Their points.
         """
-        rows = slice(None) if rows is None else rows
         Z = self.smoothed(t)[rows]
         if self.sparse:
             return sp.csr_array(sp.diags_array(self.scale(t)[rows]) @ Z)
         return Z * self.scale(t)
 
-    def product(self, t: int, slopes: FloatArray, rows: Any = None) -> FloatArray:
+    def product(self, t: int, slopes: FloatArray, rows: Rows = slice(None)) -> FloatArray:
         """``points(t, rows) @ slopes`` without the points.
 
         Parameters
@@ -272,13 +279,12 @@ class Smoother:
         ndarray of shape (n_rows, n_columns)
             The product.
         """
-        rows = slice(None) if rows is None else rows
         Z = self.smoothed(t)[rows]
         if self.sparse:
             return np.asarray(self.scale(t)[rows, None] * (Z @ slopes))
         return np.asarray(Z @ (self.scale(t)[:, None] * slopes.astype(Z.dtype)))
 
-    def new_points(self, X: Any, links: sp.csr_array | None, t: int) -> Any:
+    def new_points(self, X: Features | None, links: sp.csr_array | None, t: int) -> Any:
         """The same of new rows, of which either features or links may be missing.
 
         Parameters

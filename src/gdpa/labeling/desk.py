@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import neighbor_graph
-from ..layout import Picture, picture
+from ..plotting.layout import Picture, picture
 from .columns import telling_columns
 from .items import Items
 from .ledger import Value

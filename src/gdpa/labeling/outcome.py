@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binomial import share_interval
 from ..estimators import GDPAClassifier
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
-from ..shares import share_interval
 from ..tables import TableEncoder
 from .estimate import Estimate
 from .export import table_text

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name, require
-from ..graph import check_adjacency
-from ..layout import positions_of
+from ..graph.adjacency import check_adjacency
 from ..tables.frames import is_frame
 from .axes import FAINT, class_look, get_axes
+from .layout import positions_of
 
 __all__ = ["GraphDisplay"]
 

@@ -16,8 +16,8 @@ import sklearn
 from numpy.typing import NDArray
 
 from ..certificate import Certificate, certify
-from ..graph import component_labels
-from ..layout import Picture, picture
+from ..graph.adjacency import component_labels
+from ..plotting.layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
 from ..version import __version__

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shares import share_interval
+from ..binomial import share_interval
 from .charts import LEVELS, MOST_SHOWN, graph_chart, histogram, legend
 from .committee import committee_section
 from .data import ReportData

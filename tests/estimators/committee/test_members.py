@@ -25,7 +25,7 @@ from gdpa.estimators.committee.whitened import whitening
 from gdpa.estimators.labels import LabelCoding
 from gdpa.estimators.options import FitOptions
 from gdpa.folds import stratified_folds
-from gdpa.graph import shared_leaves
+from gdpa.graph.forest import shared_leaves
 from gdpa.policy import Policy
 
 GRAPHS = ("importance", "forest graph", "whitened")

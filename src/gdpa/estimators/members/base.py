@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
-from ...graph import Rescaler
+from ...graph.rescale import Rescaler
 from ..labels import LabelCoding, by_appearance, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
@@ -219,7 +219,7 @@ class FittedModel(FittedMember):
     shares: FloatArray = field(repr=False)
     place: NDArray[np.integer] | None = None
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         check_numbers(f"{self.name}: shares", self.shares, (None, None), at_least=0)
         if self.place is not None:

@@ -66,7 +66,7 @@ class Forest(Model):
     value: NDArray[np.float32]
     importances: FloatArray
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         n, roots = self.feature.size, self.roots
         check_numbers("forest: roots", roots, (None,))

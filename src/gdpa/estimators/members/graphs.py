@@ -21,29 +21,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
-from ...graph import (
-    LeafEmbedding,
-    NeighborGraph,
-    NeighborIndex,
-    Rescaler,
-    check_adjacency,
-    check_memory,
-    degrees,
-    forest_graph,
-    full_graph,
-    laplacian_parts,
-    leaf_weights,
-    neighbor_graphs,
-)
-from ...graph.adjacency import connected_to
-from ...graph.far_rows import Surroundings
+from ...graph import forest_graph, full_graph
+from ...graph.adjacency import check_adjacency, connected_to, degrees, laplacian_parts
+from ...graph.features import BoundingBox, check_features
+from ...graph.forest import LeafEmbedding, leaf_weights
 from ...graph.kernels import distances, node_scales
+from ...graph.memory import check_memory
 from ...graph.neighbor_graph import (
     SCALE_NEIGHBOR,
+    NeighborGraph,
     check_bandwidth,
     kernel_weights,
     local_scales,
+    neighbor_graphs,
 )
+from ...graph.rescale import Rescaler
 from ...problem import ClassProblem
 from ...solution import Solution
 from ...system import Arranged, LabeledSystem, attached_scores
@@ -99,33 +91,23 @@ class SampleGraph:
         Weights.
     laplacian : {"normalized", "combinatorial"}
         Kind of the Laplacian ``diag(diagonal) - adjacency``.
-    points, scales, bandwidth
-        Features and bandwidths of a neighbour graph or a full graph.
-    n_neighbors : int or None
-        Neighbours per sample.
-    algorithm, random_state, prepared_for
-        How neighbours are searched, so that a loaded graph does it in the same way.
-    recall : float
-        Share of the true neighbours that were found.
-    leaves : ndarray of int of shape (n_samples, n_trees) or None
-        Leaves of the samples, for a forest graph.
     neighbors : NeighborGraph or None
-        The search behind a neighbour graph; built again when it is needed.
+        The search behind a neighbour graph.
+    points, scales, bandwidth
+        Features and bandwidths of a full graph.
+    leaves, kept
+        Leaves of the samples, and edges kept per sample, of a forest graph.
     """
 
     kind: Literal["knn", "full", "precomputed", "forest"]
     W: sp.csr_array
     laplacian: Laplacian
-    points: NDArray[np.floating] | sp.csr_array | None = None
-    scales: FloatArray | None = None
+    neighbors: NeighborGraph | None = field(default=None, repr=False)
+    points: NDArray[np.floating] | sp.csr_array | None = field(default=None, repr=False)
+    scales: FloatArray | None = field(default=None, repr=False)
     bandwidth: str | float | None = None
-    n_neighbors: int | None = None
-    algorithm: str = "auto"
-    random_state: int = 0
-    prepared_for: int = 0
-    recall: float = 1.0
-    leaves: NDArray[np.integer] | None = None
-    neighbors: NeighborGraph | None = field(default=None, repr=False, metadata={"stored": False})
+    leaves: NDArray[np.integer] | None = field(default=None, repr=False)
+    kept: int | None = None
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
     unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
@@ -135,28 +117,37 @@ class SampleGraph:
         unit = float(diagonal.mean()) or 1.0
         self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit)
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         n = self.W.shape[0]
         check_adjacency(self.W, name="W")
-        if (self.kind in ("knn", "full")) != (self.points is not None):
-            raise ValueError(f"a {self.kind} graph with wrong points")
-        if self.points is not None:
-            X = self.points.data if isinstance(self.points, sp.csr_array) else self.points
-            check_numbers("points", X, (None,) * X.ndim)
-            if self.points.shape[0] != n or self.scales is None or self.bandwidth is None:
-                raise ValueError("points, scales and weights do not fit together")
+        parts = {"knn": self.neighbors, "full": self.points, "forest": self.leaves}
+        if any((part is not None) != (kind == self.kind) for kind, part in parts.items()):
+            raise ValueError(f"a {self.kind} graph lacks a part or has one too many")
+        if self.neighbors is not None and self.neighbors.W.shape != self.W.shape:
+            raise ValueError("the neighbours are not those of the graph")
+        if self.points is not None and (self.scales is None or self.bandwidth is None):
+            raise ValueError("a full graph needs scales and a bandwidth")
+        if self.scales is not None and self.points is not None:
+            check_features(self.points, name="points")
             check_numbers("scales", self.scales, (n,), at_least=np.finfo(float).tiny)
             check_bandwidth(self.bandwidth)
-        if (self.kind == "forest") != (self.leaves is not None):
-            raise ValueError(f"a {self.kind} graph with wrong leaves")
+            if self.points.shape[0] != n:
+                raise ValueError("the points are not those of the graph")
         if self.leaves is not None:
             check_numbers("leaves", self.leaves, (n, None), at_least=0)
-        counted = self.kind in ("knn", "forest")
-        if counted and not (self.n_neighbors is not None and self.n_neighbors >= 1):
-            raise ValueError(f"n_neighbors={self.n_neighbors!r} must be at least 1")
-        if not (0 <= self.prepared_for <= n and 0 <= self.recall <= 1 and self.random_state >= 0):
-            raise ValueError("prepared_for, recall or random_state are out of range")
+            if self.kept is None or self.kept < 1:
+                raise ValueError(f"kept={self.kept!r} must be at least 1")
+
+    @property
+    def n_neighbors(self) -> int | None:
+        """Neighbours per sample, where there is such a number."""
+        return self.kept if self.neighbors is None else self.neighbors.n_neighbors
+
+    @property
+    def features(self) -> Features | None:
+        """Features of the samples, as neighbours are searched in them."""
+        return self.points if self.neighbors is None else self.neighbors.index.X
 
     @property
     def n_nodes(self) -> int:
@@ -214,22 +205,10 @@ class SampleGraph:
         if self.kind == "precomputed":
             return check_link_rows(X), None
         if self.leaves is not None:
-            return leaf_weights(X, self.leaves, self.n_neighbors or 1), None
-        weights = self._attach_full(X) if self.kind == "full" else self._search().attach(X)
-        return weights, _coincident(weights, X, self.points)
-
-    def _search(self) -> NeighborGraph:
-        """Return the neighbour search, prepared as it was when the graph was built."""
-        if self.neighbors is None:
-            index = NeighborIndex(
-                self.points, algorithm=self.algorithm, random_state=self.random_state
-            )
-            index.prepared_for = self.prepared_for
-            parts = (self.W, index, self.scales, self.n_neighbors, self.bandwidth)
-            found = NeighborGraph(*parts, index.algorithm, self.recall)  # type: ignore[arg-type]
-            self.__dict__["neighbors"] = found
-            return found
-        return self.neighbors
+            return leaf_weights(X, self.leaves, self.kept or 1), None
+        near = self.neighbors
+        weights = self._attach_full(X) if near is None else near.attach(X)
+        return weights, _coincident(weights, X, self.features)
 
     def _attach_full(self, X: Features) -> sp.csr_array:
         assert self.scales is not None
@@ -238,7 +217,7 @@ class SampleGraph:
             f"the weights of {X.shape[0]} new rows in a full graph of {self.n_nodes} nodes",
             "predict in parts or use graph='knn'",
         )
-        d, unit = distances(Surroundings.of(self.points).bring_near(X), self.points)
+        d, unit = distances(BoundingBox.of(self.points).project(X), self.points)
         if self.bandwidth == "self-tuning":
             k = min(SCALE_NEIGHBOR, d.shape[1])
             nearest = np.sort(np.partition(d, k - 1, axis=1)[:, :k], axis=1)
@@ -251,7 +230,7 @@ class SampleGraph:
 
 def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) -> list[SampleGraph]:
     """Build the graph of the features, or one for each number of neighbours."""
-    laplacian, seed = options.laplacian, options.random_state
+    laplacian = options.laplacian
     if options.graph == "precomputed":
         return [given_graph(X, laplacian)]
     if options.graph == "full":
@@ -261,22 +240,19 @@ def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) ->
         )
         W = check_adjacency(full_graph(X, bandwidth=width, n_jobs=options.n_jobs))
         scales = node_scales(X, width, n_jobs=options.n_jobs)
-        return [SampleGraph("full", W, laplacian, X, scales, width)]
+        return [SampleGraph("full", W, laplacian, None, X, scales, width)]
     built = neighbor_graphs(
         X,
         counts,
         bandwidth=options.bandwidth,
         algorithm=options.algorithm,
         n_jobs=options.n_jobs,
-        random_state=seed,
+        random_state=options.random_state,
         policy=options.policy,
     )
     graphs = []
     for near in built:
-        index = near.index
-        parts = ("knn", near.W, laplacian, index.X, near.scales, near.bandwidth, near.n_neighbors)
-        search = (options.algorithm, seed, int(index.prepared_for), float(near.recall))
-        graphs.append(SampleGraph(*parts, *search, neighbors=near))
+        graphs.append(SampleGraph("knn", near.W, laplacian, near))
     return graphs
 
 
@@ -337,7 +313,7 @@ class View:
     forest: Forest | None = None
     embedding: LeafEmbedding | None = None
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         if self.mix is not None:
             width = None if self.columns is None else int(self.columns.scale.size)
@@ -397,7 +373,7 @@ class SolveRun:
     active: int = 0
     seconds: float = 0.0
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         counts = (self.iterations, self.matvecs, self.edge_visits, self.active)
         if min(counts) < 0 or not (0 < self.tol < 1 and self.residual >= 0 and self.drift >= 0):
@@ -450,7 +426,7 @@ class FittedGraph(FittedMember):
     knows_links: bool = False
     records: tuple[Solution, ...] = field(default=(), repr=False, metadata={"stored": False})
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         n, k = self.graph.n_nodes, self.labels.classes.size
         if self.labels.codes.size != n:
@@ -724,11 +700,6 @@ class ForestGraphMember(GraphMember):
             points = embedding.transform(leaves)
             return graph_candidates(points, options, [data.n_neighbors])[0], view
         k = data.n_neighbors
-        graph = SampleGraph(
-            "forest",
-            forest_graph(leaves, k),
-            options.laplacian,
-            n_neighbors=k,
-            leaves=leaves,
-        )
+        W = forest_graph(leaves, k)
+        graph = SampleGraph("forest", W, options.laplacian, leaves=leaves, kept=k)
         return graph, View(forest=grown.forest)

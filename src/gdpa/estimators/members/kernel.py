@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ...codec import check_numbers, storable
-from ...graph import Rescaler, shared_leaves
+from ...graph.forest import shared_leaves
+from ...graph.rescale import Rescaler
 from ...threads import one_thread
 from .base import (
     Features,
@@ -78,7 +79,7 @@ class KernelMachine(Model):
     coefficients: FloatArray
     gamma: float
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         if not sp.issparse(self.points):
             check_numbers("points", self.points, (None, None))
@@ -138,7 +139,7 @@ class LeafMachine(Model):
     forest: Forest
     scores: NDArray[np.float32]
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         check_numbers("scores", self.scores, (self.forest.feature.size, None))
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ...codec import check_numbers, storable
-from ...graph import Rescaler
+from ...graph.rescale import Rescaler
 from ...threads import one_thread
 from .base import (
     Features,
@@ -81,7 +81,7 @@ class LinearModel(Model):
     coefficients: FloatArray
     intercepts: FloatArray
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         check_numbers("coefficients", self.coefficients, (self.scaling.scale.size, None))
         check_numbers("intercepts", self.intercepts, (self.coefficients.shape[1],))
@@ -236,7 +236,7 @@ class GaussianClasses(Model):
     roots: FloatArray
     constants: FloatArray
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         d, k = self.scaling.scale.size, self.constants.size
         check_numbers("means", self.means, (k, d))

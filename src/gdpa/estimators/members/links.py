@@ -93,7 +93,7 @@ class StepModels:
     constants: FloatArray
     sharpness: float = 1.0
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         check_numbers("slopes", self.slopes, (len(self.steps), None, None))
         check_numbers("constants", self.constants, (len(self.steps), self.slopes.shape[2]))
@@ -134,7 +134,7 @@ class Smoothed(FittedMember):
     name: str = "smoothed"
     knows_links: bool = True
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         n, k = self.smoother.features.shape[0], self.shares.shape[-1]
         check_numbers("shares", self.shares, (n, None), at_least=0)
@@ -220,7 +220,7 @@ class LinksAndFeatures(FittedMember):
     name: str = "links and features"
     knows_links: bool = True
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         shape = (self.graph.n_nodes, self.labels.classes.size)
         check_numbers("scores", self.scores, shape)
@@ -304,7 +304,7 @@ class Union(FittedMember):
     name: str = "union"
     knows_links: bool = True
 
-    def check(self) -> None:
+    def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         if not all(0 < factor < np.inf for factor in self.factors):
             raise ValueError(f"factors={self.factors!r} must be positive")

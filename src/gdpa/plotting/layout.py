@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-from .errors import nearest_name
-from .graph import degrees, neighbor_graph
+from ..errors import nearest_name
+from ..graph import neighbor_graph
+from ..graph.adjacency import degrees
 
 __all__ = [
     "LAYOUTS",

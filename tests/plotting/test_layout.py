@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from gdpa.layout import picture, positions_of, spectral_positions
+from gdpa.plotting.layout import picture, positions_of, spectral_positions
 
 
 def test_spectral_positions_separate_two_cliques_and_repeat():
