@@ -127,19 +127,19 @@ def _fit(n: int) -> Callable[[], Any]:
     y = np.full(n, -1)
     known = rng.choice(n, max(20, n // 100), replace=False)
     y[known] = group[known] % 2
-    return lambda: gdpa.GDPAClassifier(graph="knn").fit(X, y)
+    return lambda: gdpa.GraphClassifier().fit(X, y)
 
 
 def _solve(n: int) -> Callable[[], Any]:
     model = _fit(n)()
-    codes = model.state_.coding.codes
+    codes = model.ensemble_.labels.codes
     labels = np.where(codes < 0, 0, 2 * codes - 1)
     return lambda: gdpa.solve(gdpa.GraphProblem(model.graph_, labels))
 
 
 CALLS: dict[str, Callable[[], Callable[[], Any]]] = {
-    'GDPAClassifier(graph="knn").fit, 2,000 points': lambda: _fit(2_000),
-    'GDPAClassifier(graph="knn").fit, 60,000 points': lambda: _fit(60_000),
+    "GraphClassifier().fit, 2,000 points": lambda: _fit(2_000),
+    "GraphClassifier().fit, 60,000 points": lambda: _fit(60_000),
     "gdpa.solve, 2,000 nodes": lambda: _solve(2_000),
 }
 

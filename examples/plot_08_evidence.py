@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gdpa
+from gdpa.estimators import GraphOptions
 
 sets = {
     "wine": (*load_wine(return_X_y=True), 24),
@@ -34,8 +35,8 @@ for name, (X, truth, n_labeled) in sets.items():
         rest = y == -1
         model = make_pipeline(StandardScaler(), LogisticRegression())
         alone = model.fit(X[~rest], y[~rest]).predict(X)
-        graph = gdpa.GDPAClassifier(graph="knn", rescale="minmax").fit(X, y)
-        both = gdpa.GDPAClassifier(graph="knn", rescale="minmax", evidence=model).fit(X, y)
+        graph = gdpa.GraphClassifier(options=GraphOptions(rescale="minmax")).fit(X, y)
+        both = gdpa.GraphClassifier(models=model, options=GraphOptions(rescale="minmax")).fit(X, y)
         errors.append(
             [
                 (labels != truth)[rest].mean()

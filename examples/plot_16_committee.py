@@ -34,7 +34,7 @@ for name, X, truth, per_class in (
         y[rng.choice(np.flatnonzero(truth == c), per_class, replace=False)] = c
     rest = y == -1
     for graph in ("auto", "knn"):
-        models[name, graph] = gdpa.GDPAClassifier(graph=graph).fit(X, y)
+        models[name, graph] = gdpa.GraphClassifier(graph=graph).fit(X, y)
         error = (models[name, graph].transduction_ != truth)[rest].mean()
         print(f"{name:14s} graph={graph!r:7s} error {error:.1%}")
 

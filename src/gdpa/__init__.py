@@ -1,6 +1,6 @@
 """Graph-based semi-supervised classification.
 
-features -> graph -> problem -> solver -> solution -> estimators -> report / labelling / command line
+features -> graph -> problem -> solver -> solution -> estimators -> report / labelling / commands
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gdpa.estimators.evidence import gather_evidence, mixture_weights
+from gdpa.folds import stratified_folds
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -11,9 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from gdpa import GDPAClassifier
-from gdpa.estimators.evidence import gather_evidence, mixture_weights
-from gdpa.folds import stratified_folds
+from gdpa import CommitteeClassifier, GraphClassifier
+from gdpa.estimators import GraphOptions
 
 
 @pytest.fixture(scope="module")
@@ -42,27 +43,27 @@ def test_labelled_samples_get_out_of_fold_predictions(data):
 
 def test_scores_solve_the_system_with_evidence(data):
     X, y, _ = data
-    model = GDPAClassifier(
+    model = GraphClassifier(
         n_neighbors=8,
         self_loop=0.2,
         label_weight=2.0,
-        evidence=GaussianNB(),
+        models=GaussianNB(),
         evidence_weight=0.7,
-        tol=1e-10,
+        options=GraphOptions(tol=1e-10),
     ).fit(X, y)
     from gdpa.graph import laplacian
 
     L = laplacian(model.graph_, "normalized").toarray()
     a = np.where(y >= 0, 2.0, 0.0)
     Y = np.where((y >= 0)[:, None], np.eye(3)[np.maximum(y, 0)], 0.0)
-    T = model.state_.evidence.probabilities
+    T = model.ensemble_.evidence.probabilities
     F = np.linalg.solve(L + np.diag(a + 0.9), a[:, None] * Y + 0.7 * T)
-    np.testing.assert_allclose(model.state_.scores, F, atol=1e-8)
+    np.testing.assert_allclose(model.ensemble_.scores, F, atol=1e-8)
 
 
 def test_an_infinite_weight_of_evidence_is_the_model_itself(data):
     X, y, _ = data
-    model = GDPAClassifier(evidence=GaussianNB(), evidence_weight=1e9, label_weight=np.inf)
+    model = GraphClassifier(models=GaussianNB(), evidence_weight=1e9, label_weight=np.inf)
     model.fit(X, y)
     free = y < 0
     alone = GaussianNB().fit(X[~free], y[~free])
@@ -75,8 +76,8 @@ def test_the_test_labels_are_never_seen(data):
     """Changing what y would be on unlabelled samples cannot matter: it is not an input."""
     X, y, _ = data
     models = [LogisticRegression(), RandomForestClassifier(5)]
-    first = GDPAClassifier(evidence=models).fit(X, y)
-    again = GDPAClassifier(evidence=[clone(m) for m in models]).fit(X, y)
+    first = CommitteeClassifier(models=models).fit(X, y)
+    again = CommitteeClassifier(models=[clone(m) for m in models]).fit(X, y)
     assert (first.label_scores_ == again.label_scores_).all()  # seeds are set: fits repeat
     # A model that knows the labels it is fitted on by heart is not rewarded for that.
     from sklearn.tree import DecisionTreeClassifier
@@ -84,9 +85,9 @@ def test_the_test_labels_are_never_seen(data):
     X = np.random.default_rng(0).random((200, 5))
     noise = np.random.default_rng(1).integers(0, 2, 200)
     y = np.where(np.arange(200) < 100, noise, -1)
-    learner = GDPAClassifier(graph="knn", evidence=DecisionTreeClassifier()).fit(X, y)
+    learner = GraphClassifier(models=DecisionTreeClassifier()).fit(X, y)
     known = y >= 0
-    told = learner.state_.evidence.probabilities[known].argmax(axis=1)
+    told = learner.ensemble_.evidence.probabilities[known].argmax(axis=1)
     assert (told == y[known]).mean() < 0.7
 
 
@@ -107,19 +108,19 @@ def test_few_labels_and_rare_classes():
     y = np.full(60, -1)
     for c in range(3):
         y[np.flatnonzero(truth == c)[:1]] = c
-    model = GDPAClassifier(evidence=[LogisticRegression(), GaussianNB()]).fit(X, y)
+    model = CommitteeClassifier(models=[LogisticRegression(), GaussianNB()]).fit(X, y)
     assert np.isfinite(model.label_scores_).all()
     assert (model.transduction_ == truth).mean() > 0.9
     two = np.where(truth == 0, 0, -1)
     two[np.flatnonzero(truth == 1)[0]] = 1
-    assert np.isfinite(GDPAClassifier(evidence=GaussianNB()).fit(X, two).label_scores_).all()
+    assert np.isfinite(CommitteeClassifier(models=GaussianNB()).fit(X, two).label_scores_).all()
 
 
 def test_unreached_nodes_are_reached_by_evidence():
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (12, 1)) for c in (0, 50, 100)])
     y = np.full(36, -1)
     y[:4], y[12:16] = 0, 1
-    model = GDPAClassifier(n_neighbors=3, evidence=LogisticRegression()).fit(X, y)
+    model = CommitteeClassifier(n_neighbors=3, models=LogisticRegression()).fit(X, y)
     assert model.unreached_.size == 0
     assert (model.transduction_[24:] == 1).all()
 
@@ -135,12 +136,12 @@ def test_unreached_nodes_are_reached_by_evidence():
 def test_bad_evidence(data, evidence, message):
     X, y, _ = data
     with pytest.raises(ValueError, match=message):
-        GDPAClassifier(evidence=evidence).fit(X, y)
+        CommitteeClassifier(models=evidence).fit(X, y)
 
 
 def test_precomputed_graph_has_no_features_for_evidence():
     with pytest.raises(ValueError, match="evidence needs features"):
-        GDPAClassifier(graph="precomputed", evidence=GaussianNB()).fit(np.eye(3), [0, 1, -1])
+        GraphClassifier(graph="precomputed", models=GaussianNB()).fit(np.eye(3), [0, 1, -1])
 
 
 def test_evidence_never_makes_the_left_out_loss_worse():
@@ -152,9 +153,9 @@ def test_evidence_never_makes_the_left_out_loss_worse():
             return np.roll(super().predict_proba(X), 1, axis=1)
 
     for graph in ("knn", "full", "auto"):
-        plain = GDPAClassifier(graph=graph).fit(X, y)
+        plain = GraphClassifier(graph=graph).fit(X, y)
         for model in (GaussianNB(), Wrong()):
-            told = GDPAClassifier(graph=graph, evidence=model).fit(X, y)
+            told = GraphClassifier(graph=graph, models=model).fit(X, y)
             if graph == "auto":
                 assert told.committee_.loss <= plain.committee_.loss + 1e-12
             else:

@@ -11,9 +11,10 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
 import gdpa
-from gdpa import GDPAClassifier
+from gdpa import GraphClassifier
+from gdpa.estimators import GraphOptions
 
-single = partial(GDPAClassifier, graph="knn")  # one graph, no committee
+single = partial(GraphClassifier)  # one graph, no committee
 
 
 def data(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -25,7 +26,7 @@ def data(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("laplacian", ["normalized", "combinatorial"])
 def test_the_record_is_that_of_the_solver_on_the_same_graph(k, laplacian):
     X, y, _ = data(k)
-    model = single(laplacian=laplacian, tol=1e-10).fit(X, y)
+    model = single(options=GraphOptions(laplacian=laplacian, tol=1e-10)).fit(X, y)
     records = (model.solution_,) if k == 2 else model.solution_
     assert len(records) == (1 if k == 2 else k)
     for c, record in zip([1] if k == 2 else range(k), records, strict=True):
@@ -51,8 +52,8 @@ def test_the_record_is_that_of_the_solver_on_the_same_graph(k, laplacian):
 
 def test_the_bound_knows_the_evidence():
     X, y, _ = data(3)
-    model = single(evidence=LogisticRegression(), evidence_weight=0.3).fit(X, y)
-    T = model.state_.evidence.probabilities
+    model = single(models=LogisticRegression(), evidence_weight=0.3).fit(X, y)
+    T = model.ensemble_.evidence.probabilities
     for c, record in enumerate(model.solution_):
         labels = np.where(y < 0, 0, np.where(y == c, 1, -1))
         bias = 0.3 * (2 * T[:, c] - 1)
@@ -75,18 +76,18 @@ def test_the_bound_follows_more_labels():
 def test_labels_can_be_taken_back_and_corrected(weight, evidence):
     X, y, truth = data(3)
     options = {"n_neighbors": 8, "self_loop": 0.1, "label_weight": weight, "tol": 1e-10}
-    model = single(evidence=evidence, evidence_weight=0.2, **options).fit(X, y)
+    model = single(models=evidence, evidence_weight=0.2, **options).fit(X, y)
     known = np.flatnonzero(y >= 0)
     gone, wrong, new = known[:2], known[2:4], np.flatnonzero(y < 0)[:2]
     labels = np.concatenate([[-1, -1], (truth[wrong] + 1) % 3, truth[new]])
     model.add_labels(np.concatenate([gone, wrong, new]), labels, tol=1e-9)
     y[np.concatenate([gone, wrong, new])] = labels
-    assert (model.state_.coding.codes == y).all()
+    assert (model.ensemble_.labels.codes == y).all()
     # Densely, with the evidence as it was.
-    A, d = model.state_.graph.adjacency.toarray(), model.state_.graph.diagonal
+    A, d = model.ensemble_.graph.adjacency.toarray(), model.ensemble_.graph.diagonal
     e = 0.0 if evidence is None else 0.2
     K = np.diag(d + 0.1 + e) - A
-    b = np.zeros((240, 3)) if evidence is None else e * model.state_.evidence.probabilities
+    b = np.zeros((240, 3)) if evidence is None else e * model.ensemble_.evidence.probabilities
     Y = np.eye(3)[np.maximum(y, 0)]
     now = np.flatnonzero(y >= 0)
     if np.isinf(weight):
@@ -94,7 +95,7 @@ def test_labels_can_be_taken_back_and_corrected(weight, evidence):
     else:
         K[now, now] += weight
         b = b + np.where((y >= 0)[:, None], weight * Y, 0.0)
-    np.testing.assert_allclose(model.state_.scores, np.linalg.solve(K, b), atol=1e-7)
+    np.testing.assert_allclose(model.ensemble_.scores, np.linalg.solve(K, b), atol=1e-7)
 
 
 def test_the_last_label_cannot_be_taken_back():
@@ -102,10 +103,10 @@ def test_the_last_label_cannot_be_taken_back():
     y = np.where(np.arange(240) < 8, y, -1)
     model = single().fit(X, y)
     known = np.flatnonzero(y >= 0)
-    before = model.state_
+    before = model.ensemble_
     with pytest.raises(ValueError, match="last label"):
         model.add_labels(known, np.full(known.size, -1))
-    assert model.state_ is before
+    assert model.ensemble_ is before
 
 
 @pytest.mark.parametrize("first", [["b", "d"], ["d"]])
@@ -117,13 +118,13 @@ def test_a_new_class_is_learnt_where_it_is_asked_for(first):
     y[shown] = names[truth[shown]]
     options = {"unlabeled": None, "n_neighbors": 8, "self_loop": 0.1, "label_weight": np.inf}
     with pytest.warns() if len(first) == 1 else nullcontext():
-        model = single(tol=1e-10, **options).fit(X, y)
+        model = single(**options, options=GraphOptions(tol=1e-10)).fit(X, y)
     new = [i for i in range(60, 80) if names[truth[i]] not in first]
     with pytest.raises(ValueError, match="none of the classes"):
         model.add_labels(new, names[truth[new]], new_classes=False)
     model.add_labels(new, names[truth[new]], tol=1e-9)
     y[new] = names[truth[new]]
     assert model.classes_.tolist() == sorted(set(y[y != None]))  # noqa: E711
-    fresh = single(tol=1e-10, **options).fit(X, y)
-    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
+    fresh = single(**options, options=GraphOptions(tol=1e-10)).fit(X, y)
+    np.testing.assert_allclose(model.ensemble_.scores, fresh.ensemble_.scores, atol=1e-6)
     np.testing.assert_array_equal(model.transduction_, fresh.transduction_)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 from gdpa.errors import DegenerateProblemWarning
 
 
@@ -20,7 +20,7 @@ def blobs():
 
 
 def test_constant_features():
-    model = GDPAClassifier().fit(np.ones((30, 3)), [0] * 3 + [1] * 2 + [-1] * 25)
+    model = CommitteeClassifier().fit(np.ones((30, 3)), [0] * 3 + [1] * 2 + [-1] * 25)
     assert np.isfinite(model.label_scores_).all()
     assert np.isin(model.predict(np.ones((2, 3))), [0, 1]).all()
 
@@ -29,7 +29,7 @@ def test_hundreds_of_duplicates():
     X = np.repeat([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], 300, axis=0)
     y = np.full(900, -1)
     y[[0, 300, 600]] = [0, 0, 1]
-    model = GDPAClassifier(n_neighbors=5).fit(X, y)
+    model = CommitteeClassifier(n_neighbors=5).fit(X, y)
     assert np.isfinite(model.label_scores_).all()
     assert model.transduction_[0] == 0
     assert (model.transduction_[600:] == 1).all()
@@ -41,20 +41,20 @@ def test_one_sample_per_class(options):
     X, _ = make_blobs(4, centers=4, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = GDPAClassifier(**options).fit(X, np.arange(4))
+        model = CommitteeClassifier(**options).fit(X, np.arange(4))
     assert model.transduction_.tolist() == [0, 1, 2, 3]
 
 
 def test_one_class():
     with pytest.warns(DegenerateProblemWarning, match="one class"):
-        model = GDPAClassifier().fit([[0.0], [1.0], [2.0]], [7, -1, -1])
+        model = CommitteeClassifier().fit([[0.0], [1.0], [2.0]], [7, -1, -1])
     assert model.transduction_.tolist() == [7, 7, 7]
     assert model.predict_proba([[5.0]]).tolist() == [[1.0]]
 
 
 def test_zero_labels():
     with pytest.raises(ValueError, match="no known label"):
-        GDPAClassifier().fit([[0.0], [1.0]], [-1, -1])
+        CommitteeClassifier().fit([[0.0], [1.0]], [-1, -1])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -62,8 +62,8 @@ def test_features_that_are_not_finite_are_named(value):
     X = np.zeros((5, 3))
     X[3, 1] = value
     with pytest.raises(ValueError, match="row 3, column 1"):
-        GDPAClassifier().fit(X, [0, 1, -1, -1, -1])
-    model = GDPAClassifier().fit(np.random.default_rng(0).random((5, 3)), [0, 1, -1, -1, -1])
+        CommitteeClassifier().fit(X, [0, 1, -1, -1, -1])
+    model = CommitteeClassifier().fit(np.random.default_rng(0).random((5, 3)), [0, 1, -1, -1, -1])
     with pytest.raises(ValueError, match="row 3, column 1"):
         model.predict(X)
 
@@ -71,16 +71,16 @@ def test_features_that_are_not_finite_are_named(value):
 def test_more_neighbours_than_samples():
     X, y = make_blobs(12, centers=2, random_state=0)
     with pytest.warns(UserWarning, match="n_neighbors=50"):
-        model = GDPAClassifier(n_neighbors=50).fit(X, np.where(np.arange(12) < 6, y, -1))
+        model = CommitteeClassifier(n_neighbors=50).fit(X, np.where(np.arange(12) < 6, y, -1))
     assert model.n_neighbors_ == 11
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert GDPAClassifier().fit(X, np.where(np.arange(12) < 6, y, -1)).n_neighbors_ <= 11
+        assert CommitteeClassifier().fit(X, np.where(np.arange(12) < 6, y, -1)).n_neighbors_ <= 11
 
 
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="X has 3 rows, y has 2"):
-        GDPAClassifier().fit([[0.0], [1.0], [2.0]], [0, 1])
+        CommitteeClassifier().fit([[0.0], [1.0], [2.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ def test_lengths_must_agree():
 def test_bad_parameters(options, message):
     X, y = make_blobs(20, centers=2, random_state=0)
     with pytest.raises(ValueError, match=message):
-        GDPAClassifier(**options).fit(X, np.where(np.arange(20) < 8, y, -1))
+        CommitteeClassifier(**options).fit(X, np.where(np.arange(20) < 8, y, -1))

@@ -5,7 +5,7 @@ import logging
 import pytest
 from sklearn.datasets import load_iris
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 from gdpa.estimators import reporting
 
 MEMBERS = ["neighbours", "forest", "linear", "kernel", "importance"]
@@ -17,7 +17,7 @@ def fit():
     y[20:50] = y[70:100] = y[120:150] = -1
 
     def run(**options):
-        GDPAClassifier(**options).fit(X, y)
+        CommitteeClassifier(**options).fit(X, y)
 
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def fitted():
     group = np.arange(80) % 2
     X = {"v": rng.normal(size=80) + 4 * group, "<b>": rng.choice(["x<y", "z"], 80)}
     y = [("<i>no</i>", "yes")[g] if i < 12 else None for i, g in enumerate(group)]
-    return GDPAClassifier(unlabeled=None).fit(X, y), X
+    return CommitteeClassifier(unlabeled=None).fit(X, y), X
 
 
 def test_the_report_is_one_page(fitted, tmp_path):

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
-from gdpa import GDPAClassifier
-from gdpa.estimators import storage
+from gdpa import CommitteeClassifier, GraphClassifier
+from gdpa.estimators import GraphOptions, storage
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def data():
 )
 def test_loaded_classifier_predicts_the_same(data, options, tmp_path):
     X, y, truth = data
-    model = GDPAClassifier(**options).fit(X, y)
-    other = GDPAClassifier.load(model.save(tmp_path / "model.npz"))
+    model = CommitteeClassifier(**options).fit(X, y)
+    other = CommitteeClassifier.load(model.save(tmp_path / "model.npz"))
     rows = np.random.default_rng(0).normal(0, 4, (30, 2))
     assert (other.predict_proba(rows) == model.predict_proba(rows)).all()
     assert (other.predict(rows) == model.predict(rows)).all()
@@ -58,8 +58,8 @@ def test_classes_and_names_survive(data, labels, tmp_path):
     X, y, _ = data
     named = np.array([None if c < 0 else labels[c] for c in y], dtype=object)
     frame = pd.DataFrame(X, columns=["a", "b"])
-    model = GDPAClassifier(unlabeled=None).fit(frame, named)
-    other = GDPAClassifier.load(model.save(tmp_path / "m.npz"))
+    model = CommitteeClassifier(unlabeled=None).fit(frame, named)
+    other = CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
     assert other.classes_.tolist() == model.classes_.tolist()
     assert other.classes_.dtype == model.classes_.dtype
     assert other.feature_names_in_.tolist() == ["a", "b"]
@@ -70,17 +70,17 @@ def test_classes_and_names_survive(data, labels, tmp_path):
 
 def test_sparse_features_and_precomputed_graphs(data, tmp_path):
     X, y, _ = data
-    model = GDPAClassifier().fit(sp.csr_array(X), y)
-    other = GDPAClassifier.load(model.save(tmp_path / "a.npz"))
+    model = CommitteeClassifier().fit(sp.csr_array(X), y)
+    other = CommitteeClassifier.load(model.save(tmp_path / "a.npz"))
     assert (other.predict(sp.csr_array(X + 0.1)) == model.predict(sp.csr_array(X + 0.1))).all()
-    graph = GDPAClassifier(graph="precomputed").fit(model.graph_, y)
-    other = GDPAClassifier.load(graph.save(tmp_path / "b.npz"))
+    graph = GraphClassifier(graph="precomputed").fit(model.graph_, y)
+    other = CommitteeClassifier.load(graph.save(tmp_path / "b.npz"))
     assert (other.predict(model.graph_) == graph.predict(model.graph_)).all()
 
 
 def test_the_file_holds_no_objects(data, tmp_path):
     X, y, _ = data
-    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    path = CommitteeClassifier().fit(X, y).save(tmp_path / "m.npz")
     with np.load(path, allow_pickle=False) as file:
         for name in file.files:
             assert not file[name].dtype.hasobject
@@ -91,7 +91,7 @@ def test_the_file_holds_no_objects(data, tmp_path):
 @pytest.mark.parametrize("place", [0.1, 0.3, 0.5, 0.7, 0.9])
 def test_a_damaged_file_is_refused(data, place, tmp_path):
     X, y, _ = data
-    model = GDPAClassifier().fit(X, y)
+    model = CommitteeClassifier().fit(X, y)
     path = model.save(tmp_path / "m.npz")
     raw = bytearray(path.read_bytes())
     at = int(place * len(raw))
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_refused(data, place, tmp_path):
     path.write_bytes(raw)
     message = ""
     try:
-        loaded = GDPAClassifier.load(path)
+        loaded = CommitteeClassifier.load(path)
     except ValueError as error:
         message = str(error)
     else:  # the archive's own book-keeping was hit (a date, say): the content must be intact
@@ -108,50 +108,52 @@ def test_a_damaged_file_is_refused(data, place, tmp_path):
     assert message == "" or "damaged" in message
     path.write_bytes(raw[: len(raw) // 2])
     with pytest.raises(ValueError, match="damaged"):
-        GDPAClassifier.load(path)
+        CommitteeClassifier.load(path)
 
 
 def test_changed_content_with_a_valid_archive_is_refused(data, tmp_path):
     X, y, _ = data
-    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    path = CommitteeClassifier().fit(X, y).save(tmp_path / "m.npz")
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     arrays["scores"] = arrays["scores"] * 2
     with path.open("wb") as out:
         np.savez(out, **arrays)
     with pytest.raises(ValueError, match="checksum"):
-        GDPAClassifier.load(path)
+        CommitteeClassifier.load(path)
 
 
 def test_a_newer_version_is_refused(data, tmp_path, monkeypatch):
     X, y, _ = data
     monkeypatch.setattr(storage, "VERSION", storage.VERSION + 1)
-    path = GDPAClassifier().fit(X, y).save(tmp_path / "m.npz")
+    path = CommitteeClassifier().fit(X, y).save(tmp_path / "m.npz")
     monkeypatch.undo()
     with pytest.raises(ValueError, match="newer gdpa"):
-        GDPAClassifier.load(path)
+        CommitteeClassifier.load(path)
 
 
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
-        GDPAClassifier.load(tmp_path / "none.npz")
+        CommitteeClassifier.load(tmp_path / "none.npz")
     (tmp_path / "p.npz").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(ValueError, match="no saved classifier"):
-        GDPAClassifier.load(tmp_path / "p.npz")
+        CommitteeClassifier.load(tmp_path / "p.npz")
     with (tmp_path / "o.npz").open("wb") as out:
         np.savez(out, json=np.array({"format": storage.FORMAT}, dtype=object))
     with pytest.raises(ValueError, match="no saved classifier"):
-        GDPAClassifier.load(tmp_path / "o.npz")
+        CommitteeClassifier.load(tmp_path / "o.npz")
     np.savez(tmp_path / "n.npz", a=np.arange(3))
     with pytest.raises(ValueError, match="no saved classifier"):
-        GDPAClassifier.load(tmp_path / "n.npz")
+        CommitteeClassifier.load(tmp_path / "n.npz")
 
 
 def test_what_cannot_be_stored_is_said(data, tmp_path):
     X, y, _ = data
-    model = GDPAClassifier(evidence=LogisticRegression()).fit(X, y)
+    model = CommitteeClassifier(models=LogisticRegression()).fit(X, y)
     with pytest.raises(ValueError, match="evidence"):
         model.save(tmp_path / "m.npz")
-    model = GDPAClassifier(method_options={"tol": np.ones(2)}, unlabeled=-1)
+    model = CommitteeClassifier(
+        unlabeled=-1, options=GraphOptions(method_options={"tol": np.ones(2)})
+    )
     with pytest.raises(ValueError, match="method_options"):
         storage.plain_params(model.get_params())

@@ -122,7 +122,7 @@ def test_the_demo_says_what_it_found(demo):
     assert document["report"] == str(page)
     found = {(row["data"], row["method"]): row["accuracy"] for row in document["table"]}
     for data in ("breast cancer", "digits"):
-        ours = found[data, "GDPAClassifier"]
+        ours = found[data, "CommitteeClassifier"]
         assert ours > found[data, "LabelSpreading, knn"]
         assert ours > 0.9
     ends = document["left_ends_after"]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.report.committee import cautions, committee_card, committee_section
 
 
 @pytest.fixture(scope="module")
 def model():
     X, truth = load_iris(return_X_y=True)
-    return GDPAClassifier().fit(X, np.where(np.arange(150) % 6 == 0, truth, -1))
+    return CommitteeClassifier().fit(X, np.where(np.arange(150) % 6 == 0, truth, -1))
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def test_one_graph_and_cautions(model):
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(80, 3)), np.where(np.arange(80) < 40, rng.integers(0, 3, 80), -1)
     with pytest.warns(UserWarning, match="found again"):
-        noise = GDPAClassifier(graph="knn").fit(X, labels)
+        noise = GraphClassifier().fit(X, labels)
     assert committee_card(noise) is None
     assert "One graph" in committee_section(None)
     said = cautions(noise)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 from gdpa.report import gather, render
 
 VOID = {"meta", "link", "br", "rect", "path", "img", "hr"}
@@ -125,5 +125,5 @@ def test_many_classes_and_precomputed_graphs_are_drawn(hostile_of_five):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(240, 3)) + 4 * np.eye(3)[np.arange(240) % 3]
     y = np.where(np.arange(240) < 120, np.arange(240) % 12, -1)
-    many = GDPAClassifier(n_neighbors=6).fit(X, y)
+    many = CommitteeClassifier(n_neighbors=6).fit(X, y)
     assert "other classes" in render(gather(many, X))

@@ -75,7 +75,7 @@ def _cells(row: Any) -> list[str]:
 
 def _report(rows: list[Any], pair: Any) -> str:
     """The report on breast cancer, with the comparison and the discs in front."""
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier, GraphOptions
     from ..report import gather, render
     from ..report.charts import discs_chart
     from ..report.markup import paragraph, table
@@ -86,7 +86,9 @@ def _report(rows: list[Any], pair: Any) -> str:
     known = demo_runs.few_labels(y, 0)
     labels = y.copy()
     labels[~known] = None
-    model = GDPAClassifier(unlabeled=None, rescale="minmax", n_jobs=-1).fit(X, labels)
+    model = CommitteeClassifier(
+        unlabeled=None, n_jobs=-1, options=GraphOptions(rescale="minmax")
+    ).fit(X, labels)
     data = gather(
         model,
         X,

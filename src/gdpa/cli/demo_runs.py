@@ -84,7 +84,7 @@ def _compare(
     Z = rescale_minmax(X)
     kernel = full_graph(Z, bandwidth=1.0)
     methods: list[tuple[str, Callable[[NDArray[np.intp]], NDArray[np.intp]]]] = [
-        ("GDPAClassifier", lambda z: _classifier(Z, z)),
+        ("CommitteeClassifier", lambda z: _classifier(Z, z)),
         ("LabelSpreading, knn", lambda z: _spreading(Z, z, "knn")),
         ("LabelSpreading, rbf", lambda z: _spreading(Z, z, "rbf")),
         ("paper's graph: harmonic (GLR)", lambda z: _one_against_rest(kernel, z, "harmonic")),
@@ -116,9 +116,9 @@ def _compare(
 
 
 def _classifier(X: NDArray[np.float64], z: NDArray[np.intp]) -> NDArray[np.intp]:
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier
 
-    model = GDPAClassifier(n_jobs=-1).fit(X, z)
+    model = CommitteeClassifier(n_jobs=-1).fit(X, z)
     return np.asarray(model.transduction_)
 
 

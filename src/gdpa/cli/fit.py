@@ -79,7 +79,7 @@ def fit(
     neighbors: Annotated[
         int | None, typer.Option("--neighbors", min=1, help="Neighbours per row; chosen if unset.")
     ] = None,
-    method: Method = "gdpa",
+    method: Method = "committee",
     class_prior: Annotated[
         bool,
         typer.Option("--class-prior", help="Match the classes' shares to those of the labels."),
@@ -121,7 +121,8 @@ def fit(
                 raise ValueError(f"{name} needs a file name; only --out can be -")
         with Stages(output, 7 + (edges is not None) + (report is not None)) as stages:
             stages.start("starting", "loading modules")
-            from ..estimators import GDPAClassifier
+            from ..estimators import CommitteeClassifier, GraphClassifier, GraphOptions
+            from ..estimators.frames import adopt_encoder
             from ..tables import TableEncoder, read_links, read_table, read_target
 
             stages.start("reading", data)
@@ -160,16 +161,28 @@ def fit(
                     output.note(note)
             output.one_thread_each()
             stages.start("encoding", f"{table.n_rows} rows, {len(table.names)} columns")
-            classifier = GDPAClassifier(
-                unlabeled=None,
-                columns=TableEncoder(columns=kinds, scale=rescale, random_state=seed),
-                n_neighbors=neighbors or "auto",
-                method=method,
-                class_prior="labeled" if class_prior else None,
-                random_state=seed,
-                n_jobs=-1,
-                callback=lambda event: _follow(stages, event),
-            ).fit(table.without(left_out), labels, adjacency=None if links is None else links.W)
+            encoder = TableEncoder(columns=kinds, scale=rescale, random_state=seed)
+            rows, asked = (
+                table.without(left_out),
+                {
+                    "unlabeled": None,
+                    "n_neighbors": neighbors or "auto",
+                    "class_prior": "labeled" if class_prior else None,
+                    "random_state": seed,
+                    "n_jobs": -1,
+                    "options": GraphOptions(callback=lambda event: _follow(stages, event)),
+                },
+            )
+            classifier: CommitteeClassifier | GraphClassifier
+            if method == "committee":
+                W = None if links is None else links.W
+                classifier = CommitteeClassifier(columns=encoder, **asked).fit(rows, labels, W)
+            elif links is None:
+                features = encoder.fit(rows).transform(rows)
+                classifier = GraphClassifier(method=method, **asked).fit(features, labels)
+                adopt_encoder(classifier, encoder)
+            else:
+                raise ValueError("--edges goes with the default --method committee")
             output.note(f"columns taken as {classifier.columns_.words()}")
             said = classifier.encoder_.notes_
             for note in said[:MOST_NOTES]:
@@ -179,7 +192,7 @@ def fit(
                 output.note(
                     f"... and {more} more notes about columns; --json and --report list them"
                 )
-            output.converged &= bool(classifier.state_.run.converged)
+            output.converged &= bool(classifier.ensemble_.run.converged)
             stages.start("checking", "baselines on left-out labels")
             about = {"target": target, "source": table.source, "sure": sure}
             about |= {"id_column": id_column, "ids": ids}
@@ -271,7 +284,7 @@ def _links(edges: str | None, skip: bool, duplicates: str, delimiter: str | None
 
 def _settings(model: Any) -> str:
     """The rest of the command: what concerns the classifier."""
-    words = ["--method", model.method]
+    words = ["--method", getattr(model, "method", "committee")]
     words += ["--neighbors", str(model.n_neighbors)] if model.n_neighbors != "auto" else []
     words += ["--class-prior"] if model.class_prior else []
     words += ["--seed", str(model.random_state), "--out", "predictions.csv"]
@@ -300,7 +313,7 @@ def _rows(fitted: FittedTable, labels: NDArray[Any]) -> Rows:
     """Prediction, its probability, its lead, unsure, known: for every row."""
     model = fitted.model
     known = np.array([label is not None for label in labels])
-    P = model.state_.probabilities()
+    P = model.ensemble_.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
     row = np.arange(codes.size)
     top = P[row, codes]
@@ -315,7 +328,7 @@ def _points(model: Any, table: Any) -> Any:
     """The features: a graph of neighbours keeps them, a given one does not."""
     from ..report.data import fitted_points
 
-    found = fitted_points(model.state_.graph)
+    found = fitted_points(model.ensemble_.graph)
     return model.encoder_.encode(table)[0] if found is None else found
 
 
@@ -343,11 +356,11 @@ def _summary(fitted: FittedTable, labels: NDArray[Any], rows: Rows, points: Any)
         "edges": int(model.graph_.nnz // 2),
         "members": _members(model),
         "graph_share": _graph_share(model, known),
-        "method": model.method,
+        "method": getattr(model, "method", "committee"),
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
         "tuning": model.tuning_.source,
-        "converged": model.state_.run.converged,
+        "converged": model.ensemble_.run.converged,
     }
 
 
@@ -361,7 +374,7 @@ def _members(model: Any) -> dict[str, float] | None:
 
 def _graph_share(model: Any, known: NDArray[np.bool_]) -> float | None:
     """How much of the answers given links carry; None without any."""
-    if not model.state_.linked or known.all():
+    if not model.ensemble_.linked or known.all():
         return None
     return float(model.graph_share_[~known].mean())
 

@@ -171,7 +171,7 @@ def _save(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> N
 
 def _labels(fitted: FittedTable) -> Any:
     """Labels that a saved model was fitted on, None where there was none."""
-    coding = fitted.model.state_.coding
+    coding = fitted.model.ensemble_.labels
     labels = np.full(coding.codes.size, None, dtype=object)
     known = coding.codes >= 0
     labels[known] = [str(c) for c in coding.classes[coding.codes[known]].tolist()]

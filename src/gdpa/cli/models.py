@@ -1,6 +1,6 @@
 """Model files of the command line: a classifier together with how its features were made.
 
-The file is that of :meth:`gdpa.GDPAClassifier.save`: arrays and JSON with a checksum, no pickle.
+The file is that of :meth:`gdpa.CommitteeClassifier.save`: arrays and JSON with a checksum.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FittedTable:
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         The fitted classifier; it knows how columns become features, unless it was fitted on an
         array in Python.
     about : dict
@@ -49,7 +49,7 @@ class FittedTable:
         """Columns of a CSV file that must not be taken for plain numbers."""
         texts = frozenset() if self.encoder is None else self.encoder.as_text_
         named = self.about.get("id_column")
-        return texts | {str(named)} if self.model.state_.linked and named else texts
+        return texts | {str(named)} if self.model.ensemble_.linked and named else texts
 
     def nodes(self, edges: str) -> list[str]:
         """Names of the fitted rows that edges may lead to.
@@ -69,7 +69,7 @@ class FittedTable:
         ValueError
             If the model was fitted without links, or without names.
         """
-        if not self.model.state_.linked:
+        if not self.model.ensemble_.linked:
             raise ValueError(f"--edges {edges} needs a model of fit --edges; this one has no links")
         ids = self.about.get("ids")
         if ids is None:
@@ -117,10 +117,10 @@ def load_model(path: str) -> FittedTable:
         If the file is missing, damaged, of a newer version, or no model.
     """
     open_file(path, path).close()  # missing, a directory, empty: said in the words of all commands
-    from ..estimators import GDPAClassifier
+    from ..estimators.base import BaseClassifier
 
     try:
-        model = GDPAClassifier.load(path)
+        model = BaseClassifier.load(path)
         table = model.extra_.get("table")
         if not (table is None or isinstance(table, dict)):
             raise ValueError("what it says about its table is damaged")

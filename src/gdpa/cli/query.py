@@ -83,7 +83,7 @@ def _next_rows(path: str, n: int, strategy: str) -> tuple[list[str], list[list[A
     fitted = load_model(path)
     classifier = fitted.model
     chosen = classifier.query(n, strategy)
-    P = classifier.state_.probabilities()[chosen]
+    P = classifier.ensemble_.probabilities()[chosen]
     order = np.argsort(-P, axis=1, kind="stable")[:, :2]
     best, second = np.sort(P, axis=1)[:, ::-1][:, :2].T
     first_class, second_class = classifier.classes_[order].T
@@ -98,7 +98,7 @@ def _first_rows(
     path: str, target: str, id_column: str | None, n: int, strategy: str
 ) -> tuple[list[str], list[list[Any]]]:
     """Questions of a table without labels."""
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier
     from ..tables import TableEncoder, read_table
 
     table = read_table(path)
@@ -112,6 +112,6 @@ def _first_rows(
     ids = None if id_column is None else table.column(id_column, "--id column").cells()
     rest = table.without([target, *([id_column] if id_column else [])])
     X = TableEncoder().fit(rest).transform(rest)
-    chosen = GDPAClassifier().query(min(n, table.n_rows), strategy, X=X)
+    chosen = CommitteeClassifier().query(min(n, table.n_rows), strategy, X=X)
     names = [int(i) + 1 for i in chosen] if ids is None else [ids[i] for i in chosen]
     return [id_column or "row"], [names]

@@ -1,4 +1,4 @@
-"""A subset of a finished fit as an ordinary :class:`gdpa.GDPAClassifier` file."""
+"""A subset of a finished fit as an ordinary :class:`gdpa.GraphClassifier` file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators import GDPAClassifier
+from ..estimators import GraphClassifier
 from ..estimators.frames import adopt_encoder
 from ..estimators.probabilities import to_shares
 from ..graph.rescale import Rescaler
@@ -30,11 +30,11 @@ def export(
     *,
     n_rows: int = 50_000,
     random_state: int = 0,
-) -> GDPAClassifier:
+) -> GraphClassifier:
     """Write a subset of the rows of a finished fit as a classifier for one machine.
 
     Its nodes are rows of the fit with the scores that all rows together gave them; `gdpa predict`
-    and :meth:`gdpa.GDPAClassifier.load` read it, columns are encoded as in the fit.
+    and :meth:`gdpa.GraphClassifier.load` read it, columns are encoded as in the fit.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def export(
 
     Returns
     -------
-    GDPAClassifier
+    GraphClassifier
         The classifier in the file.
     """
     if not isinstance(n_rows, int | np.integer) or n_rows < 2:
@@ -68,25 +68,32 @@ def export(
     y[codes >= 0] = classes[codes[codes >= 0]]
     for c in np.setdiff1d(np.arange(classes.size), codes):
         y[int(np.argmax(scores[:, c]))] = classes[c]
-    classifier = GDPAClassifier(
-        graph="knn",
+    classifier = GraphClassifier(
         n_neighbors=min(model["n_neighbors"], nodes.size - 1),
         label_weight=float(model["label_weight"]),
         self_loop=model["self_loop"],
         unlabeled=None,
     ).fit(X, y)
-    state = classifier.state_
-    prior = np.asarray(model["prior"])
-    shares = to_shares(scores, prior)
-    labels = np.where(codes >= 0, codes, shares.argmax(axis=1))
-    coding = replace(state.coding, codes=codes.astype(np.int32))
-    graph = replace(state.graph, rescaler=_metric(plan.factors))
-    classifier._take(
+    ensemble, prior = classifier.ensemble_, np.asarray(model["prior"])
+    shares, coding = to_shares(scores, prior), ensemble.labels
+    coding = replace(coding, codes=codes.astype(np.int32))
+    none = np.empty(0, dtype=np.intp)
+    first = replace(
+        ensemble.first, labels=coding, scores=scores, shares=shares, prior=prior, abstaining=none
+    )
+    classifier._adopt(
         replace(
-            state, graph=graph, coding=coding, scores=scores, shares=shares, labels=labels,
-            prior=prior, sharpness=model["sharpness"], unreached=np.empty(0, dtype=np.intp),
+            ensemble,
+            labels=coding,
+            members=(first,),
+            shares=shares,
+            codes=np.where(codes >= 0, codes, shares.argmax(axis=1)),
+            prior=prior,
+            sharpness=model["sharpness"],
+            unreached=none,
+            rescaler=_metric(plan.factors),
         )
-    )  # fmt: skip
+    )
     encoder = TableEncoder.from_plain(json.loads(folder.read("plan/encoder.json")))
     adopt_encoder(classifier, encoder)
     about = {

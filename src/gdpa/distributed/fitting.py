@@ -83,7 +83,7 @@ def fit(
         Parts; by default one per 250,000 rows, with several workers 8 for each if that leaves
         50,000 rows to a part, at most 512. A run that goes on keeps the number it began with.
     tol : float, default=1e-6
-        Relative residual of the solve, as in :class:`gdpa.GDPAClassifier`; the number of steps is
+        Relative residual of the solve, as in :class:`gdpa.GraphOptions`; the number of steps is
         chosen so that errors shrink by as much.
     random_state : int, default=0
         Seed of the sample and the cells.

@@ -66,7 +66,7 @@ def choose_metric(
     enough = judges.size >= FEWEST_JUDGES and np.unique(codes[folds != 0]).size > 1
     if not enough:
         return plain, "columns weigh as they are: too few labels to judge"
-    from ..estimators import GDPAClassifier  # scikit-learn: most workers do without
+    from ..estimators import GraphClassifier
 
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(judges)[:JUDGES])
@@ -79,7 +79,7 @@ def choose_metric(
     taught = folds != 0
     learnt = _importances(X_labeled[taught], codes[taught], seed)
     for name, factors in (("plain", plain), ("importance", learnt)):
-        model = GDPAClassifier(graph="knn", n_neighbors=10, self_loop=0.01, label_weight=np.inf)
+        model = GraphClassifier(n_neighbors=10, self_loop=0.01, label_weight=np.inf)
         model.fit(Z * factors, y)
         scores = np.zeros((some.size, int(codes.max()) + 1))
         scores[:, model.classes_] = model.label_scores_[others.size : others.size + some.size]

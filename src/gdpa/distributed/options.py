@@ -73,7 +73,7 @@ def check_options(
         raise ValueError(
             f"self_loop={self_loop!r}: parts are solved by Jacobi steps, which are enough for "
             f"{LEAST_SELF_LOOP} and more; leave it out to have it chosen, or fit on one machine "
-            "(gdpa.GDPAClassifier), which has a coarse system for smaller ones"
+            "(gdpa.CommitteeClassifier), which has a coarse system for smaller ones"
         )
     return {
         "scale": scale,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..folds import stratified_folds
+from ..estimators.labels import stratified_folds
 from ..graph.cell_space import CELL_POINTS, TRAINING_POINTS, CellCenters, CellSpace
 from ..graph.search import feature_scale
 from ..system.left_out import LARGE_FOLDS

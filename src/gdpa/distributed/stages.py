@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators.committee import KINDS
+from ..estimators.ensemble import MEMBERS
 from ..estimators.probabilities import fit_sharpness, labeled_prior
 from ..estimators.tuning import Tuning
 from ..tables import TableError
@@ -245,7 +245,7 @@ def _points(
     manifest.discard("assign")
     sizes = [record.result["points"] for record in gathered.values()]
     starts = [0, *np.cumsum(sizes).tolist()]
-    missing = [name for name in KINDS if name not in HERE]
+    missing = [name for name in MEMBERS if name not in HERE]
     notes = [
         *planned["notes"],
         f"columns were learnt from a sample of {planned['sample']} rows",

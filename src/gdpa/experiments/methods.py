@@ -88,7 +88,7 @@ _ALL = (
     MethodSpec("gdpa-as-written", "GDPA as written", method="gdpa", group="GDPA",
                options={"preset": "paper"}, paper="GDPA", runtime=True),
     MethodSpec("gdpa", "GDPA, default", method="gdpa", group="GDPA", runtime=True),
-    MethodSpec("gdpa-classifier", "GDPAClassifier", kind="gdpa-classifier", group="GDPA"),
+    MethodSpec("gdpa-classifier", "GraphClassifier", kind="gdpa-classifier", group="GDPA"),
     MethodSpec("vote", "One-step vote", method="vote", group="GDPA", runtime=True),
     MethodSpec("sdr-interior-point", "SDR, interior point", method="sdr-interior-point",
                paper="SeDuMi", group="relaxation", runtime=True),
@@ -232,10 +232,10 @@ def solve_with(spec: MethodSpec, problem: GraphProblem) -> Prediction:
 
 
 def _gdpa_classifier(run: PaperRun) -> Prediction:
-    from ..estimators import GDPAClassifier
+    from ..estimators import GraphClassifier
 
     # One graph, as all others here have, told that 0 marks a hidden label (-1 is a class here).
-    model = GDPAClassifier(graph="knn", unlabeled=0, n_jobs=1)
+    model = GraphClassifier(unlabeled=0, n_jobs=1)
     model.fit(run.X, run.labels.astype(np.int64))
     return Prediction(labels=np.asarray(model.transduction_).astype(np.int8))
 

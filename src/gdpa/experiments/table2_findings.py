@@ -99,7 +99,7 @@ def findings(results: Results) -> Findings:
     best = _pair(results, "gdpa-classifier")
     if best:
         holds.append(
-            f'GDPAClassifier(graph="knn"), not in the paper: {best} '
+            f"GraphClassifier(), not in the paper: {best} "
             f"({results.n_runs('gdpa-classifier')} runs)."
         )
     return Findings(tuple(holds), tuple(fails))

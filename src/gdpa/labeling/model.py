@@ -19,7 +19,7 @@ from ..errors import (
     ScaleWarning,
     UnreachedWarning,
 )
-from ..estimators import GDPAClassifier
+from ..estimators import CommitteeClassifier, GraphOptions
 
 __all__ = ["Answers", "FullModel"]
 
@@ -64,7 +64,7 @@ class FullModel:
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
         Features.
-    estimator : GDPAClassifier, optional
+    estimator : CommitteeClassifier, optional
         What is fitted (a clone of it).
     rescale : {"minmax", "standard"} or None
         Scale of the columns, where no estimator is given.
@@ -76,18 +76,18 @@ class FullModel:
         self, X: Any, estimator: Any = None, *, rescale: str | None, random_state: int = 0
     ) -> None:
         self.X = X
-        self._base: tuple[dict[int, Any], GDPAClassifier] | None = None
+        self._base: tuple[dict[int, Any], CommitteeClassifier] | None = None
         self.estimator = estimator
         if estimator is None:
-            self.estimator = GDPAClassifier(
-                # Sparse columns are left as they are: shifted, they would be dense.
-                rescale=None if sp.issparse(X) else rescale,
+            self.estimator = CommitteeClassifier(
                 unlabeled=None,
                 random_state=random_state,
                 n_jobs=-1,
+                # Sparse columns are left as they are: shifted, they would be dense.
+                options=GraphOptions(rescale=None if sp.issparse(X) else rescale),
             )
 
-    def fit(self, labels: Mapping[int, Any]) -> GDPAClassifier:
+    def fit(self, labels: Mapping[int, Any]) -> CommitteeClassifier:
         """Fit a fresh classifier.
 
         Parameters
@@ -97,7 +97,7 @@ class FullModel:
 
         Returns
         -------
-        GDPAClassifier
+        CommitteeClassifier
             The fitted classifier.
         """
         y = np.full(self.X.shape[0], None, dtype=object)
@@ -110,10 +110,10 @@ class FullModel:
             warnings.simplefilter("ignore", DegenerateProblemWarning)
             warnings.simplefilter("ignore", ScaleWarning)
             warnings.simplefilter("ignore", ConfidenceWarning)  # a session measures its accuracy
-            fitted: GDPAClassifier = model.fit(self.X, y)
+            fitted: CommitteeClassifier = model.fit(self.X, y)
         return fitted
 
-    def _followed(self, labels: Mapping[int, Any]) -> GDPAClassifier:
+    def _followed(self, labels: Mapping[int, Any]) -> CommitteeClassifier:
         """Fit, or bring the last fit up to date."""
         if self.X.shape[0] <= FRESH_ROWS:
             return self.fit(labels)
@@ -154,4 +154,4 @@ class FullModel:
             )
         model = self._followed(labels)
         codes = np.searchsorted(model.classes_, model.transduction_)
-        return Answers(version, model.classes_, codes, model.state_.probabilities(), len(labels))
+        return Answers(version, model.classes_, codes, model.ensemble_.probabilities(), len(labels))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binomial import share_interval
-from ..estimators import GDPAClassifier
+from ..estimators import CommitteeClassifier
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
 from ..tables import TableEncoder
@@ -178,12 +178,12 @@ class Outcome:
         then = earlier[-1]
         return float(np.mean(then.classes[then.codes] != now.classes[now.codes]))
 
-    def classifier(self) -> GDPAClassifier:
+    def classifier(self) -> CommitteeClassifier:
         """Return the classifier fitted to the labels so far.
 
         Returns
         -------
-        GDPAClassifier
+        CommitteeClassifier
             A fresh fit; at least two classes are needed.
         """
         labels = self.labels
@@ -203,7 +203,7 @@ class Outcome:
         ----------
         path : path-like
             A file. The ending ".csv" writes a table: row, label, prediction, probability. All
-            others write the classifier, for :meth:`gdpa.GDPAClassifier.load`.
+            others write the classifier, for :meth:`gdpa.CommitteeClassifier.load`.
 
         Returns
         -------

@@ -59,7 +59,7 @@ class CommitteeDisplay:
 
         Parameters
         ----------
-        estimator : GDPAClassifier
+        estimator : CommitteeClassifier
             Fitted with ``graph="auto"``.
         ax : matplotlib Axes, optional
             Where to draw.

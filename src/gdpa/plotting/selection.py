@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
+from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from .axes import CLASS_MARKERS, COLORS, get_axes
 
@@ -82,7 +83,7 @@ class SelectionDisplay:
 
         Parameters
         ----------
-        estimator : GDPAClassifier
+        estimator : CommitteeClassifier
             Fitted, with at least two labels in each of two classes.
         self_loops, label_weights : array-like of float, optional
             What to compare; by default what ``"auto"`` compares on small data, multiples of the
@@ -104,10 +105,11 @@ class SelectionDisplay:
             too expensive.
         """
         check_is_fitted(estimator)
-        state = estimator.state_
-        labeled = state.coding.labeled
-        codes = state.coding.codes[labeled]
-        counts = np.bincount(codes, minlength=state.n_classes)
+        state = estimator.ensemble_
+        labels = state.labels
+        labeled, n_classes = labels.labeled, labels.classes.size
+        codes = labels.codes[labeled]
+        counts = np.bincount(codes, minlength=n_classes)
         if (counts >= 2).sum() < 2:
             raise ValueError("estimator has no two classes with at least two labels to leave out")
         diagonal = state.graph.diagonal
@@ -119,21 +121,16 @@ class SelectionDisplay:
         unit = float(diagonal.mean()) or 1.0
         loops = _positive("self_loops", self_loops, unit * np.array(SELF_LOOPS))
         weights = _positive("label_weights", label_weights, unit * np.array(LABEL_WEIGHTS))
-        targets = np.eye(state.n_classes)[codes]
+        targets = np.eye(n_classes)[codes]
         judged = counts[codes] >= 2
         weight, loop = state.setting.label_weight, state.setting.self_loop
-        e, evidence = 0.0, None
-        if state.evidence is not None and state.setting.evidence_weight > 0:
-            e, evidence = state.setting.evidence_weight, state.evidence.probabilities
-        blocks = labeled_blocks(state.system(), [g + e for g in (*loops, loop)], evidence)
+        system = LabeledSystem(state.graph.adjacency, diagonal, labeled, targets)
+        blocks = labeled_blocks(system, [*loops, loop])
 
         def losses_at(number: int, values: Any) -> list[float]:
-            K, from_evidence = blocks[number]
             return [
-                left_out_loss(
-                    targets[judged], (mine if extra is None else mine + e * extra)[judged]
-                )
-                for _, mine, extra in left_out_by_one(K, targets, values, from_evidence)
+                left_out_loss(targets[judged], mine[judged])
+                for _, mine, _ in left_out_by_one(blocks[number][0], targets, values, None)
             ]
 
         losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])

@@ -70,7 +70,7 @@ def committee_card(model: Any, columns: Any = ()) -> CommitteeCard | None:
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         Fitted classifier.
     columns : sequence of ColumnPlan
         What the features were made of, where that is known.
@@ -85,9 +85,9 @@ def committee_card(model: Any, columns: Any = ()) -> CommitteeCard | None:
         return None
     order = np.argsort(-found.weights, kind="stable")
     names, values = _by_column(model, columns)
-    unknown = model.state_.coding.codes < 0
+    unknown = model.ensemble_.labels.codes < 0
     share = None
-    if model.state_.linked:
+    if model.ensemble_.linked:
         share = float(model.graph_share_[unknown].mean()) if unknown.any() else 0.0
     top = np.argsort(-values, kind="stable")[:MOST_COLUMNS]
     return CommitteeCard(
@@ -117,7 +117,7 @@ def _by_column(model: Any, columns: Any) -> tuple[list[str], Any]:
 
 def cautions(model: Any) -> tuple[str, ...]:
     """What left-out labels say against the probabilities, in sentences."""
-    found = confidence_of(model.state_)
+    found = confidence_of(model.ensemble_)
     if found is None:
         return ()
     return tuple(s[:1].upper() + s[1:] + "." for s in found.sentences())
@@ -137,7 +137,9 @@ def committee_section(card: CommitteeCard | None) -> str:
         HTML that is already safe.
     """
     if card is None:
-        return paragraph("One graph decides alone; a committee votes by default (graph='auto').")
+        return paragraph(
+            "One graph decides alone; a committee votes by default (CommitteeClassifier)."
+        )
     losses = card.losses or (None,) * len(card.names)
     rows = [
         (name, EXPLAINED.get(name, "a model that was given"), percent(w), _loss(loss))

@@ -151,7 +151,7 @@ def gather(
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         Fitted classifier.
     X : ndarray of shape (n_samples, n_features) or None
         Its features; by default those that the classifier keeps, none for a precomputed graph.
@@ -179,18 +179,18 @@ def gather(
     ReportData
         The content of the page.
     """
-    state = model.state_
+    state = model.ensemble_
     table = None if table is None else table_of(table)
     P = state.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
-    known = state.coding.codes >= 0
+    known = state.labels.codes >= 0
     k = model.classes_.size
     top = P[np.arange(codes.size), codes]
     unsure = (top < sure) & ~known
     unsure[model.unreached_] = True
     points = fitted_points(state.graph) if X is None else X
-    if X is not None and state.graph.rescaler is not None:
-        points = state.graph.rescaler.transform(X)
+    if X is not None and state.rescaler is not None:
+        points = state.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
     certificate, why = _certificate(model, known, codes)
     questions, shown = _questions(model, P, table, target, ids, known)
@@ -203,7 +203,7 @@ def gather(
         labeled_counts=_counts(codes[known], k),
         predicted_counts=_counts(codes[~known], k),
         columns=_columns(columns),
-        fingerprint=_fingerprint(points if X is None else X, state.coding.codes),
+        fingerprint=_fingerprint(points if X is None else X, state.labels.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
         sure=sure,

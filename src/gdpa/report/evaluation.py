@@ -41,7 +41,7 @@ def left_out_labels(model: Any) -> LeftOut | None:
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         A fitted classifier.
 
     Returns
@@ -49,12 +49,12 @@ def left_out_labels(model: Any) -> LeftOut | None:
     LeftOut or None
         None where there were too few labels to leave any out.
     """
-    state = model.state_
+    state = model.ensemble_
     found = state.left_out()
     if found is None:
         return None
     nodes, shares = found
-    truth = state.coding.codes[nodes].astype(np.intp)
+    truth = state.labels.codes[nodes].astype(np.intp)
     return LeftOut(truth, state.winners(shares), nodes, state.tuning.source)
 
 
@@ -130,7 +130,7 @@ def baselines(model: Any, X: Any) -> Baselines | None:
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         A fitted classifier.
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
         Its features.
@@ -146,7 +146,7 @@ def baselines(model: Any, X: Any) -> Baselines | None:
     checked = left_out_labels(model)
     if checked is None or X is None:
         return None
-    codes = model.state_.coding.codes
+    codes = model.ensemble_.labels.codes
     labeled = np.flatnonzero(codes >= 0)
     most = max(50, min(MOST_LABELS, MOST_CELLS // max(1, X.shape[1])))
     if labeled.size > most:

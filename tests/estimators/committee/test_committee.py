@@ -1,16 +1,17 @@
-"""GDPAClassifier() with its committee: what a user does with it."""
+"""CommitteeClassifier() with its committee: what a user does with it."""
 
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from gdpa.estimators.committee.committee import Committee
 from sklearn.datasets import load_iris, make_circles
 from sklearn.linear_model import LogisticRegression
 
 import gdpa
-from gdpa import GDPAClassifier
-from gdpa.estimators.committee.committee import Committee
+from gdpa import CommitteeClassifier, GraphClassifier
+from gdpa.estimators import GraphOptions
 from gdpa.policy import Policy
 
 
@@ -27,12 +28,12 @@ def iris():
 
 @pytest.fixture
 def fitted(iris):
-    return GDPAClassifier().fit(iris[0], iris[2])
+    return CommitteeClassifier().fit(iris[0], iris[2])
 
 
 def test_default_is_a_committee(iris, fitted):
     _, y, labels = iris
-    assert isinstance(fitted.state_.committee, Committee)
+    assert isinstance(fitted.ensemble_.committee, Committee)
     found = fitted.committee_
     assert set(found.names) == {
         "neighbours",
@@ -56,15 +57,15 @@ def test_default_is_a_committee(iris, fitted):
 
 
 def test_one_graph_on_request(iris):
-    model = GDPAClassifier(graph="knn").fit(iris[0], iris[2])
+    model = GraphClassifier().fit(iris[0], iris[2])
     assert model.committee_ is None
     assert not hasattr(model, "feature_importances_")
 
 
 def test_fits_repeat(iris, fitted):
-    again = GDPAClassifier(n_jobs=2).fit(iris[0], iris[2])
+    again = CommitteeClassifier(n_jobs=2).fit(iris[0], iris[2])
     assert np.array_equal(again.label_scores_, fitted.label_scores_)
-    other = GDPAClassifier(random_state=1).fit(iris[0], iris[2])
+    other = CommitteeClassifier(random_state=1).fit(iris[0], iris[2])
     assert not np.array_equal(other.label_scores_, fitted.label_scores_)
 
 
@@ -79,7 +80,7 @@ def test_concentric_classes_are_solved_by_the_member_that_can():
     X, y = make_circles(300, noise=0.08, factor=0.5, random_state=0)
     labels = np.full(300, -1)
     labels[:40] = y[:40]
-    model = GDPAClassifier().fit(X, labels)
+    model = CommitteeClassifier().fit(X, labels)
     assert (model.transduction_ == y).mean() > 0.9
     found = dict(zip(model.committee_.names, model.committee_.losses, strict=True))
     assert found["kernel"] < found["linear"] - 0.2
@@ -87,7 +88,7 @@ def test_concentric_classes_are_solved_by_the_member_that_can():
 
 def test_saved_and_pickled_alike(tmp_path, iris, fitted):
     path = fitted.save(tmp_path / "model.npz")
-    loaded = GDPAClassifier.load(path)
+    loaded = CommitteeClassifier.load(path)
     back = pickle.loads(pickle.dumps(fitted))
     X = iris[0] + np.random.default_rng(1).normal(scale=0.2, size=iris[0].shape)
     for other in (loaded, back):
@@ -111,7 +112,7 @@ def test_damaged_committees_are_refused(tmp_path, fitted, damage):
     from gdpa.estimators import storage
     from gdpa.estimators.committee import pack_state
 
-    arrays, meta = pack_state(fitted.state_)
+    arrays, meta = pack_state(fitted.ensemble_)
     meta |= {
         "params": storage.plain_params(fitted.get_params(deep=False)),
         "n_features_in": 4,
@@ -129,7 +130,7 @@ def test_damaged_committees_are_refused(tmp_path, fitted, damage):
         arrays["forest_left"] = arrays["forest_left"] * 0
     path = storage.write_file(tmp_path / "bad.npz", arrays, meta)
     with pytest.raises(ValueError, match=r"weights|committee|leaves|forest"):
-        GDPAClassifier.load(path)
+        CommitteeClassifier.load(path)
 
 
 def test_more_labels_move_scores_and_keep_members(iris, fitted):
@@ -152,9 +153,9 @@ def test_more_labels_move_scores_and_keep_members(iris, fitted):
 
 def test_queries_priors_and_abstention(iris):
     X, _, labels = iris
-    model = GDPAClassifier(class_prior=[0.2, 0.2, 0.6], abstain_below=0.6).fit(X, labels)
+    model = CommitteeClassifier(class_prior=[0.2, 0.2, 0.6], abstain_below=0.6).fit(X, labels)
     free = labels < 0
-    p = model.state_.probabilities()[free]
+    p = model.ensemble_.probabilities()[free]
     np.testing.assert_allclose(p.mean(axis=0), [0.2, 0.2, 0.6], atol=1e-6)
     assert set(model.query(4)) <= set(np.flatnonzero(free))
     for strategy in ("auto", "representatives", "discs"):
@@ -167,7 +168,7 @@ def test_one_label_a_class(iris):
     X, y, _ = iris
     labels = np.full(y.size, -1)
     labels[[10, 70, 120]] = y[[10, 70, 120]]
-    model = GDPAClassifier().fit(X, labels)
+    model = CommitteeClassifier().fit(X, labels)
     assert model.committee_.losses is None
     assert (model.transduction_ == y).mean() > 0.8
     assert model.tuning_.source == "too few labels"
@@ -183,13 +184,13 @@ def test_two_rows_and_one_class():
 def test_constant_and_sparse_features(iris):
     X, y, labels = iris
     wide = np.hstack([X, np.ones((150, 2)), np.zeros((150, 1))])
-    model = GDPAClassifier().fit(wide, labels)
+    model = CommitteeClassifier().fit(wide, labels)
     assert (model.transduction_ == y).mean() > 0.9
     thin = sp.csr_array(np.where(wide > 1.5, wide, 0.0))
-    model = GDPAClassifier().fit(thin, labels)
+    model = CommitteeClassifier().fit(thin, labels)
     assert (model.transduction_ == y).mean() > 0.85
     assert model.predict(thin[:5]).shape == (5,)
-    assert GDPAClassifier().fit(np.zeros((30, 2)), np.arange(30) % 4 - 1).predict_proba(
+    assert CommitteeClassifier().fit(np.zeros((30, 2)), np.arange(30) % 4 - 1).predict_proba(
         np.ones((2, 2))
     ).shape == (2, 3)
 
@@ -202,12 +203,12 @@ def test_bad_evidence_does_not_spoil_it(iris):
             p = super().predict_proba(X)
             return np.roll(p, 1, axis=1)
 
-    plain = GDPAClassifier().fit(X, labels)
-    model = GDPAClassifier(evidence=[Wrong(max_iter=500)]).fit(X, labels)
+    plain = CommitteeClassifier().fit(X, labels)
+    model = CommitteeClassifier(models=[Wrong(max_iter=500)]).fit(X, labels)
     found = model.committee_
     assert found.names[-1] == "Wrong"
     assert found.loss <= plain.committee_.loss + 1e-12
-    assert found.without_evidence == pytest.approx(plain.committee_.loss)
+    assert found.loss_without_models == pytest.approx(plain.committee_.loss)
     assert np.array_equal(model.transduction_, plain.transduction_)
 
 
@@ -216,7 +217,7 @@ def test_good_evidence_votes_and_is_not_saved(tmp_path):
     X = rng.normal(size=(150, 10))
     y = (X @ np.linspace(-1, 1, 10) > 0).astype(int)
     labels = np.where(np.arange(150) < 60, y, -1)
-    model = GDPAClassifier(evidence=LogisticRegression(C=10.0)).fit(X, labels)
+    model = CommitteeClassifier(models=LogisticRegression(C=10.0)).fit(X, labels)
     weights = dict(zip(model.committee_.names, model.committee_.weights, strict=True))
     assert weights["LogisticRegression"] > 0.1
     assert model.predict(X[:3]).shape == (3,)
@@ -231,14 +232,16 @@ def test_many_nodes_are_judged_on_a_sample(monkeypatch):
     known = rng.choice(1500, 120, replace=False)
     codes[known] = (y > 0)[known]
     limits = Policy(judged_nodes=500, judged_labels=100, exact_leaves=300, forest_trees=50)
-    monkeypatch.setattr(GDPAClassifier, "_policy", limits)
+    monkeypatch.setattr(CommitteeClassifier, "_policy", limits)
     events = []
-    model = GDPAClassifier(callback=lambda e: events.append(dict(e)) and None).fit(X, codes)
+    model = CommitteeClassifier(
+        options=GraphOptions(callback=lambda e: events.append(dict(e)) and None)
+    ).fit(X, codes)
     free = codes < 0
     assert (model.transduction_ == (y > 0))[free].mean() > 0.85
     assert model.tuning_.checked.size == 100
     assert model.tuning_.source == "sample"
-    found = model.state_.left_out()
+    found = model.ensemble_.left_out()
     assert found[0].size == 100
     stages = [e["stage"] for e in events]
     assert stages.index("graph") < stages.index("member") < stages.index("tuning")
@@ -253,8 +256,8 @@ def test_many_labels_judge_the_whole_graph(monkeypatch):
     y = (np.floor(14 * X).sum(axis=1) % 2).astype(int)
     labels = np.where(np.arange(3000) % 10 == 0, -1, y)
     limits = Policy(judged_nodes=400, judged_labels=200, forest_trees=20, forest_labels=200)
-    monkeypatch.setattr(GDPAClassifier, "_policy", limits)
-    model = GDPAClassifier().fit(X, labels)
+    monkeypatch.setattr(CommitteeClassifier, "_policy", limits)
+    model = CommitteeClassifier().fit(X, labels)
     weights = dict(zip(model.committee_.names, model.committee_.weights, strict=True))
     assert weights["neighbours"] > 0.9
     assert (model.transduction_ == y)[labels < 0].mean() > 0.75
@@ -262,12 +265,12 @@ def test_many_labels_judge_the_whole_graph(monkeypatch):
 
 def test_leaves_as_points_and_their_file(tmp_path, monkeypatch, iris):
     X, y, labels = iris
-    monkeypatch.setattr(GDPAClassifier, "_policy", Policy(exact_leaves=50, forest_trees=50))
-    model = GDPAClassifier().fit(X, labels)
-    member = next(m for m in model.state_.committee.members if m.name == "forest graph")
+    monkeypatch.setattr(CommitteeClassifier, "_policy", Policy(exact_leaves=50, forest_trees=50))
+    model = CommitteeClassifier().fit(X, labels)
+    member = next(m for m in model.ensemble_.committee.members if m.name == "forest graph")
     assert member.view.embedding is not None
     assert (model.transduction_ == y).mean() > 0.9
-    loaded = GDPAClassifier.load(model.save(tmp_path / "m.npz"))
+    loaded = CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
     np.testing.assert_array_equal(loaded.predict_proba(X + 0.05), model.predict_proba(X + 0.05))
 
 
@@ -276,7 +279,7 @@ def test_repeated_rows_with_unlike_labels():
     rows = np.array([[-1.9, -0.7, 0.3, -1.3], [-0.1, -0.5, 1.8, 0.0], [-1.2, 0.2, 0.3, 0.2]])
     X = rows[[0, 1, 1, 1, 1, 0, 1, 1, 2, 1, 2, 0]]
     y = np.array([1, 0, -1, 0, 1, 0, 0, 1, -1, -1, -1, 0])
-    shares = GDPAClassifier().fit(X, y).predict_proba(X)
+    shares = CommitteeClassifier().fit(X, y).predict_proba(X)
     assert np.isfinite(shares).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
@@ -286,5 +289,5 @@ def test_far_rows_of_sparse_features():
     X = sp.csr_array(np.linspace(0.1, 0.9, 20)[:, None])
     y = np.where(np.arange(20) % 4 < 3, np.arange(20) // 10, -1)
     far = sp.csr_array([[1.79e308], [-1.79e308]])
-    shares = GDPAClassifier().fit(X, y).predict_proba(far)
+    shares = CommitteeClassifier().fit(X, y).predict_proba(far)
     assert np.isfinite(shares).all()

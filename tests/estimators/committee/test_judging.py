@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from gdpa.estimators.committee.committee import PRIOR_WEIGHTS, judge, soft_weights, unnoticed
 from gdpa.estimators.committee.member import Trial, log_loss
 

@@ -5,10 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.stats import multivariate_normal
-from sklearn.linear_model import LogisticRegression
-
-from gdpa.estimators.committee import forest, gaussian, kernel, linear
 from gdpa.estimators.committee.evidence import evidence_trials
 from gdpa.estimators.committee.fitting import KINDS, sample_of
 from gdpa.estimators.committee.kernel import to_probabilities
@@ -22,9 +18,13 @@ from gdpa.estimators.committee.member import (
     unlike_units,
 )
 from gdpa.estimators.committee.whitened import whitening
+from gdpa.folds import stratified_folds
+from scipy.stats import multivariate_normal
+from sklearn.linear_model import LogisticRegression
+
+from gdpa.estimators.committee import forest, gaussian, kernel, linear
 from gdpa.estimators.labels import LabelCoding
 from gdpa.estimators.options import FitOptions
-from gdpa.folds import stratified_folds
 from gdpa.graph.forest import shared_leaves
 from gdpa.policy import Policy
 

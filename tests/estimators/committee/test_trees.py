@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
 from gdpa.estimators.committee.trees import Forest, cross_forest
 
 
