@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gdpa.folds import stratified_folds
 
 from gdpa.estimators import tuning
+from gdpa.estimators.labels import stratified_folds
 from gdpa.estimators.tuning import Given, Setting, left_out_loss, tune
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.system import LabeledSystem

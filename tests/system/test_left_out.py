@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gdpa.folds import stratified_folds
+from gdpa.estimators.labels import stratified_folds
 
 from gdpa import GraphClassifier
 from gdpa.estimators import tuning

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from gdpa.estimators.committee.committee import Committee
 from sklearn.datasets import load_iris, make_circles
 from sklearn.linear_model import LogisticRegression
 
@@ -245,7 +244,7 @@ def test_many_nodes_are_judged_on_a_sample(monkeypatch):
     assert found[0].size == 100
     stages = [e["stage"] for e in events]
     assert stages.index("graph") < stages.index("member") < stages.index("tuning")
-    judged = [e["member"] for e in events if e.get("action") == "judged"]
+    judged = [e["member"] for e in events if e.get("action") == "cross-validated"]
     assert {"neighbours", "forest", "linear", "kernel"} <= set(judged)
     assert np.isfinite(model.predict_proba(X[:20] + 0.1)).all()
 
@@ -267,7 +266,7 @@ def test_leaves_as_points_and_their_file(tmp_path, monkeypatch, iris):
     X, y, labels = iris
     monkeypatch.setattr(CommitteeClassifier, "_policy", Policy(exact_leaves=50, forest_trees=50))
     model = CommitteeClassifier().fit(X, labels)
-    member = next(m for m in model.ensemble_.committee.members if m.name == "forest graph")
+    member = next(m for m in model.ensemble_.members if m.name == "forest graph")
     assert member.view.embedding is not None
     assert (model.transduction_ == y).mean() > 0.9
     loaded = CommitteeClassifier.load(model.save(tmp_path / "m.npz"))

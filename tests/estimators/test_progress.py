@@ -1,12 +1,13 @@
 """Who hears how far a fit has come, and from when on."""
 
 import logging
+import sys
 
 import pytest
 from sklearn.datasets import load_iris
 
 from gdpa import CommitteeClassifier
-from gdpa.estimators import reporting
+from gdpa.estimators import options as reporting
 
 MEMBERS = ["neighbours", "forest", "linear", "kernel", "importance"]
 
@@ -42,7 +43,7 @@ def test_a_long_fit_speaks_unasked(fit, caplog, monkeypatch):
     with caplog.at_level("INFO", logger="gdpa.estimators"):
         fit()
     for member in MEMBERS:
-        assert f"member: {member}, action: judged" in caplog.text
+        assert f"member: {member}, action: cross-validated" in caplog.text
     assert "stage: tuning" in caplog.text
     assert "iteration" not in caplog.text
     assert all(line.rstrip().endswith(" s)") for line in caplog.messages)
@@ -54,7 +55,7 @@ def test_a_long_fit_speaks_unasked(fit, caplog, monkeypatch):
 )
 def test_without_logging_set_up(fit, fresh, capsys, monkeypatch, verbose, terminal, heard):
     monkeypatch.setattr(reporting, "PATIENCE", 0.0)
-    monkeypatch.setattr(reporting, "_is_terminal", lambda: terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     fit(verbose=verbose)
     said = capsys.readouterr()
     assert said.out == ""
