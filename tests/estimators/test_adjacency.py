@@ -289,11 +289,11 @@ def test_features_smoothed_to_one_point_are_not_blown_up():
 
 def test_links_alone_where_only_features_carry_weight(fitted):
     model, X, _, W, _ = fitted
-    committee = model.ensemble_.committee
-    names = committee.judgement.names
+    ensemble = model.ensemble_
+    names = ensemble.weighting.names
     weights = np.array([float(name == "forest") for name in names])
     assert weights.sum() == 1
-    judgement = dataclasses.replace(committee.judgement, weights=weights)
+    weighting = dataclasses.replace(ensemble.weighting, weights=weights)
     sure = np.eye(3)[[0, 1, 2, 0, 1]]
     forest = SimpleNamespace(name="forest", predict=lambda X: sure)
     features_only = dataclasses.replace(committee, judgement=judgement, members=(forest,))

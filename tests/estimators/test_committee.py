@@ -1,6 +1,7 @@
 """CommitteeClassifier() with its committee: what a user does with it."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,11 +33,9 @@ def fitted(iris):
 
 def test_default_is_a_committee(iris, fitted):
     _, y, labels = iris
-    assert isinstance(fitted.ensemble_.committee, Committee)
     found = fitted.committee_
     assert set(found.names) == {
         "neighbours",
-        "importance",
         "forest graph",
         "forest",
         "linear",
@@ -108,28 +107,24 @@ def fitted_copy(model):
 
 @pytest.mark.parametrize("damage", ["weights", "member", "leaves", "forest_left"])
 def test_damaged_committees_are_refused(tmp_path, fitted, damage):
-    from gdpa.estimators import storage
-    from gdpa.estimators.committee import pack_state
-
-    arrays, meta = pack_state(fitted.ensemble_)
-    meta |= {
-        "params": storage.plain_params(fitted.get_params(deep=False)),
-        "n_features_in": 4,
-        "feature_names_in": None,
-        "extra": {},
-    }
+    ensemble = fitted.ensemble_
+    members, weighting = list(ensemble.members), ensemble.weighting
+    at = {member.name: i for i, member in enumerate(members)}
     if damage == "weights":
-        arrays["weights"] = arrays["weights"] - 1.0
+        weighting = replace(weighting, weights=weighting.weights - 1.0)
     elif damage == "member":
-        meta["committee"]["members"].pop()
+        weighting = replace(weighting, names=tuple("abcdefghijk"[: len(weighting.names)]))
     elif damage == "leaves":
-        name = next(n for n in arrays if n.endswith("_leaves"))
-        arrays[name] = arrays[name][:, 1:]
+        member = members[at["forest graph"]]
+        graph = replace(member.graph, leaves=member.graph.leaves[:, 1:])
+        members[at["forest graph"]] = replace(member, graph=graph)
     else:
-        arrays["forest_left"] = arrays["forest_left"] * 0
-    path = storage.write_file(tmp_path / "bad.npz", arrays, meta)
-    with pytest.raises(ValueError, match=r"weights|committee|leaves|forest"):
-        CommitteeClassifier.load(path)
+        member = members[at["forest"]]
+        forest = replace(member.model, left=member.model.left * 0)
+        members[at["forest"]] = replace(member, model=forest)
+    fitted._ensemble = replace(ensemble, members=tuple(members), weighting=weighting)
+    with pytest.raises(ValueError, match=r"weight|leaves|forest|trees"):
+        fitted.save(tmp_path / "bad.npz")
 
 
 def test_more_labels_move_scores_and_keep_members(iris, fitted):

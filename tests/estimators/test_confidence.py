@@ -45,8 +45,8 @@ def test_clear_classes_are_not():
     labels = np.where(rng.random(120) < 0.3, group, -1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConfidenceWarning)
-        for graph in ("auto", "knn"):
-            model = GraphClassifier(graph=graph).fit(X, labels)
+        for make in (CommitteeClassifier, GraphClassifier):
+            model = make().fit(X, labels)
             found = confidence_of(model.ensemble_)
             assert found.accuracy == 1.0
             assert found.lost == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gdpa
-from gdpa import CommitteeClassifier, GraphClassifier, classify
+from gdpa import CommitteeClassifier, GDPAClassifier, GraphClassifier, classify
 from gdpa.errors import UnreachedWarning
 from gdpa.estimators import GraphOptions
 
@@ -75,7 +76,7 @@ def test_scores_solve_the_stated_system(blobs):
     a = np.where(y >= 0, 3.0, 0.0)
     Y = np.where((y >= 0)[:, None], np.eye(3)[np.maximum(y, 0)], 0.0)
     F = np.linalg.solve(L + np.diag(a + 0.2), a[:, None] * Y)
-    np.testing.assert_allclose(model.ensemble_.scores, F, atol=1e-8)
+    np.testing.assert_allclose(model.ensemble_.first.scores, F, atol=1e-8)
     np.testing.assert_allclose(model.label_scores_, F / F.sum(axis=1, keepdims=True), atol=1e-7)
 
 
@@ -92,14 +93,14 @@ def test_a_new_row_is_one_more_row_of_the_system(blobs, laplacian):
     ).fit(X, y)
     rows = np.random.default_rng(0).normal(0, 4, (20, 2))
     w = model.ensemble_.graph.attach(rows)[0].toarray()
-    F, d = model.ensemble_.scores, np.asarray(model.graph_.sum(axis=1)).ravel()
+    F, d = model.ensemble_.first.scores, np.asarray(model.graph_.sum(axis=1)).ravel()
     own = w.sum(axis=1)
     if laplacian == "combinatorial":
         expected = (w @ F) / (own + gamma)[:, None]
     else:
         expected = (w / np.sqrt(np.outer(own, d))) @ F / (1 + gamma)
     shares = expected / expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.ensemble_.row_shares(rows), shares, atol=1e-9)
+    np.testing.assert_allclose(model.ensemble_.predict(rows), shares, atol=1e-9)
     assert (model.predict(rows) == model.classes_[expected.argmax(axis=1)]).all()
 
 
@@ -116,6 +117,7 @@ def test_every_kind_of_features_gives_the_same_labels(blobs):
     X, y, _ = blobs
     X = np.round(X, 3)
     expected = CommitteeClassifier().fit(X, y).transduction_
+    single = GraphClassifier().fit(X, y).transduction_
     wide = np.zeros((150, 6))
     wide[:, ::3] = X
     kinds = [
@@ -125,10 +127,13 @@ def test_every_kind_of_features_gives_the_same_labels(blobs):
         wide[:, ::3],
         X.tolist(),
     ]
+    sparse = CommitteeClassifier().fit(sp.csr_array(X), y).transduction_  # some members need dense
     for kind in kinds:
-        assert (CommitteeClassifier().fit(kind, y).transduction_ == expected).all()
-    single = CommitteeClassifier().fit(X.astype(np.float32), y).transduction_
-    assert (single == expected).mean() > 0.98
+        same = sparse if sp.issparse(kind) else expected
+        assert (CommitteeClassifier().fit(kind, y).transduction_ == same).all()
+        assert (GraphClassifier().fit(kind, y).transduction_ == single).all()
+    rounded = CommitteeClassifier().fit(X.astype(np.float32), y).transduction_
+    assert (rounded == expected).mean() > 0.98
     integers = sp.csr_array((10 * X).astype(np.int64))
     assert np.isin(CommitteeClassifier().fit(integers, y).predict(integers), [0, 1, 2]).all()
 
@@ -186,7 +191,7 @@ def test_precomputed_graph_networkx_and_edges(blobs):
     X, y, _ = blobs
     W = CommitteeClassifier(n_neighbors=8).fit(X, y).graph_
     options = {"graph": "precomputed", "self_loop": 0.05, "label_weight": np.inf}
-    expected = CommitteeClassifier(**options).fit(W, y)
+    expected = GraphClassifier(**options).fit(W, y)
     assert expected.n_features_in_ == 150
     coo = sp.triu(W).tocoo()
     edges = [
@@ -197,7 +202,7 @@ def test_precomputed_graph_networkx_and_edges(blobs):
     G.add_nodes_from(range(150))
     G.add_weighted_edges_from(edges)
     for graph in (W.toarray(), sp.csr_matrix(W), G, edges):
-        found = CommitteeClassifier(**options).fit(graph, y)
+        found = GraphClassifier(**options).fit(graph, y)
         assert (found.transduction_ == expected.transduction_).all()
     rows = W[:5]
     assert (expected.predict(rows) == expected.transduction_[:5]).mean() >= 0.8
@@ -215,12 +220,37 @@ def test_bad_precomputed_graphs(bad):
         GraphClassifier(graph="precomputed").fit(bad, [0, 1, 1][: len(bad)])
 
 
-@pytest.mark.parametrize("multiclass", ["shared", "tree"])
+@pytest.mark.parametrize("multiclass", ["one-vs-rest", "tree"])
 def test_both_ways_for_several_classes(blobs, multiclass):
     X, y, truth = blobs
-    model = GraphClassifier().fit(X, y)
+    pytest.importorskip("clarabel")
+    model = GDPAClassifier(multiclass=multiclass).fit(X, y)
     assert (model.transduction_ == truth).mean() > 0.9
-    assert len(model.solution_) == (3 if multiclass == "shared" else 2)
+    assert len(model.solution_) == (3 if multiclass == "one-vs-rest" else 2)
+    assert len(GraphClassifier().fit(X, y).solution_) == 3
+
+
+def test_one_against_rest_takes_the_largest_score(blobs):
+    X, y, _ = blobs
+    model = GraphClassifier(method="min-cut").fit(X, y)
+    scores = np.column_stack([record.scores for record in model.solution_])
+    free = y < 0
+    assert (model.transduction_[free] == scores.argmax(axis=1)[free]).all()
+
+
+def test_the_papers_classifier_is_its_program_on_its_graph():
+    pytest.importorskip("clarabel")
+    X, truth = make_blobs(60, centers=2, cluster_std=2.0, random_state=3)
+    y = np.where(np.arange(60) % 3 == 0, truth, -1)
+    model = GDPAClassifier(rescale="minmax").fit(X, y)
+    Z = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    squares = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+    W = np.exp(-squares) - np.eye(60)
+    np.testing.assert_allclose(model.graph_.toarray(), W, atol=1e-12)
+    problem = gdpa.GraphProblem(W, np.where(y < 0, 0, 2 * y - 1), laplacian="normalized")
+    solved = gdpa.solve(problem, "gdpa-published")
+    assert (model.transduction_ == (solved.labels > 0)).all()
+    assert model.solution_.method == "gdpa-published"
 
 
 @pytest.mark.parametrize("method", ["vote", "harmonic", "gdpa"])
@@ -249,7 +279,8 @@ def test_method_vote_is_the_sign_of_the_labelled_neighbours():
 def test_unreached_nodes_get_the_prior_class_and_are_listed():
     W = sp.block_diag([np.ones((4, 4)) - np.eye(4)] * 3).tocsr()
     y = np.array([1, 1, -1, -1, 0, -1, -1, -1, -1, -1, -1, -1])
-    for options in ({}, {"multiclass": "tree"}, {"self_loop": 0}, {"laplacian": "combinatorial"}):
+    combinatorial = {"options": GraphOptions(laplacian="combinatorial")}
+    for options in ({}, {"method": "vote"}, {"self_loop": 0}, combinatorial):
         with pytest.warns(UnreachedWarning, match="4 of 12"):
             model = GraphClassifier(graph="precomputed", **options).fit(W, y)
         assert model.unreached_.tolist() == [8, 9, 10, 11]
@@ -325,8 +356,8 @@ def test_repeats_whatever_the_number_of_jobs(blobs):
 
 def test_copies_and_pickles(blobs):
     X, y, _ = blobs
-    for options in ({}, {"multiclass": "tree"}):
-        model = CommitteeClassifier(**options).fit(X, y)
+    for make in (CommitteeClassifier, GraphClassifier, partial(GraphClassifier, method="vote")):
+        model = make().fit(X, y)
         for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
             assert (other.predict_proba(X[:9]) == model.predict_proba(X[:9])).all()
     with pytest.raises(NotFittedError):

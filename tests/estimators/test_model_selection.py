@@ -60,7 +60,7 @@ def test_grid_search_pipeline_and_clone():
     pipeline = make_pipeline(StandardScaler(), GraphClassifier())
     search = GridSearchCV(
         pipeline,
-        {"gdpaclassifier__n_neighbors": [3, 8], "gdpaclassifier__self_loop": [0.01, 0.5]},
+        {"graphclassifier__n_neighbors": [3, 8], "graphclassifier__self_loop": [0.01, 0.5]},
         cv=SemiSupervisedKFold(3),
     ).fit(X, y)
     assert search.best_score_ > 0.8

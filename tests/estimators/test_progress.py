@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from gdpa import CommitteeClassifier
 from gdpa.estimators import options as reporting
 
-MEMBERS = ["neighbours", "forest", "linear", "kernel", "importance"]
+MEMBERS = ["neighbours", "forest", "linear", "kernel", "forest graph"]
 
 
 @pytest.fixture

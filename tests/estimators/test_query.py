@@ -83,7 +83,7 @@ def test_skipped_samples_are_not_asked_and_labels_take_them_up(few, tmp_path):
     model.skip(first)
     assert not set(model.query(235 - 5).tolist()) & set(first.tolist())
     model.save(tmp_path / "m.npz")
-    assert CommitteeClassifier.load(tmp_path / "m.npz").skipped_.tolist() == sorted(first.tolist())
+    assert GraphClassifier.load(tmp_path / "m.npz").skipped_.tolist() == sorted(first.tolist())
     model.add_labels(first[:1], truth[first[:1]])
     assert model.skipped_.tolist() == sorted(first[1:].tolist())
     model.fit(X, y)

@@ -269,7 +269,9 @@ def _certificate(
     if codes.size > CERTIFY_UP_TO:
         return None, f"Left out for more than {CERTIFY_UP_TO:,} rows: the exact cut takes long."
     signs = np.where(codes == 1, 1, -1)
-    problem = GraphProblem(model.graph_, np.where(known, signs, 0), laplacian=model.laplacian)
+    problem = GraphProblem(
+        model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.graph.laplacian
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return certify(problem, signs), ""
@@ -320,10 +322,10 @@ def _setting(model: Any) -> dict[str, str]:
     tuning = model.tuning_
     encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
     return {
-        "method": str(model.method),
+        "method": str(getattr(model, "method", "committee")),
         "neighbours": str(model.n_neighbors_),
-        "re-scaling": str((encoder.scale if encoder else model.rescale) or "none"),
-        "Laplacian": str(model.laplacian),
+        "re-scaling": str((encoder.scale if encoder else model.expert_options.rescale) or "none"),
+        "Laplacian": str(model.ensemble_.graph.laplacian),
         "label weight": f"{model.label_weight_:g}",
         "self-loop": f"{model.self_loop_:g}",
         "chosen by": f"{tuning.source} ({tuning.tried} settings tried)",

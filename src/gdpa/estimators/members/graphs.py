@@ -114,7 +114,9 @@ class SampleGraph:
 
     def __post_init__(self) -> None:
         adjacency, diagonal = laplacian_parts(self.W, self.laplacian)
-        unit = float(diagonal.mean()) or 1.0
+        # Relative to the largest: the sum of weights may be beyond the largest number.
+        top = float(diagonal.max(initial=0.0))
+        unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
         self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit)
 
     def check_stored(self) -> None:
@@ -181,7 +183,7 @@ class SampleGraph:
         loop = setting.self_loop
         if loop == 0 and evidence is None:
             # Components without a label have no equation; the tiny pull makes their scores 0.
-            loop = 1e-12 * max(float(self.diagonal.mean()), 1e-300)
+            loop = 1e-12 * self.unit
         return LabeledSystem(
             self.adjacency,
             self.diagonal,
