@@ -234,8 +234,10 @@ def test_one_against_rest_takes_the_largest_score(blobs):
     X, y, _ = blobs
     model = GraphClassifier(method="min-cut").fit(X, y)
     scores = np.column_stack([record.scores for record in model.solution_])
-    free = y < 0
-    assert (model.transduction_[free] == scores.argmax(axis=1)[free]).all()
+    top = np.sort(scores, axis=1)
+    clear = (y < 0) & (top[:, -1] > top[:, -2])
+    assert clear.sum() > 50
+    assert (model.transduction_[clear] == scores.argmax(axis=1)[clear]).all()
 
 
 def test_the_papers_classifier_is_its_program_on_its_graph():

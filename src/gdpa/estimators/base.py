@@ -68,7 +68,6 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: int | None
     options: GraphOptions | None
     graph: str = "knn"
-    _multiclass: str = "one-vs-rest"
     _policy: ClassVar[Policy] = DEFAULT_POLICY
     _links: Links | None = None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -112,7 +111,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not (self.class_prior is None or isinstance(self.class_prior, str)):
             given["class_prior"] = check_prior(self.class_prior, classes)
         given["random_state"] = self.random_state or 0
-        return FitOptions(**given, multiclass=self._multiclass, policy=self._policy)
+        return FitOptions(**given, policy=self._policy)
 
     def _prepare(
         self, X: object, y: ArrayLike

@@ -350,6 +350,8 @@ class Ensemble:
         Samples that no member knows anything about.
     n_features : int
         Number of features.
+    sparse : bool
+        Whether they are sparse.
     rescaler : Rescaler or None
         Re-scaling of the features.
     importances : ndarray of shape (n_features,) or None
@@ -367,6 +369,7 @@ class Ensemble:
     offset: FloatArray
     unreached: NDArray[np.integer]
     n_features: int
+    sparse: bool = False
     rescaler: Rescaler | None = None
     importances: FloatArray | None = None
 
@@ -607,7 +610,7 @@ class Ensemble:
         tuning = replace(self.tuning, left_out=None, checked=None)
         about = {"rescaler": self.rescaler, "importances": self.importances}
         return build_ensemble(
-            *(labels, members, self.weighting, tuning, options, self.n_features),
+            *(labels, members, self.weighting, tuning, options, self.n_features, self.sparse),
             sharpness=self.sharpness,
             **about,
         )
@@ -635,6 +638,7 @@ def build_ensemble(
     tuning: Tuning,
     options: FitOptions,
     n_features: int,
+    sparse: bool,
     *,
     sharpness: float | None = None,
     rescaler: Rescaler | None = None,
@@ -672,7 +676,7 @@ def build_ensemble(
     decided = winners(shares, sharpness, offset)
     decided[known] = codes
     parts = (labels, tuple(members), weighting, tuning, shares, decided, prior, float(sharpness))
-    return Ensemble(*parts, offset, unreached, n_features, rescaler, importances)
+    return Ensemble(*parts, offset, unreached, n_features, sparse, rescaler, importances)
 
 
 def fit_ensemble(
@@ -766,7 +770,7 @@ def fit_ensemble(
     tuning = Tuning(fitted[0].setting, loss, source, whole, len(tried), checked=kept)
     importances = part.cache["forest"].forest.importances if "forest" in part.cache else None
     n_features = X.shape[1] if rescaler is None else rescaler.columns.size
-    parts = (labels, fitted, weighting, tuning, options, n_features)
+    parts = (labels, fitted, weighting, tuning, options, n_features, sp.issparse(X))
     ensemble = build_ensemble(*parts, rescaler=rescaler, importances=importances)
     warn_about(ensemble, fitted[0].run)
     return ensemble
@@ -808,7 +812,8 @@ def fit_single_graph(
     graph = candidates[tuning.candidate]
     fitted = solve_graph(graph, labels, tuning.setting, options, arranged=arranged)
     n_features = X.shape[1] if rescaler is None else rescaler.columns.size
-    parts = (labels, [fitted], None, tuning, options, n_features)
+    sparse = sp.issparse(X) and options.graph != "precomputed"
+    parts = (labels, [fitted], None, tuning, options, n_features, sparse)
     ensemble = build_ensemble(*parts, rescaler=rescaler)
     warn_about(ensemble, fitted.run)
     return ensemble

@@ -248,7 +248,3 @@ class GDPAClassifier(GraphClassifier):
     def expert_options(self) -> GraphOptions:
         """The paper's kernel, of bandwidth 1, and the re-scaling asked for."""
         return GraphOptions(bandwidth=1.0, rescale=self.rescale)  # type: ignore[arg-type]
-
-    @property
-    def _multiclass(self) -> str:  # type: ignore[override]
-        return self.multiclass

@@ -76,7 +76,8 @@ class StoredEstimator:
         if not all(0 <= i < n for i in self.skipped):
             raise ValueError("skipped names a sample that is not there")
         links = sp.csr_array((1, n)) if self.ensemble.linked else None
-        if self.ensemble.predict(np.zeros((1, width)), links).shape != (1, k):
+        row = sp.csr_array((1, width)) if self.ensemble.sparse else np.zeros((1, width))
+        if self.ensemble.predict(row, links).shape != (1, k):
             raise ValueError("the members do not fit together")
 
 
