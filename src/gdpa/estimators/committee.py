@@ -178,8 +178,9 @@ class CommitteeClassifier(BaseClassifier):
         if labels.classes.size == 1 or A.shape[0] < 3:
             ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
         else:
-            more = {"links": links, "models": models, "rescaler": rescaler}
-            ensemble = fit_ensemble(A, labels, options, **more)
+            ensemble = fit_ensemble(
+                A, labels, options, links=links, models=models, rescaler=rescaler
+            )
         fitted._adopt(ensemble)
         self.__dict__ = fitted.__dict__
         return self

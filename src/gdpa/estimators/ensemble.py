@@ -188,7 +188,7 @@ class MemberWeights:
     def combine(
         self,
         member_probabilities: Sequence[FloatArray | None],
-        abstaining: Sequence[NDArray[np.intp]] | None = None,
+        abstaining: Sequence[NDArray[np.integer]] | None = None,
     ) -> FloatArray:
         """Return the weighted mean of the members' sharpened probabilities.
 
@@ -608,11 +608,11 @@ class Ensemble:
         inner = options if self.weighting is None else replace(options, class_prior=None)
         members = [member.with_labels(rows, codes, inner, tol) for member in self.members]
         tuning = replace(self.tuning, left_out=None, checked=None)
-        about = {"rescaler": self.rescaler, "importances": self.importances}
         return build_ensemble(
             *(labels, members, self.weighting, tuning, options, self.n_features, self.sparse),
             sharpness=self.sharpness,
-            **about,
+            rescaler=self.rescaler,
+            importances=self.importances,
         )
 
     def with_classes(self, classes: NDArray[np.generic]) -> Ensemble:

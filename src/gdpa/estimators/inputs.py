@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +17,7 @@ from .members.graphs import check_link_rows
 __all__ = ["check_links", "check_new_links", "given_weights"]
 
 
-def given_weights(X: object, name: str = "X", n_nodes: int | None = None) -> sp.csr_array:
+def given_weights(X: Any, name: str = "X", n_nodes: int | None = None) -> sp.csr_array:
     """Return the weights of a graph in any form that is accepted, checked.
 
     Parameters

@@ -73,7 +73,7 @@ class LabelCoding:
 
 
 def expand_class_columns(
-    columns: NDArray[np.float64], place: NDArray[np.intp], n_classes: int
+    columns: NDArray[np.float64], place: NDArray[np.integer], n_classes: int
 ) -> NDArray[np.float64]:
     """Put the columns of classes at their places among more classes; new columns are 0."""
     out = np.zeros((*columns.shape[:-1], n_classes))

@@ -141,7 +141,7 @@ def sharpen(
 
 def fit_sharpness(
     left_out: FloatArray | None,
-    codes: NDArray[np.int32],
+    codes: NDArray[np.integer],
     *,
     fewest: int = DEFAULT_POLICY.calibration_labels,
     doubt: float = 10.0,
@@ -212,7 +212,7 @@ def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray
     return np.asarray(np.argmax(sharpen(shares, sharpness, offset), axis=1))
 
 
-def labeled_prior(codes: NDArray[np.int32], n_classes: int) -> FloatArray:
+def labeled_prior(codes: NDArray[np.integer], n_classes: int) -> FloatArray:
     """Share of each class among the labels.
 
     Parameters

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
+from ...graph.features import Features
 from ...graph.rescale import Rescaler
 from ..labels import LabelCoding, by_appearance, expand_class_columns
 from ..options import FitOptions
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-Features = NDArray[np.floating] | sp.csr_array
 Key = TypeVar("Key", bound=Hashable)
 
 # Columns whose standard deviations differ by more than this factor (between the first and the last
@@ -113,7 +113,7 @@ class FitData:
     def scaling(self) -> Rescaler:
         """Columns to mean 0 and standard deviation 1 (of sparse features the deviation only)."""
         X = self.X
-        if sp.issparse(X):
+        if isinstance(X, sp.csr_array):
             mean = np.zeros(X.shape[1])
             with np.errstate(over="ignore"):
                 squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()

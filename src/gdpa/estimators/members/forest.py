@@ -104,7 +104,7 @@ class Forest(Model):
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step][:, asked]
             # Trees were grown on single precision: near a threshold that is what decides.
-            dense = rows.toarray() if sp.issparse(rows) else rows
+            dense = rows.toarray() if isinstance(rows, sp.csr_array) else rows
             cells = _single_digits(dense) if wide else as_single(dense)
             for t in range(self.roots.size - 1):
                 out[start : start + step, t] = self._walk(cells, column, t)
@@ -265,8 +265,10 @@ def _as_arrays(
                 )
             )
             roots.append(start + n)
-    joined = map(np.concatenate, zip(*parts, strict=True))
-    return Forest(np.array(roots, dtype=np.int64), *joined, np.mean(importances, axis=0))
+    feature, threshold, left, right, values = map(np.concatenate, zip(*parts, strict=True))
+    mean = np.mean(importances, axis=0)
+    first = np.array(roots, dtype=np.int64)
+    return Forest(first, feature, threshold, left, right, values, mean)
 
 
 def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:

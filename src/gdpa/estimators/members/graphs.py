@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -471,7 +471,8 @@ class FittedGraph(FittedMember):
         labels = self.labels.with_labels(rows, codes)
         drift = self.run.drift + tol
         shared = options.method == "harmonic" and labels.classes.size > 1
-        about = {"name": self.name, "view": self.view, "knows_links": self.knows_links}
+        about: dict[str, Any] = {"name": self.name, "view": self.view}
+        about["knows_links"] = self.knows_links
         if not shared or drift > MOST_DRIFT * tol:
             x0 = self.scores if shared else None
             return solve_graph(self.graph, labels, self.setting, options, x0=x0, **about)
@@ -561,7 +562,7 @@ def solve_graph(
             message=solved.message,
             seconds=time.perf_counter() - start,
         )
-    about = {"name": name, "view": view or View(), "knows_links": knows_links}
+    about: dict[str, Any] = {"name": name, "view": view or View(), "knows_links": knows_links}
     return with_scores(graph, labels, setting, options, scores, run, records=records, **about)
 
 
@@ -589,8 +590,8 @@ def with_scores(
     threshold = 1e-250 if run.exact else 100.0 * options.tol
     trusted = scores
     if unreached.size or scores.sum(axis=1).min() < threshold:
-        parts = (graph.adjacency, graph.diagonal, known, scores, unreached, threshold)
-        trusted = with_far_nodes(*parts, options.n_jobs)
+        system = (graph.adjacency, graph.diagonal, known, scores, unreached, threshold)
+        trusted = with_far_nodes(*system, options.n_jobs)
     shares = to_shares(trusted, prior)
     parts = (name, graph, view, setting, labels, scores, shares, prior, unreached, run)
     return FittedGraph(*parts, knows_links, records)

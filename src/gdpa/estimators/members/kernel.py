@@ -179,7 +179,7 @@ class KernelMember(Member):
     # of ridges costs nothing, one width alone 0.2 points.
     widths: ClassVar = (0.3, 1.0, 3.0)
     ridges: ClassVar = (0.03, 0.3, 3.0)
-    setting: KernelSetting | None = None
+    setting: KernelSetting = (False, 0.0, 0.3)  # width 0: not chosen yet
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Choose width and ridge, in the columns as they are and, if units differ, scaled."""
@@ -217,13 +217,13 @@ class KernelMember(Member):
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels, or a thousand of them."""
-        self.setting = self.setting or (different_units(data.X), 1.0, 0.3)
+        if self.setting[1] == 0:
+            self.setting = (different_units(data.X), 1.0, 0.3)
         machine = self._machine(data, stratified_subsample(data.codes, MOST_LABELS))
         return FittedModel(self.name, machine, machine.shares(kernel_points(data, self.setting)[0]))
 
     def _machine(self, data: FitData, kept: NDArray[np.intp]) -> KernelMachine:
         """Fit to the labels at the positions `kept`."""
-        assert self.setting is not None
         points, gamma = kernel_points(data, self.setting)
         anchors = points[data.labeled[kept]]
         c = ridge_coefficients(rbf(anchors, anchors, gamma), data.targets[kept], self.setting[2])
@@ -233,7 +233,7 @@ class KernelMember(Member):
 def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, float]:
     """Return the features of a setting, and gamma in units of all cells' variance."""
     points = data.Z if setting[0] else data.X
-    if sp.issparse(points):
+    if isinstance(points, sp.csr_array):
         variance = float(points.multiply(points).mean() - points.mean() ** 2)
     else:
         with np.errstate(over="ignore"):

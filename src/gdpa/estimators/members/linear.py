@@ -178,7 +178,7 @@ class SelfTrainedMember(Member):
 
     def suits(self, data: FitData) -> bool:
         """Return whether there are few columns."""
-        return data.Z.shape[1] * data.n_classes <= MOST_UNKNOWNS
+        return bool(data.Z.shape[1] * data.n_classes <= MOST_UNKNOWNS)
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Predict each fold by a model that has seen its rows, but not their labels."""
@@ -284,7 +284,7 @@ class GaussianMember(Member):
             for setting in self.settings:
                 found[setting] = np.empty((data.codes.size, data.n_classes))
                 for f in range(data.n_folds):
-                    out = data.folds == f
+                    out = np.asarray(data.folds == f)
                     classes = fit_gaussian(data, kept[~out[kept]], prior, setting)
                     found[setting][out] = classes.shares(data.Z[data.labeled[out]])
         self.setting, held_out = best_candidate(found, data.codes, data.folds)

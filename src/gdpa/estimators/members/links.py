@@ -151,7 +151,9 @@ class Smoothed(FittedMember):
         k = self.shares.shape[1]
         return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
-    predict = rows
+    def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
+        """Return shares of new rows."""
+        return self.rows(X, links)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> Smoothed:
         """Return the same models beside more classes."""
@@ -481,8 +483,8 @@ class LinkFit:
 
     def build_links(self) -> FittedGraph:
         """Solve on the given graph."""
-        data, how = self.data, {"name": "links", "knows_links": True, "arranged": self.arranged}
-        return solve_graph(self.graph, data.labels, self.chosen[0], data.options, **how)
+        parts = (self.graph, self.data.labels, self.chosen[0], self.data.options)
+        return solve_graph(*parts, arranged=self.arranged, name="links", knows_links=True)
 
     # Linear models on smoothed features.
 
@@ -559,8 +561,9 @@ class LinkFit:
             found.append(models.shares_by(self.smoother.product))
         tried = {}
         for e in weights:
-            how = {"setting": Setting(LABEL_PART * e, 0.0), "evidence": found, "weight": e}
-            tried[e] = self.held_out(partial(self.spread, **how))
+            setting = Setting(LABEL_PART * e, 0.0)
+            way = partial(self.spread, setting=setting, evidence=found, weight=e)
+            tried[e] = self.held_out(way)
         return best_candidate(tried, self.part.codes)
 
     def evidence_held_out(self) -> FloatArray:
