@@ -15,9 +15,9 @@ __all__ = [
     "ScaleWarning",
     "UnreachedWarning",
     "UnsupportedProblemError",
-    "check_choice",
     "nearest_name",
     "require",
+    "unknown_choice",
 ]
 
 
@@ -103,8 +103,8 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
     return f"{hint}Accepted: {', '.join(sorted(choices))}"
 
 
-def check_choice(name: str, value: object, choices: Sequence[str], more: str = "") -> None:
-    """Raise an error unless an argument is one of several words.
+def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueError:
+    """Return the error for an argument that is none of the words accepted.
 
     Parameters
     ----------
@@ -114,18 +114,16 @@ def check_choice(name: str, value: object, choices: Sequence[str], more: str = "
         What was given.
     choices : sequence of str
         What is accepted.
-    more : str, default=""
-        What else is accepted, as the end of the message.
 
-    Raises
-    ------
+    Returns
+    -------
     ValueError
-        If it is not; names the argument, the value and what was probably meant.
+        Names the argument, the value, what was probably meant and what is accepted.
 
     Examples
     --------
-    >>> from gdpa.errors import check_choice
-    >>> check_choice("kind", "fast", ("fast", "exact"))
+    >>> from gdpa.errors import unknown_choice
+    >>> unknown_choice("kind", "fest", ("fast", "exact"))
+    ValueError("kind='fest' is not known; did you mean 'fast'? Accepted: exact, fast")
     """
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}={value!r} is not known; {nearest_name(value, choices)}{more}")
+    return ValueError(f"{name}={value!r} is not known; {nearest_name(value, choices)}")

@@ -23,7 +23,7 @@ from gdpa.graph.neighbor_graph import (
 from gdpa.graph.neighbors import NeighborIndex
 
 
-def naive(X, k, bandwidth, symmetrize):
+def naive(X, k, bandwidth):
     """Dense graph straight from the definition."""
     n = len(X)
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
@@ -39,7 +39,7 @@ def naive(X, k, bandwidth, symmetrize):
         sigma = np.full(n, bandwidth)
     np.fill_diagonal(D, 0)
     A = np.where(listed, np.exp(-(D**2) / np.outer(sigma, sigma)), 0)
-    return np.maximum(A, A.T) if symmetrize == "max" else (A + A.T) / 2
+    return np.maximum(A, A.T)
 
 
 @settings(max_examples=60)
@@ -48,14 +48,13 @@ def naive(X, k, bandwidth, symmetrize):
     st.integers(2, 40),
     st.integers(1, 12),
     st.sampled_from(["self-tuning", "median", 0.7]),
-    st.sampled_from(["max", "mean"]),
     st.sampled_from([2, 15]),
 )
-def test_graph_is_its_definition(seed, n, k, bandwidth, symmetrize, d):
+def test_graph_is_its_definition(seed, n, k, bandwidth, d):
     k = min(k, n - 1)
     X = np.random.default_rng(seed).normal(size=(n, d))
-    W = neighbor_graph(X, k, bandwidth=bandwidth, symmetrize=symmetrize)
-    expected = naive(X, k, bandwidth, symmetrize)
+    W = neighbor_graph(X, k, bandwidth=bandwidth)
+    expected = naive(X, k, bandwidth)
     assert isinstance(W, sp.csr_array)
     assert np.allclose(W.toarray(), expected, rtol=1e-10, atol=1e-300)
     check_canonical(W)
@@ -153,15 +152,14 @@ def test_single_precision_weights():
     assert np.allclose(W.toarray(), neighbor_graph(X, 6).toarray(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("symmetrize", ["max", "mean"])
-def test_wide_indices_when_forced(monkeypatch, symmetrize):
+def test_wide_indices_when_forced(monkeypatch):
     X = np.random.default_rng(4).normal(size=(80, 2))
-    narrow = neighbor_graph(X, 5, symmetrize=symmetrize)
+    narrow = neighbor_graph(X, 5)
     assert narrow.indices.dtype == np.int32
     for name in ("neighbors", "neighbor_graph"):
         module = importlib.import_module(f"gdpa.graph.{name}")
         monkeypatch.setattr(module, "get_index_dtype", lambda maxval: np.int64)
-    wide = neighbor_graph(X, 5, symmetrize=symmetrize)
+    wide = neighbor_graph(X, 5)
     assert wide.indices.dtype == wide.indptr.dtype == np.int64
     assert np.array_equal(wide.toarray(), narrow.toarray())
 
@@ -173,7 +171,7 @@ def test_assembly_takes_three_times_the_graph_at_most():
     scales = local_scales(found.distances)
     lists = [found.indices.copy(), found.distances.copy()]
     tracemalloc.start()
-    W = assemble(lists, scales, "max", np.float64)
+    W = assemble(lists, scales, np.float64)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     graph = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
@@ -250,7 +248,6 @@ def test_sparse_and_integer_features():
     [
         ({"bandwidth": 0}, "positive"),
         ({"bandwidth": "selftuning"}, "did you mean 'self-tuning'"),
-        ({"symmetrize": "min"}, "symmetrize='min' is not known"),
         ({"dtype": np.int32}, "dtype must be float32 or float64"),
         ({"algorithm": "fast"}, "algorithm='fast' is not known"),
         ({"n_neighbors": 0}, "at least 1"),

@@ -51,9 +51,9 @@ def test_other_stored_things_answer_the_same():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scales": np.ones(79)}, "scales must be finite numbers of shape"),
-        ({"scales": np.full(80, np.nan)}, "scales must be finite"),
-        ({"scales": np.zeros(80)}, "scales must lie between"),
+        ({"scales": np.ones(79)}, "scales must be 80 positive numbers"),
+        ({"scales": np.full(80, np.nan)}, "scales must be 80 positive"),
+        ({"scales": np.zeros(80)}, "scales must be 80 positive"),
         ({"W": sp.csr_array((79, 79))}, "positive weights of 80 nodes"),
         ({"W": -1.0 * graph().W}, "positive weights"),
         ({"bandwidth": "wide"}, "bandwidth='wide' is not known"),
@@ -77,9 +77,9 @@ def test_rescalers_and_embeddings_that_do_not_fit_together():
     columns = np.array([True, False])
     with pytest.raises(ValueError, match="kind='other' is not known"):
         Rescaler("other", columns, np.zeros(1), np.ones(1), False)
-    with pytest.raises(ValueError, match="shift must be"):
+    with pytest.raises(ValueError, match="one number for each of 1 columns"):
         Rescaler("min-max", columns, np.zeros(2), np.ones(1), False)
-    with pytest.raises(ValueError, match="scale must lie"):
+    with pytest.raises(ValueError, match="scale must be positive"):
         Rescaler("min-max", columns, np.zeros(1), np.zeros(1), False)
     with pytest.raises(ValueError, match="ascending"):
         LeafEmbedding(np.zeros((3, 2), np.float32), np.array([0, 3, 3]))

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import check_choice
+from ..errors import unknown_choice
 
 LAPLACIANS = ("combinatorial", "normalized")
 MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
@@ -213,7 +213,8 @@ def laplacian_parts(
     diagonal : ndarray of shape (n_nodes,)
         The diagonal of L.
     """
-    check_choice("laplacian", kind, LAPLACIANS)
+    if kind not in LAPLACIANS:
+        raise unknown_choice("laplacian", kind, LAPLACIANS)
     with np.errstate(over="ignore"):
         d = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     if not np.isfinite(d).all():

@@ -76,7 +76,7 @@ class CellJoin:
         self, points: Float32Array, ends: IndexArray, order: NDArray[Any], space: CellSpace
     ) -> None:
         self.points, self.ends, self.order, self.space = points, ends, order, space
-        self.n_cells = space.centers.n_cells
+        self.n_cells = space.centers.centers.shape[0]
         self.n_probe = min(8, self.n_cells)
 
     @classmethod
@@ -85,7 +85,9 @@ class CellJoin:
         n, d = X.shape
         wide = np.int32 if n < 2**31 else np.int64
         order = np.argsort(home, kind="stable").astype(wide)
-        ends = np.concatenate([[0], np.cumsum(np.bincount(home, minlength=space.centers.n_cells))])
+        ends = np.concatenate(
+            [[0], np.cumsum(np.bincount(home, minlength=len(space.centers.centers)))]
+        )
         points = np.empty((n, d + 1), dtype=np.float32)
         for rows in row_blocks(n, 8 * d):
             points[rows] = relative_points(X[order[rows]], space, home[order[rows]])
@@ -142,11 +144,7 @@ class CellJoin:
         return visits_needed(self.space.placed(Q), self.space.centers.centers, sizes, cell, points)
 
     def best(
-        self,
-        residual: Float32Array,
-        home: NDArray[np.int32],
-        visited: NDArray[np.int32],
-        k: int,
+        self, residual: Float32Array, home: NDArray[np.int32], visited: NDArray[np.int32], k: int
     ) -> Best:
         """Compare queries, sorted by their cells, with the points of the cells that they visit.
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..codec import check_csr_parts
-from ..errors import check_choice
+from ..errors import unknown_choice
 from ..files import write_text, written_whole
 from ..npz import read_npz
 from .adjacency import MatrixLike, check_adjacency, csr_from_parts
@@ -87,7 +87,8 @@ def from_edges(
     >>> graph.nodes.tolist(), graph.W.nnz
     (['a', 'b', 'c'], 4)
     """
-    check_choice("duplicates", duplicates, ("error", "sum", "max"))
+    if duplicates not in ("error", "sum", "max"):
+        raise unknown_choice("duplicates", duplicates, ("error", "sum", "max"))
     left, right, values = _columns(edges, weights)
     if n_nodes is None:
         try:
@@ -287,35 +288,25 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
         If there is no graph at `path`, or its parts do not fit together.
     """
     source = Path(path)
-    if source.is_dir():
-        try:
-            described = json.loads((source / "graph.json").read_text())
-            # Mapped in any case: an array that declares more than its file has is refused there.
-            mapped = {
-                name: np.load(source / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-                for name in CSR_PARTS
-            }
-            parts = mapped if mmap else {name: np.array(part) for name, part in mapped.items()}
-            version, shape = described["format"], tuple(described["shape"])
-        except Exception as error:  # a damaged header can provoke any error of the parser
-            raise ValueError(
-                f"path {str(source)!r} is not a complete saved graph: {error}"
-            ) from error
-    elif source.is_file():
-        if mmap:
-            raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")
-        try:
-            archive = read_npz(source, accepts={*CSR_PARTS, "format", "shape"}.__contains__)
-            parts = {name: archive[name] for name in CSR_PARTS}
-            version, shape = int(archive["format"]), tuple(archive["shape"].tolist())
-        except Exception as error:
-            raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
-    else:
+    if not source.exists():
         raise ValueError(f"path {str(source)!r} does not exist")
-    if version != 1:
-        raise ValueError(f"path {str(source)!r} has format {version}; 1 can be read")
+    if mmap and not source.is_dir():
+        raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")
     try:
-        check_csr_parts(parts["data"], parts["indices"], parts["indptr"], shape, square=True)
-    except ValueError as error:
-        raise ValueError(f"path {str(source)!r}: {error}") from error
-    return csr_from_parts(parts["data"], parts["indices"], parts["indptr"], shape)
+        if source.is_dir():
+            about = json.loads((source / "graph.json").read_text())
+            # Mapped in any case: an array that declares more than its file has is refused there.
+            files = ((source / f"{name}.npy") for name in CSR_PARTS)
+            parts = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
+            parts = parts if mmap else [np.array(part) for part in parts]
+        else:
+            about = read_npz(source, accepts={*CSR_PARTS, "format", "shape"}.__contains__)
+            parts = [about[name] for name in CSR_PARTS]
+        version, shape = int(about["format"]), tuple(np.asarray(about["shape"]).tolist())
+        if version != 1:
+            raise ValueError(f"it has format {version}; 1 can be read")
+        data, indices, indptr = parts
+        check_csr_parts(data, indices, indptr, shape, square=True)
+    except Exception as error:  # a damaged header can provoke any error of the parser
+        raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
+    return csr_from_parts(data, indices, indptr, shape)

@@ -303,17 +303,13 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
 
 
 def _keys(X: NDArray[Any]) -> NDArray[np.float64]:
-    """One number per row, the same for identical rows.
-
-    Summed column by column: a matrix product may round identical rows differently.
-    """
+    """One number per row, the same for identical rows."""
     n, d = X.shape
-    factors = np.random.default_rng(0).uniform(1, 2, d) / d
-    keys = np.zeros(n)
-    for rows in row_blocks(n, 8 * d):
-        block = np.asarray(X[rows], dtype=np.float64).T
-        for factor, column in zip(factors, block, strict=True):
-            keys[rows] += factor * column
+    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / d
+    for block in row_blocks(n, 8 * d):
+        # Summed column by column: a matrix product may round identical rows differently.
+        for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
+            keys[block] += factor * column
     return keys
 
 

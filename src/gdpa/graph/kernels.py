@@ -22,7 +22,13 @@ from ..threads import effective_jobs, in_threads
 from .adjacency import MatrixLike
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
-from .neighbor_graph import SCALE_NEIGHBOR, check_bandwidth, check_dtype, local_scales, median_scale
+from .neighbor_graph import (
+    SCALE_NEIGHBOR,
+    SMALLEST_WEIGHT,
+    check_bandwidth,
+    local_scales,
+    median_scale,
+)
 from .neighbors import NeighborIndex
 from .search import feature_scale
 
@@ -72,7 +78,8 @@ def full_graph(
            [0.3679, 0.    ]])
     """
     bandwidth = check_bandwidth(bandwidth)
-    check_dtype(dtype)
+    if np.dtype(dtype) not in SMALLEST_WEIGHT:
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     A = check_features(X)
     n = A.shape[0]
     check_memory(
@@ -217,7 +224,8 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
         dtype: DTypeLike = np.float64,
     ) -> None:
         bandwidth = check_bandwidth(bandwidth)
-        check_dtype(dtype)
+        if np.dtype(dtype) not in SMALLEST_WEIGHT:
+            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
         A = check_features(X)
         n = A.shape[0]
         super().__init__(dtype=np.dtype(np.float64), shape=(n, n))

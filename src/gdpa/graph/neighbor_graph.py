@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import get_index_dtype
 
-from ..codec import check_numbers, storable
-from ..errors import check_choice
+from ..codec import storable
+from ..errors import unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from . import memory
 from .adjacency import MatrixLike, check_adjacency, csr_from_parts
@@ -72,7 +72,8 @@ class NeighborGraph:
         n = self.index.X.shape[0]
         if self.W.shape != (n, n) or self.W.data.min(initial=1.0) <= 0:
             raise ValueError(f"W must hold positive weights of {n} nodes")
-        check_numbers("scales", self.scales, (n,), at_least=np.nextafter(0, 1))
+        if self.scales.shape != (n,) or not (0 < self.scales.min() <= self.scales.max() < np.inf):
+            raise ValueError(f"scales must be {n} positive numbers")
         check_bandwidth(self.bandwidth)
         if self.n_neighbors < 1 or not 0 <= self.recall <= 1:
             raise ValueError(f"n_neighbors={self.n_neighbors} or recall={self.recall} out of range")
@@ -116,7 +117,6 @@ def neighbor_graph(
     *,
     bandwidth: str | float = "self-tuning",
     algorithm: str = "auto",
-    symmetrize: str = "max",
     n_jobs: int | None = None,
     random_state: int = 0,
     recall: float | None = None,
@@ -134,11 +134,7 @@ def neighbor_graph(
         sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
         of all neighbour distances, or a number.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are searched; see
-        :func:`~gdpa.graph.search.choose_algorithm`.
-    symmetrize : {"max", "mean"}, default="max"
-        "max" joins i and j where either is a neighbour of the other; "mean" gives half the weight
-        to pairs where only one is.
+        How neighbours are searched; see :func:`~gdpa.graph.search.choose_algorithm`.
     n_jobs : int, optional
         Threads; the graph does not depend on it.
     random_state : int, default=0
@@ -170,7 +166,6 @@ def neighbor_graph(
         [n_neighbors],
         bandwidth=bandwidth,
         algorithm=algorithm,
-        symmetrize=symmetrize,
         n_jobs=n_jobs,
         random_state=random_state,
         recall=recall,
@@ -184,7 +179,6 @@ def neighbor_graphs(
     *,
     bandwidth: str | float = "self-tuning",
     algorithm: str = "auto",
-    symmetrize: str = "max",
     n_jobs: int | None = None,
     random_state: int = 0,
     recall: float | None = None,
@@ -197,18 +191,18 @@ def neighbor_graphs(
     ----------
     counts : sequence of int
         Numbers of neighbours.
-    X, bandwidth, algorithm, symmetrize, n_jobs, random_state, recall, dtype
+    X, bandwidth, algorithm, n_jobs, random_state, recall, dtype
         As in :func:`gdpa.graph.neighbor_graph`.
     policy : Policy, optional
-        As in :class:`~gdpa.graph.NeighborIndex`.
+        As in :class:`~gdpa.graph.neighbors.NeighborIndex`.
 
     Returns
     -------
     list of NeighborGraph
         One for each of `counts`, in their order; they share the search.
     """
-    check_choice("symmetrize", symmetrize, ("max", "mean"))
-    check_dtype(dtype)
+    if np.dtype(dtype) not in SMALLEST_WEIGHT:
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     bandwidth = check_bandwidth(bandwidth)
     index = NeighborIndex(
         X,
@@ -237,29 +231,21 @@ def neighbor_graphs(
     near = index.neighbors(max(*ks, least))
     graphs: list[NeighborGraph] = []
     for k in ks:
-        scales = _node_scales(near.distances[:, : max(k, least)], bandwidth)
+        distances = near.distances[:, : max(k, least)]
+        if bandwidth == "self-tuning":
+            scales = local_scales(distances)
+        else:
+            sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
+            scales = np.full(n, sigma)
+        del distances
         lists = [near.indices, near.distances]
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
         else:
             lists = [part[:, :k].copy() for part in lists]
-        W = assemble(lists, scales, symmetrize, dtype)
+        W = assemble(lists, scales, dtype)
         graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
     return graphs
-
-
-def check_dtype(dtype: DTypeLike) -> None:
-    """Raise an error unless weights can have this type."""
-    if np.dtype(dtype) not in SMALLEST_WEIGHT:
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-
-
-def _node_scales(distances: FloatArray, bandwidth: str | float) -> FloatArray:
-    """Scale of each node: its own, the median distance, or the number given."""
-    if bandwidth == "self-tuning":
-        return local_scales(distances)
-    sigma = median_scale(distances) if bandwidth == "median" else float(bandwidth)
-    return np.full(distances.shape[0], sigma)
 
 
 def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -> sp.csr_array:
@@ -278,9 +264,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
     )
 
 
-def assemble(
-    parts: list[NDArray[Any]], scales: NDArray[np.float64], symmetrize: str, dtype: DTypeLike
-) -> sp.csr_array:
+def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) -> sp.csr_array:
     """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
     distances, indices = parts.pop(), parts.pop()
     n, k = indices.shape
@@ -292,10 +276,10 @@ def assemble(
     del distances
     A = _rows_to_csr(indices, weights, n)
     del indices, weights
-    return _union(A, symmetrize)
+    return _union(A)
 
 
-def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
+def _union(A: sp.csr_array) -> sp.csr_array:
     """Symmetrise a matrix with the same number of entries in each row.
 
     A part of the rows at a time, so that of the transpose only that part exists, and into arrays
@@ -316,9 +300,6 @@ def _union(A: sp.csr_array, symmetrize: str) -> sp.csr_array:
         for rows in row_blocks(part.stop - part.start, 64 * (1 + 2 * k)):
             first, last = part.start + rows.start, part.start + rows.stop
             merged = A[first:last].maximum(T[rows])
-            if symmetrize == "mean":
-                merged = (A[first:last] + T[rows]) * A.dtype.type(0.5)
-                np.maximum(merged.data, SMALLEST_WEIGHT[A.dtype], out=merged.data)
             start = int(indptr[first])
             indptr[first + 1 : last + 1] = merged.indptr[1:] + start
             stop = int(indptr[last])
@@ -345,7 +326,8 @@ def check_bandwidth(bandwidth: object) -> str | float:
         The rule or sigma.
     """
     if isinstance(bandwidth, str):
-        check_choice("bandwidth", bandwidth, BANDWIDTHS, ", or a positive number")
+        if bandwidth not in BANDWIDTHS:
+            raise unknown_choice("bandwidth", bandwidth, (*BANDWIDTHS, "a positive number"))
         return bandwidth
     try:
         sigma = float(bandwidth)  # type: ignore[arg-type]

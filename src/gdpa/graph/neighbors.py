@@ -247,13 +247,13 @@ class NeighborIndex:
 
     def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
         """Blocks of queries, and how many at a time."""
-        if isinstance(backend, BruteForce):  # has threads of its own
-            return row_blocks(n_queries, 1, 65_536), 1
+        if isinstance(backend, BruteForce) or (isinstance(backend, KDTree) and self._threads == 1):
+            return row_blocks(n_queries, 1, 65_536), 1  # exhaustive search has its own threads
         # Comparisons with cells take some 3 kB a query, which should be little beside the graph.
         # The blocks of the tree change nothing in the answer.
-        size = n_queries // (4 * self._threads if isinstance(backend, KDTree) else 24)
-        least = 512 if isinstance(backend, KDTree) else 4_096
-        return row_blocks(n_queries, 1, min(JOIN_BLOCK, max(least, size))), self._threads
+        tree = isinstance(backend, KDTree)
+        size = max(512, n_queries // (4 * self._threads)) if tree else max(4_096, n_queries // 24)
+        return row_blocks(n_queries, 1, min(JOIN_BLOCK, size)), self._threads
 
     def _ranked(
         self,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codec import check_numbers, storable
-from ..errors import check_choice
+from ..codec import storable
+from ..errors import unknown_choice
 from .adjacency import MatrixLike
 from .features import Features, check_features
 
@@ -57,11 +57,15 @@ class Rescaler:
     unit_norm: bool
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, RESCALINGS)
-        check_numbers("columns", self.columns, (None,), at_least=0, at_most=1)
+        if self.kind not in RESCALINGS:
+            raise unknown_choice("kind", self.kind, RESCALINGS)
         kept = (int(self.columns.sum()),)
-        check_numbers("shift", self.shift, kept)
-        check_numbers("scale", self.scale, kept, at_least=np.nextafter(0, 1))
+        if self.columns.ndim != 1 or not self.shift.shape == self.scale.shape == kept:
+            raise ValueError(f"shift and scale must have one number for each of {kept[0]} columns")
+        if not (np.isfinite(self.shift).all() and np.isfinite(self.scale).all()):
+            raise ValueError("shift and scale must be finite")
+        if not (self.scale > 0).all():
+            raise ValueError("scale must be positive")
 
     @classmethod
     def fit(cls, X: MatrixLike, kind: str = "min-max") -> Rescaler:
@@ -84,7 +88,8 @@ class Rescaler:
         ValueError
             If `kind` is not known, or X is sparse: shifting columns would fill it with non-zeros.
         """
-        check_choice("kind", kind, RESCALINGS)
+        if kind not in RESCALINGS:
+            raise unknown_choice("kind", kind, RESCALINGS)
         A = check_features(X)
         d = A.shape[1]
         if kind == "none":

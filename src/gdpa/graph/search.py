@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import check_choice
+from ..errors import unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import openmp_threads
 from .features import Features, row_blocks
@@ -57,8 +57,9 @@ def choose_algorithm(
     str
         "kd-tree", "brute-force" or "cells".
     """
-    if algorithm not in STRUCTURES:
-        check_choice("algorithm", algorithm, ("auto", "exact", "approximate"))
+    known = ("auto", "exact", "approximate")
+    if algorithm not in (*known, *STRUCTURES):
+        raise unknown_choice("algorithm", algorithm, known)
     exact = "kd-tree" if n_features <= policy.tree_features else "brute-force"
     if sparse:
         return "brute-force"
@@ -149,11 +150,6 @@ class NeighborResult:
     distances: NDArray[np.float64]
     algorithm: str
     recall: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether the search was exhaustive by construction."""
-        return self.algorithm in ("kd-tree", "brute-force")
 
 
 class KDTree:

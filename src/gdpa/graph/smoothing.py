@@ -30,10 +30,8 @@ MOST_BYTES = 4e9
 # Dense features with more entries are smoothed in single precision: half the time, half the memory.
 DOUBLE_ENTRIES = 2_000_000
 # Deviations beyond which a row is no farther away, and weights beyond which a link is no heavier
-# (in double and single precision: what is left of them after some steps is still a number);
-# graphs whose weights lie within these powers of two are taken as they are.
+# (in double and single precision: what is left of them after some steps is still a number).
 FAR, FAR_SINGLE, HEAVIEST = 1e100, 1e15, 1e60
-ORDINARY = 60
 
 
 def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
@@ -91,7 +89,7 @@ class Smoother:
         """Weights in units of the graph's largest (a power of two), so that they have sums."""
         top = float(self.W.data.max(initial=0.0))
         exponent = int(np.frexp(top)[1]) if top > 0 else 0
-        if abs(exponent) <= ORDINARY and links.data.max(initial=0.0) <= 2.0**ORDINARY:
+        if abs(exponent) <= 60 and links.data.max(initial=0.0) <= 2.0**60:
             return links
         # In two steps: no power of two undoes the smallest numbers at once.
         with np.errstate(over="ignore"):

@@ -78,7 +78,7 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arrange
     Parameters
     ----------
     adjacency : csr_array of shape (n_nodes, n_nodes)
-        Symmetric, as :func:`gdpa.graph.laplacian_parts` gives it.
+        Symmetric, as :func:`gdpa.graph.adjacency.laplacian_parts` gives it.
     policy : Policy
         From how many rows on an order pays.
 
