@@ -101,7 +101,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_options(self, classes: Labels) -> FitOptions:
         """Return the parameters as the fit takes them; "auto" is None."""
-        given: dict[str, Any] = dict(vars(self.expert_options))
+        given: dict[str, Any] = dict(vars(self.options or DEFAULT_OPTIONS))
         if hasattr(self, "encoder_"):  # it has put the columns of a frame on one scale
             given["rescale"] = None
         for f in fields(FitOptions):
@@ -149,7 +149,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
         A = check_features(A)
-        if reset and self.expert_options.rescale is None:
+        if reset and (self.options or DEFAULT_OPTIONS).rescale is None:
             warn_about_scales(A)
         return A
 

@@ -245,6 +245,6 @@ class GDPAClassifier(GraphClassifier):
         self.verbose = verbose
 
     @property
-    def expert_options(self) -> GraphOptions:
+    def options(self) -> GraphOptions:  # type: ignore[override]
         """The paper's kernel, of bandwidth 1, and the re-scaling asked for."""
         return GraphOptions(bandwidth=1.0, rescale=self.rescale)  # type: ignore[arg-type]

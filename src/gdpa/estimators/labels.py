@@ -112,7 +112,34 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
     ValueError
         If y is not one-dimensional, or a value is missing although another marker is in use.
     """
-    values = _flat(y)
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: y must hold one label or marker "
+            "per sample"
+        )
+    # pandas' nullable and categorical types: as objects, so that NA stays NA.
+    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
+    try:
+        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            "y has labels that are sequences; labels are text, numbers or truth values: write "
+            "them as text, str(...)"
+        ) from error
+    if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,)",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
+    if values.dtype.kind == "c":
+        raise ValueError("y is complex; Complex data not supported as labels")
     missing = np.zeros(values.size, dtype=bool)
     if values.dtype.kind in "fmMO":
         missing = _missing(values)
@@ -271,38 +298,6 @@ def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -
         )
     except TypeError as error:
         raise ValueError("labels mixes kinds that cannot be sorted; use one kind") from error
-
-
-def _flat(y: Any) -> NDArray[Any]:
-    if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: y must hold one label or marker "
-            "per sample"
-        )
-    # pandas' nullable and categorical types: as objects, so that NA stays NA.
-    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
-    try:
-        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
-    except ValueError as error:
-        raise ValueError(
-            "y has labels that are sequences; labels are text, numbers or truth values: write "
-            "them as text, str(...)"
-        ) from error
-    if values.ndim == 2 and values.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,)",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        values = values.ravel()
-    if values.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
-    if values.dtype.kind == "c":
-        raise ValueError("y is complex; Complex data not supported as labels")
-    return values
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -153,7 +153,8 @@ def test_gaussian_classes_are_bayes_rule(setting):
     prior = np.diag([1.0, 2.0, 3.0])
     data = FitData(Z, LabelCoding(codes.astype(np.int32), np.arange(3)), None)
     vars(data)["Z"] = Z  # as if scaled
-    found = fit_gaussian(data, np.arange(40), prior, setting)
+    data.cache["covariance"] = prior
+    found = fit_gaussian(data, np.arange(40), setting)
     a, b = 3 * setting[0] + 1, 3 * setting[1] + 1
     means = [Z[codes == c].mean(axis=0) for c in (0, 1)]
     scatter = [(Z[codes == c] - means[c]).T @ (Z[codes == c] - means[c]) for c in (0, 1)]

@@ -135,6 +135,8 @@ class FitData:
     @cached_property
     def Z(self) -> Features:
         """The features so scaled."""
+        if isinstance(self.X, np.ndarray):
+            return self.scaling.transform(self.X)
         return rescale_columns(self.scaling, self.X)
 
 

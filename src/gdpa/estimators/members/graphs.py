@@ -609,12 +609,23 @@ def held_out_shares(data: FitData, graph: SampleGraph, held: NDArray[np.bool_]) 
 class GraphMember(Member):
     """A graph of the samples on which labels spread."""
 
+    label_free = False  # whether no label has a part in the graph
+
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the graph without the labels of a fold, and what features become for it."""
         raise NotImplementedError
 
     def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by the labels of the others."""
+        """Predict each fold by the labels of the others.
+
+        With very many labels those of the subsample are all held out at once, of the graph of all
+        samples.
+        """
+        whole = data.whole
+        if self.label_free and whole is not None and data.links is None and data.rows is not None:
+            if whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size:
+                held = np.isin(whole.labeled, data.rows[data.labeled])
+                return held_out_shares(whole, self.graph(whole)[0], held)
         held_out = np.empty((data.codes.size, data.n_classes))
         for f in range(data.n_folds):
             held = np.asarray(data.folds == f)
@@ -632,6 +643,7 @@ class NeighborMember(GraphMember):
     """The nearest neighbours in the columns as they are: no label has a part in the graph."""
 
     name = "neighbours"
+    label_free = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the neighbour graph; it is built once."""
@@ -641,16 +653,6 @@ class NeighborMember(GraphMember):
             count = (data.options.n_neighbors if alone else None) or data.n_neighbors
             data.cache["neighbours"] = graph_candidates(data.X, data.options, [count])[0]
         return data.cache["neighbours"], View()
-
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold; with very many labels the subsample's, in the graph of all samples."""
-        whole = data.whole
-        few = whole is None or whole.labeled.size < WHOLE_GRAPH_LABELS * data.labeled.size
-        if whole is None or few or data.links is not None:
-            return super().cross_fit(data)
-        assert data.rows is not None
-        held = np.isin(whole.labeled, data.rows[data.labeled])
-        return held_out_shares(whole, self.graph(whole)[0], held)
 
 
 class WhitenedMember(GraphMember):

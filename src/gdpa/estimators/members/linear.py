@@ -277,7 +277,6 @@ class GaussianMember(Member):
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Choose the weights of the priors."""
-        prior = _covariance_prior(data.Z)
         kept = stratified_subsample(data.codes, MOST_LABELS)
         found: dict[tuple[float, float], FloatArray] = {}
         with one_thread():
@@ -285,7 +284,7 @@ class GaussianMember(Member):
                 found[setting] = np.empty((data.codes.size, data.n_classes))
                 for f in range(data.n_folds):
                     out = np.asarray(data.folds == f)
-                    classes = fit_gaussian(data, kept[~out[kept]], prior, setting)
+                    classes = fit_gaussian(data, kept[~out[kept]], setting)
                     found[setting][out] = classes.shares(data.Z[data.labeled[out]])
         self.setting, held_out = best_candidate(found, data.codes, data.folds)
         return held_out
@@ -294,14 +293,19 @@ class GaussianMember(Member):
         """Fit to all labels."""
         kept = stratified_subsample(data.codes, MOST_LABELS)
         with one_thread():
-            classes = fit_gaussian(data, kept, _covariance_prior(data.Z), self.setting)
+            classes = fit_gaussian(data, kept, self.setting)
         return FittedModel(self.name, classes, classes.shares(data.Z))
 
 
 def fit_gaussian(
-    data: FitData, kept: NDArray[np.intp], prior: FloatArray, setting: tuple[float, float]
+    data: FitData, kept: NDArray[np.intp], setting: tuple[float, float]
 ) -> GaussianClasses:
     """Fit means and covariances to the labels at the positions `kept`."""
+    if "covariance" not in data.cache:  # T: rows are scaled, and so of variance 1 or less
+        C = data.Z.T @ data.Z / data.Z.shape[0]
+        C[np.diag_indices_from(C)] += 1e-3  # columns may be copies of each other
+        data.cache["covariance"] = 0.5 * (C + np.diag(np.diag(C)))
+    prior = data.cache["covariance"]
     Z, codes, n_classes = data.Z[data.labeled[kept]], data.codes[kept], data.n_classes
     m, d = Z.shape
     counts = np.bincount(codes, minlength=n_classes)
@@ -324,10 +328,3 @@ def fit_gaussian(
     with np.errstate(divide="ignore"):
         constants = np.maximum(np.log(counts / m), -1e3) - halves
     return GaussianClasses(data.scaling, means, roots, constants)
-
-
-def _covariance_prior(Z: FloatArray) -> FloatArray:
-    """Return T of rows that are scaled, and so of variance 1 or less."""
-    C = Z.T @ Z / Z.shape[0]
-    C[np.diag_indices_from(C)] += 1e-3  # columns may be copies of each other
-    return np.asarray(0.5 * (C + np.diag(np.diag(C))))
