@@ -162,23 +162,21 @@ def fit(
             output.one_thread_each()
             stages.start("encoding", f"{table.n_rows} rows, {len(table.names)} columns")
             encoder = TableEncoder(columns=kinds, scale=rescale, random_state=seed)
-            rows, asked = (
-                table.without(left_out),
-                {
-                    "unlabeled": None,
-                    "n_neighbors": neighbors or "auto",
-                    "class_prior": "labeled" if class_prior else None,
-                    "random_state": seed,
-                    "n_jobs": -1,
-                    "options": GraphOptions(callback=lambda event: _follow(stages, event)),
-                },
-            )
+            given = table.without(left_out)
+            asked: dict[str, Any] = {
+                "unlabeled": None,
+                "n_neighbors": neighbors or "auto",
+                "class_prior": "labeled" if class_prior else None,
+                "random_state": seed,
+                "n_jobs": -1,
+                "options": GraphOptions(callback=lambda event: _follow(stages, event)),
+            }
             classifier: CommitteeClassifier | GraphClassifier
             if method == "committee":
                 W = None if links is None else links.W
-                classifier = CommitteeClassifier(columns=encoder, **asked).fit(rows, labels, W)
+                classifier = CommitteeClassifier(columns=encoder, **asked).fit(given, labels, W)
             elif links is None:
-                features = encoder.fit(rows).transform(rows)
+                features = encoder.fit(given).transform(given)
                 classifier = GraphClassifier(method=method, **asked).fit(features, labels)
                 adopt_encoder(classifier, encoder)
             else:

@@ -84,7 +84,7 @@ class FullModel:
                 random_state=random_state,
                 n_jobs=-1,
                 # Sparse columns are left as they are: shifted, they would be dense.
-                options=GraphOptions(rescale=None if sp.issparse(X) else rescale),
+                options=GraphOptions(rescale=None if sp.issparse(X) else rescale),  # type: ignore[arg-type]
             )
 
     def fit(self, labels: Mapping[int, Any]) -> CommitteeClassifier:

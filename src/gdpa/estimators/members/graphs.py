@@ -621,10 +621,11 @@ class GraphMember(Member):
         With very many labels those of the subsample are all held out at once, of the graph of all
         samples.
         """
-        whole = data.whole
-        if self.label_free and whole is not None and data.links is None and data.rows is not None:
-            if whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size:
-                held = np.isin(whole.labeled, data.rows[data.labeled])
+        whole, rows = data.whole, data.rows
+        if whole is not None and rows is not None and self.label_free and data.links is None:
+            many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
+            held = np.isin(whole.labeled, rows[data.labeled])
+            if many:
                 return held_out_shares(whole, self.graph(whole)[0], held)
         held_out = np.empty((data.codes.size, data.n_classes))
         for f in range(data.n_folds):
