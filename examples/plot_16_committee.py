@@ -4,10 +4,9 @@ The committee: on a table, and on images
 
 No classifier is best everywhere. On images the neighbours of a sample know its class; in a table a
 few columns matter and the rest are noise, and a forest that has seen some labels knows which. By
-default ten unlike members vote: four graphs (of neighbours, of neighbours in columns weighted by
-their importance or made uncorrelated, of samples that share leaves of a forest), the forest, linear
-models, Gaussian classes and kernel machines. Each is judged by labels that had no part in it, in no
-way, and gets the weight it earns.
+default nine different members are combined: three graphs (of neighbours, of neighbours in columns
+made uncorrelated, of samples that share leaves of a forest), the forest, linear models, Gaussian
+classes and kernel machines. Each gets its weight from labels that had no part in it.
 """
 
 # %%
