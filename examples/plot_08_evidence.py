@@ -2,8 +2,8 @@
 Your own models in the committee
 ================================
 
-With ``models=`` any scikit-learn classifier becomes a member of the committee. It is weighted by its
-held-out loss like the others, and gets no more weight than leaves the loss no worse than without it.
+With ``models=`` any scikit-learn classifier becomes a member of the committee. It is weighted by
+its held-out loss like the others, and gets no more weight than leaves the loss no worse.
 """
 
 # %%

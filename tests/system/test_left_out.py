@@ -165,7 +165,9 @@ def test_a_large_fit_is_an_ordinary_one(tmp_path):
     # The same scores as by the way of small graphs, at the same setting.
     loop = found.setting.self_loop
     small = classifier(Policy(), tol=1e-8, self_loop=loop, label_weight=np.inf).fit(W, y)
-    np.testing.assert_allclose(model.ensemble_.first.scores, small.ensemble_.first.scores, atol=1e-6)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, small.ensemble_.first.scores, atol=1e-6
+    )
     # More labels go on from there.
     model.add_labels(np.flatnonzero(y < 0)[:3], truth[y < 0][:3])
     assert (model.transduction_[np.flatnonzero(y < 0)[:3]] == truth[y < 0][:3]).all()
@@ -192,4 +194,6 @@ def test_the_order_of_the_rows_does_not_matter(seed):
     first = classifier(self_loop=0.1, tol=1e-8).fit(W, y)
     mixed = np.random.default_rng(seed).permutation(1500)
     other = classifier(self_loop=0.1, tol=1e-8).fit(W[mixed][:, mixed], y[mixed])
-    np.testing.assert_allclose(other.ensemble_.first.scores, first.ensemble_.first.scores[mixed], atol=1e-6)
+    np.testing.assert_allclose(
+        other.ensemble_.first.scores, first.ensemble_.first.scores[mixed], atol=1e-6
+    )

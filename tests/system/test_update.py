@@ -29,7 +29,9 @@ def test_adding_labels_equals_fitting_with_them(label_weight, laplacian):
     model.add_labels(new, truth[new], tol=1e-9)
     y[new] = truth[new]
     fresh = GraphClassifier(**options).fit(X, y)
-    np.testing.assert_allclose(model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=1e-6)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=1e-6
+    )
     assert (model.transduction_ == fresh.transduction_).all()
     assert (model.transduction_[new] == truth[new]).all()
 
@@ -44,7 +46,9 @@ def test_a_corrected_label(label_weight):
     options = {"n_neighbors": 8, "self_loop": 0.05, "label_weight": label_weight, "tol": 1e-10}
     model = GraphClassifier(**options).fit(X, y).add_labels(60, right[60], tol=1e-9)
     fresh = GraphClassifier(**options).fit(X, right)
-    np.testing.assert_allclose(model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=1e-6)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=1e-6
+    )
 
 
 def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
@@ -111,7 +115,9 @@ def test_many_small_updates_end_in_a_full_solve():
         y[i] = truth[i]
     fresh = GraphClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
     assert model.ensemble_.run.drift <= 5e-2
-    np.testing.assert_allclose(model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=0.05)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=0.05
+    )
 
 
 @pytest.mark.parametrize("options", [{"method": "vote"}, {"multiclass": "tree"}])
