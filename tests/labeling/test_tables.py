@@ -79,7 +79,7 @@ def test_a_saved_model_is_where_it_starts(table, tmp_path):
         ["name", "noise", "size"],
         [line.split(",")[:3] for line in Path(table).read_text().splitlines()[1:]],
     )
-    codes = fitted.model.state_.coding
+    codes = fitted.model.ensemble_.labels
     labels = [None if c < 0 else str(codes.classes[c]) for c in codes.codes]
     again, _, notes = open_table(
         TableSource(data=bare, target="kind", id_column="name"),

@@ -27,7 +27,7 @@ __all__ = [
 Options = TypeVar("Options")
 
 
-def _methods(incomplete: str) -> list[str]:
+def list_methods(incomplete: str) -> list[str]:
     from ..solvers.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
@@ -37,7 +37,7 @@ Json = Annotated[bool, typer.Option("--json", help="Write one JSON document to s
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="CSV file to write; - is stdout.")]
 Method = Annotated[
-    str, typer.Option("--method", "-m", help="Solver (gdpa methods).", autocompletion=_methods)
+    str, typer.Option("--method", "-m", help="Solver (gdpa methods).", autocompletion=list_methods)
 ]
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if unset.")

@@ -18,9 +18,9 @@ from .rows import Images, RowView
 from .session import LabelingSession
 
 if TYPE_CHECKING:
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier
 
-    Save = Callable[[GDPAClassifier, TableEncoder, dict[str, Any], Path], None]
+    Save = Callable[[CommitteeClassifier, TableEncoder, dict[str, Any], Path], None]
 
 __all__ = ["Exporter", "TableSource", "open_table"]
 

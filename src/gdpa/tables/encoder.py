@@ -71,7 +71,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    gdpa.GDPAClassifier : Encodes data frames by itself.
+    gdpa.CommitteeClassifier : Encodes data frames by itself.
 
     Examples
     --------
