@@ -79,7 +79,8 @@ def faiss_recall(X: Any, k: int, recall: float, n_sample: int = 256) -> float:
     reach = exact.search(sample, k + 1)[0][:, -1:] * (1 + 1e-6)
     index.nprobe = 2
     while True:
-        found = float((index.search(sample, k + 1)[0] <= reach).mean())
+        hits = (index.search(sample, k + 1)[0] <= reach).sum(axis=1) - 1  # not the point itself
+        found = float(hits.mean()) / k
         if found >= recall or index.nprobe == n_cells:
             break
         index.nprobe = min(n_cells, index.nprobe + 1 + index.nprobe // 12)
@@ -116,6 +117,7 @@ def features(kind: str, n: int, seed: int) -> tuple[Any, Any]:
 def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) -> Any:
     """Recall and error for each limit."""
     from gdpa.estimators.fitting import fit_state
+
     from gdpa.estimators.labels import encode_labels
     from gdpa.estimators.options import FitOptions
     from gdpa.policy import Policy

@@ -2,7 +2,7 @@
 
 A case is a list of measurements (which function, with which arguments, how often, for how long at
 most) and the claims that follow from their medians. Nothing here knows what is measured. The runner
-and the store are those of :mod:`gdpa.experiments`: a killed run goes on where it stopped.
+and the store are those of :mod:`reproduction`: a killed run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gdpa.experiments.runner import ProgressEvent, WorkerKind, run_tasks
-from gdpa.experiments.store import ResultsStore, Row, Task
 from gdpa.files import write_text
+from reproduction.runner import ProgressEvent, WorkerKind, run_tasks
+from reproduction.store import ResultsStore, Row, Task
 
 from .machine import describe
 
 THREADS = 2
 ROOT = Path(__file__).resolve().parents[1]
 # Peak memory belongs to a process: each measurement gets one.
-WORKER = WorkerKind("benchmarks.worker", threads=THREADS, fresh=True, folder=str(ROOT))
+WORKER = WorkerKind("benchmarks.worker:measure", threads=THREADS, fresh=True)
 
 Medians = Mapping[str, Mapping[str, Any]]
 

@@ -46,11 +46,12 @@ def fits(rows: int) -> dict[str, Any]:
     import sklearn.datasets
 
     import gdpa
+    from reproduction.datasets import list_datasets, load
 
     found: dict[str, Any] = {}
 
     def fit(name: str, X: Any, y: np.ndarray, **options: Any) -> None:
-        model = gdpa.GDPAClassifier(**{"graph": "knn"} | options).fit(X, y)
+        model = gdpa.CommitteeClassifier(**{"graph": "knn"} | options).fit(X, y)
         setting = model.tuning_.setting
         chosen = (setting.label_weight, setting.self_loop, model.n_neighbors_ or 0)
         found[name] = (model.transduction_, model.label_scores_, chosen)
@@ -69,10 +70,9 @@ def fits(rows: int) -> dict[str, Any]:
         "full graph": {"graph": "full"},
     }.items():
         fit(f"digits, {name}", X, hidden(digit, 100), **options)
-    for entry in gdpa.datasets.list_datasets():
-        name = entry if isinstance(entry, str) else entry.name
+    for name in list_datasets():
         try:
-            data = gdpa.datasets.load(name)
+            data = load(name)
         except (FileNotFoundError, OSError, ValueError):
             print(f"{name}: not found", file=sys.stderr)
             continue
@@ -125,7 +125,9 @@ def in_tree(tree: Path, rows: int, folder: Path) -> dict[str, dict[str, Any]]:
     """What the package of a checkout finds."""
     target = folder / f"{abs(hash(tree))}.pickle"
     command = [sys.executable, __file__, "--dump", str(target), "--rows", str(rows)]
-    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(tree / "src")}, check=True)
+    root = Path(__file__).resolve().parents[1]  # of reproduction, which loads the data sets
+    path = os.pathsep.join([str(tree / "src"), str(root)])
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True)
     return dict(pickle.loads(target.read_bytes()))
 
 

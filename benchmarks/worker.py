@@ -1,7 +1,7 @@
 """One measurement in a process of its own, so that its peak memory is its own.
 
-The process is one of :mod:`gdpa.experiments.worker`: it answers what the function returned, and the
-peak memory.
+:mod:`reproduction.runner` starts the process; it answers what the function returned, and the peak
+memory.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from gdpa.experiments.worker import serve
 
 
 def peak_mb() -> float:
@@ -86,19 +84,10 @@ def measure(case: str, params: Mapping[str, Any], started: Callable[[], None]) -
     started()
     function = getattr(importlib.import_module(module), name)
     cpu = time.process_time()
+    warnings.simplefilter("ignore")
     result = function(**params["arguments"])
     if isinstance(result, list):
         result = {"rows": result}
     result.setdefault("peak_mb", peak_mb())
     result.setdefault("process_cpu_s", time.process_time() - cpu)
     return dict(result)
-
-
-def main() -> None:
-    """Answer tasks."""
-    warnings.simplefilter("ignore")
-    serve(lambda: measure)
-
-
-if __name__ == "__main__":
-    main()

@@ -94,7 +94,7 @@ _single = (
 )
 html_sidebars = {page: [] for page in (*_single, "REPRODUCTION", "performance")}
 
-# Pages written by a command (`gdpa reproduce`, the benchmarks): listed where they exist.
+# Pages with tables from a command (the reproduction, the benchmarks): listed where they exist.
 written_pages = ("REPRODUCTION", "performance")
 
 

@@ -38,9 +38,10 @@ axes[-1].set_xlabel("position")
 plt.show()
 
 # %%
-# A small table in the paper's form: mean error in percent over 20 signals. (The full table is
-# printed by ``gdpa reproduce``.) The minimum cut is the exact optimum of the problem; with evidence
-# at every node it is also the best restoration. With a few labels and no evidence it is not, see
+# A small table in the paper's form: mean error in percent over 20 signals. (From a source copy,
+# ``python -m reproduction table1`` gives the full one.) The minimum cut is the exact optimum of the
+# problem; with evidence at every node it is also the best restoration. With a few labels and no
+# evidence it is not, see
 # :ref:`sphx_glr_auto_examples_plot_09_certificates.py`.
 print("hops sigma  " + "  ".join(f"{name:>12s}" for name in methods))
 for hops in (1, 2):

@@ -49,14 +49,16 @@ def _paper_home() -> str | None:
 
 @pytest.fixture(scope="session")
 def paper_set():
-    """Load one of the paper's data sets, or skip where it neither is shipped nor lies there."""
-    from gdpa.datasets import load
+    """Load one of the paper's data sets; skip if it is neither shipped nor in the cache."""
+    from reproduction.datasets import load
 
     def read(name: str):
         try:
             return load(name, data_home=_paper_home(), download=False)
         except FileNotFoundError:
-            pytest.skip(f"{name} is not shipped: gdpa datasets {name} --fetch gets it")
+            pytest.skip(
+                f"{name} is not shipped: python -m reproduction datasets {name} --fetch gets it"
+            )
 
     return read
 
@@ -64,12 +66,10 @@ def paper_set():
 @pytest.fixture(scope="session")
 def paper_sets_at_hand() -> set[str]:
     """Names of the sets that :func:`paper_set` can load."""
-    from gdpa.datasets import data_home, list_datasets
-    from gdpa.datasets.cache import cached_file
-    from gdpa.datasets.shipped import SHIPPED
+    from reproduction.datasets import cached_file, card, data_home, list_datasets
 
     home = data_home(_paper_home())
-    return {n for n in list_datasets() if n in SHIPPED or n == "WDBC" or cached_file(n, home)}
+    return {n for n in list_datasets() if not card(n).sources or cached_file(n, home)}
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ EXTRAS = {
     "distributed": "extra distributed",
     "matplotlib": "extra plot",
     "pandas": "only where the caller has frames",
-    "pyarrow": "extra parquet",
+    "pyarrow": "extra tables",
     "starlette": "extra label",
     "uvicorn": "extra label",
     "polars": "only where the caller has frames",
@@ -139,7 +139,6 @@ START_UP = {
 }
 PLATFORM = {"fcntl": "POSIX only", "msvcrt": "Windows only"}
 INTERNAL = {
-    "gdpa.experiments": "the catalogue is listed by the command line before anything is computed",
     "gdpa.distributed": "runs on workers, which load what their task needs",
     "gdpa.solvers.sdr_interior_point": "the engine of an extra",
     "gdpa.estimators.showing": "reports and frames, only where one is shown",

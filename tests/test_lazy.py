@@ -10,7 +10,7 @@ import pytest
 
 import gdpa
 
-PACKAGES = ("gdpa", "gdpa.estimators", "gdpa.distributed", "gdpa.experiments", "gdpa.tables")
+PACKAGES = ("gdpa", "gdpa.estimators", "gdpa.distributed", "gdpa.tables")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

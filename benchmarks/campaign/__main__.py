@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gdpa.experiments.environment import environment
+from reproduction.environment import environment
 
 from . import engine
 from .outcome import CLEAR, RIGHT, WRONG

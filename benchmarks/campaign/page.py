@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gdpa.experiments.environment import stamp
+from reproduction.environment import stamp
 
 from .__main__ import table
 

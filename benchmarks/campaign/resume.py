@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from gdpa.experiments import environment, runner, worker
-from gdpa.experiments.store import ResultsStore, Task
+from reproduction import environment, runner
+from reproduction.runner import WorkerKind
+from reproduction.runner import serve as runner_serve
+from reproduction.store import ResultsStore, Task
 
 from . import children
 from .outcome import RIGHT, generator, must
 
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = 60
 
 
@@ -38,37 +43,14 @@ def compute(experiment: str, params: dict[str, Any], started: Any = None) -> dic
     return {"value": expected(number), "text": f"{number:04d}" * int(number * 31 % 400)}
 
 
-class ForkedProcess:
-    """What the runner needs of ``subprocess.Popen``, started by a fork."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        task_out, task_in = os.pipe()
-        answer_out, answer_in = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                os.dup2(task_out, 0)
-                os.dup2(answer_in, 1)
-                # The store's lock must end with the run, not with its workers.
-                os.closerange(3, 256)
-                sys.stdin = os.fdopen(0, "r")
-                worker.serve(lambda: compute)
-            finally:
-                os._exit(0)
-        os.close(task_out)
-        os.close(answer_in)
-        self.stdin, self.stdout = os.fdopen(task_in, "w"), os.fdopen(answer_out, "r")
-        self.returncode: int | None = None
-
-    def kill(self) -> None:
-        """End it."""
-        children.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
-        """Its exit code."""
-        if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.returncode
+def serve(connection: Connection, compute: str) -> None:
+    """Answer tasks in a forked process: the run's files must end with the run."""
+    sentinel = multiprocessing.parent_process()
+    keep = {0, 1, 2, connection.fileno(), sentinel.sentinel if sentinel else 0}
+    for number in set(range(256)) - keep:
+        with contextlib.suppress(OSError):
+            os.close(number)
+    runner_serve(connection, compute)
 
 
 def tasks() -> list[Task]:
@@ -77,10 +59,10 @@ def tasks() -> list[Task]:
 
 
 def work(folder: Path, jobs: int) -> int:
-    """One run, as ``gdpa reproduce`` makes it."""
-    runner.subprocess = SimpleNamespace(Popen=ForkedProcess, PIPE=-1, DEVNULL=-3)  # type: ignore
+    """One run, as ``python -m reproduction`` makes it, with forked processes: they start fast."""
+    runner.CONTEXT, runner.serve = multiprocessing.get_context("fork"), serve
     with ResultsStore(folder) as store:
-        runner.run_tasks(tasks(), store, jobs=jobs)
+        runner.run_tasks(tasks(), store, jobs=jobs, worker=WorkerKind(f"{__name__}:compute"))
     return 0
 
 
@@ -139,9 +121,11 @@ def real_command(seed: int) -> int:
     rng = generator("resume", seed)
     kills = 0
     with tempfile.TemporaryDirectory() as name:
-        command = [sys.executable, "-m", "gdpa", "reproduce", "lemma1", "--out", name, "-q"]
+        command = [sys.executable, "-m", "reproduction", "lemma1", "--out", name, "-q"]
         for _ in range(20):
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
             try:
                 process.wait(timeout=float(rng.uniform(1.0, 4.0)))
                 break

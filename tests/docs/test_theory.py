@@ -31,6 +31,7 @@ from gdpa.problem.dual import (
 )
 from gdpa.solution import DualVariables
 from gdpa.solvers.gdpa_lp import closed_form, constraints, highs
+from reproduction.solvers import SDRPrinted
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory.md"
 COUNT = 1000
@@ -497,7 +498,7 @@ def test_fact6_leaving_one_label_out(instances):
 def test_printed_form_is_the_weaker_relaxation(instances):
     lower = 0
     for it in instances:
-        printed = gdpa.solve(it.problem, "sdr-printed").info["sdr_value"]
+        printed = SDRPrinted().solve(it.problem).info["sdr_value"]
         usual = gdpa.solve(it.problem, "sdr-interior-point").info["sdr_value"]
         assert printed <= usual + 1e-5 * (1.0 + abs(usual))
         lower += printed < usual - 1e-2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from benchmarks.walk import CALLS, ROOT, walk
 
 PAGE = Path(__file__).parents[2] / "docs" / "walk.md"

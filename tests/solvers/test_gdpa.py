@@ -205,8 +205,8 @@ def test_restoration_table_of_the_paper(n, hops, sigma):
 @pytest.mark.parametrize("name", ["WDBC", "voting", "sonar"])
 @pytest.mark.parametrize("rescaling", ["min-max", "standardization"])
 def test_preset_published_gives_the_authors_numbers(name, rescaling, paper_set):
-    from gdpa.experiments.authors import author_errors
-    from gdpa.experiments.protocol import error_percent, paper_denominator, paper_problems
+    from reproduction.authors import author_errors
+    from reproduction.protocol import error_percent, paper_denominator, paper_problems
 
     dataset = paper_set(name)
     errors = [
@@ -218,7 +218,7 @@ def test_preset_published_gives_the_authors_numbers(name, rescaling, paper_set):
 
 
 def test_preset_published_is_a_vote(paper_set):
-    from gdpa.experiments.protocol import paper_problems
+    from reproduction.protocol import paper_problems
 
     for run in paper_problems(paper_set("heart"), "min-max", splits=[1]):
         problem = run.problem()

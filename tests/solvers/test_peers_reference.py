@@ -34,8 +34,8 @@ from hypothesis import strategies as st
 
 import gdpa
 from gdpa.errors import ConvergenceWarning, DegenerateProblemWarning
-from gdpa.experiments.authors import author_errors
-from gdpa.experiments.protocol import (
+from reproduction.authors import author_errors
+from reproduction.protocol import (
     error_percent,
     paper_denominator,
     paper_problems,

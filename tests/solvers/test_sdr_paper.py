@@ -11,9 +11,9 @@ from __future__ import annotations
 import pytest
 
 import gdpa
-from gdpa.datasets.shipped import SHIPPED
-from gdpa.experiments.authors import author_errors
-from gdpa.experiments.protocol import (
+from reproduction.authors import author_errors
+from reproduction.datasets import SHIPPED
+from reproduction.protocol import (
     PAPER_DATASETS,
     RESCALINGS,
     error_percent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import signal
 import sys
 from typing import Annotated, Any
@@ -21,8 +20,6 @@ COMMANDS = (
     "solve",
     "certify",
     "methods",
-    "datasets",
-    "reproduce",
     "distributed",
 )
 
@@ -56,9 +53,7 @@ def _top(
 
 
 for _name in COMMANDS:
-    # `reproduce` brings the experiments along; an installation without them has the other commands.
-    if importlib.util.find_spec(f"gdpa.cli.{_name}") is not None:
-        importlib.import_module(f"gdpa.cli.{_name}").register(app)
+    importlib.import_module(f"gdpa.cli.{_name}").register(app)
 
 
 def _terminate(*_: Any) -> None:

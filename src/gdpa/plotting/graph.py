@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name, require
 from ..estimators.strategies import lead
-from ..tables.frames import is_frame
+from ..tables.table import is_frame
 from .axes import FAINT, Display, class_style
 from .layout import positions_of
 
@@ -77,7 +77,7 @@ class GraphDisplay(Display):
 
         Parameters
         ----------
-        estimator : GDPAClassifier
+        estimator : CommitteeClassifier
             Fitted.
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
             The features that it was fitted on, for the positions. Without them (a precomputed
@@ -93,18 +93,18 @@ class GraphDisplay(Display):
             The display, drawn.
         """
         check_is_fitted(estimator)
-        state = estimator.state_
+        state = estimator.ensemble_
         # 1 where the two most probable classes tie, 0 where one is certain.
         P = state.probabilities()
         uncertainty = 1.0 - lead(P) if P.shape[1] > 1 else np.zeros(P.shape[0])
-        uncertainty[state.coding.labeled] = 0.0
+        uncertainty[state.labels.labeled] = 0.0
         if is_frame(X):
             X = estimator.encoder_.encode(X)[0]
         return cls(
             estimator.graph_,
             positions_of(estimator.graph_, X),
             estimator.transduction_,
-            labeled=state.coding.labeled,
+            labeled=state.labels.labeled,
             uncertainty=uncertainty,
         ).plot(ax, **options)
 

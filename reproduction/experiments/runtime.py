@@ -1,0 +1,139 @@
+"""Running time by problem size on the 17 data sets (Fig. 3, left).
+
+Fold 0, split 1, min-max; the median of three calls after a warm-up call on another problem, one
+process at a time, one thread. Building graph and problem is not counted, as in the paper. The
+authors' stored times are means over their runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..authors import COLUMNS, author_times
+from ..config import Config
+from ..datasets import card
+from ..methods import METHODS, RUNTIME_METHODS, predict, warm_up
+from ..protocol import PAPER_DATASETS, fold_count
+from ..published import SPEEDUP_MADELON, SPEEDUP_MEAN
+from ..store import Row, Task
+from ..tables import WORDS, Cell, Table, difference, make_table
+from .base import REPEATS, Experiment, Params, Started, finished_rows, fresh_problem, one_run, timed
+
+RESCALING = "min-max"
+# Smallest problem first, as in the paper's figure.
+BY_SIZE = sorted(PAPER_DATASETS, key=lambda d: card(d).n_samples / fold_count(d, RESCALING))
+
+
+class Runtime(Experiment):
+    """Running time on the 17 data sets."""
+
+    name = "runtime"
+    summary = "running time by problem size on the 17 data sets (Fig. 3, left)"
+    methods = tuple(METHODS)
+
+    def tasks(self, config: Config) -> list[Task]:
+        """One row per data set and method, in order of size."""
+        run = {"rescaling": RESCALING, "fold": 0, "split": 1}
+        return [
+            Task(
+                self.name,
+                {"dataset": dataset, **run, "method": method},
+                serial=True,
+                chain=(self.name, method),
+            )
+            for dataset in config.pick_datasets(tuple(BY_SIZE))
+            for method in config.pick_methods(self.methods, RUNTIME_METHODS)
+        ]
+
+    def compute(self, params: Params, started: Started) -> dict[str, Any]:
+        """Time one method on one data set."""
+        run, name = one_run(params), params["method"]
+        warm_up(name)
+        problems = [fresh_problem(run) for _ in range(REPEATS)]  # nothing cached in any call
+        started()
+        prediction, seconds = timed(lambda: predict(name, run, problems.pop()))
+        return {"size": int(run.y.size), "seconds": seconds, "converged": prediction.converged}
+
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
+        """Times per data set, the authors' beside them, and the speed-ups of the text."""
+        if not rows:
+            return []
+        times, sizes = _times(rows), _sizes(rows)
+        status = {(r.params["method"], r.params["dataset"]): r.status for r in rows}
+        names = [d for d in BY_SIZE if any(key[1] == d for key in status)]
+        found = []
+        for group, words in WORDS["groups"].items():
+            methods = [
+                m for m in METHODS if METHODS[m].group == group and any(k[0] == m for k in status)
+            ]
+            body: list[tuple[Cell, ...]] = [
+                (d, sizes.get(d), *(times.get((m, d), status.get((m, d))) for m in methods))
+                for d in names
+            ]
+            labels, file = [METHODS[m].label for m in methods], f"runtime-{group.lower()}"
+            if methods:
+                found.append(make_table("runtime", body, labels, name=file, group=words))
+        theirs = [author_times(RESCALING, column) for column in COLUMNS]
+        stored = [(d, sizes.get(d), *(t[d] for t in theirs)) for d in names]
+        return [*found, make_table("runtime-authors", stored, COLUMNS), *_speedups(rows)]
+
+    def figure(self, rows: Sequence[Row]) -> dict[str, Any] | None:
+        """``ticks`` in the order of size, ``series`` and ``authors``: label -> ms."""
+        times, sizes = _times(rows), _sizes(rows)
+        names = sorted((d for d in BY_SIZE if d in sizes), key=lambda d: sizes[d])
+        series = {
+            METHODS[m].label: [times.get((m, d), float("nan")) for d in names]
+            for m in METHODS
+            if any(key[0] == m for key in times)
+        }
+        authors = {c: [author_times(RESCALING, c)[d] for d in names] for c in COLUMNS}
+        ticks = [f"{d} ({sizes[d]})" for d in names]
+        return {"ticks": ticks, "series": series, "authors": authors} if names else None
+
+
+def _times(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
+    """(method, data set) -> milliseconds."""
+    return {
+        (row.params["method"], row.params["dataset"]): 1e3 * row.values["seconds"]
+        for row in finished_rows(rows)
+    }
+
+
+def _sizes(rows: Sequence[Row]) -> dict[str, int]:
+    return {row.params["dataset"]: int(row.values["size"]) for row in finished_rows(rows)}
+
+
+def ratios(rows: Sequence[Row], slow: str, fast: str) -> dict[str, float]:
+    """Return one method's time over another's by data set."""
+    times = _times(rows)
+    return {
+        d: times[slow, d] / times[fast, d]
+        for d in PAPER_DATASETS
+        if (slow, d) in times and (fast, d) in times
+    }
+
+
+def _speedups(rows: Sequence[Row]) -> list[Table]:
+    body: list[tuple[Cell, ...]] = []
+    theirs = author_times(RESCALING, "GDPA")
+    for slow in ("sns-authors", "bcr-authors", "sdr-interior-point", "glr-box", "harmonic"):
+        for fast in ("gdpa-published", "gdpa"):
+            found = ratios(rows, slow, fast)
+            if not found:
+                continue
+            named = slow == "sns-authors"
+            mean, last = float(np.mean(list(found.values()))), found.get("madelon")
+            paper = SPEEDUP_MEAN if named and len(found) == len(PAPER_DATASETS) else None
+            paper_last = SPEEDUP_MADELON if named and last is not None else None
+            column, stored = METHODS[slow].column, None
+            if column and fast == "gdpa-published":
+                times = author_times(RESCALING, column)
+                stored = float(np.mean([times[d] / theirs[d] for d in theirs]))
+            body.append((
+                f"{METHODS[slow].label} / {METHODS[fast].label}", paper, stored, mean,
+                difference(mean, paper), paper_last, last, difference(last, paper_last),
+            ))  # fmt: skip
+    return [make_table("runtime-speedups", body)] if body else []

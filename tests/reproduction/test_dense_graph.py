@@ -1,0 +1,38 @@
+"""The full graph in single precision: the same votes and harmonic labels as in double."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gdpa
+from reproduction.experiments.dense_graph import DenseGraph
+from reproduction.protocol import full_graph
+
+
+def make(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.5, 1, -1).astype(np.int8)
+    X = rng.normal(size=(n, 3)) + 0.7 * y[:, None]
+    return X, np.where(np.arange(n) % 2, y, 0).astype(np.int8)
+
+
+def test_it_is_the_papers_graph(monkeypatch):
+    # many blocks
+    monkeypatch.setattr("reproduction.experiments.dense_graph._BLOCK_BYTES", 8 * 300 * 7)
+    X, labels = make()
+    problem = gdpa.GraphProblem(full_graph(X), labels, laplacian="normalized")
+    graph = DenseGraph.of(X)
+    np.testing.assert_allclose(graph.weights, problem.adjacency.toarray(), atol=1e-7)
+    u = labels == 0
+    np.testing.assert_allclose(graph.scores("vote", labels)[0], problem.vote, atol=1e-5)
+    scores, converged = graph.scores("harmonic", labels)
+    assert converged
+    np.testing.assert_allclose(scores, gdpa.solve(problem, "harmonic").scores[u], atol=1e-3)
+
+
+def test_memory_is_checked_before_it_is_taken(monkeypatch):
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 1e9)
+    X = np.zeros((24_432, 2))
+    with pytest.raises(MemoryError, match=r"full graph of 24432 samples.*2[.]\d+ GB"):
+        DenseGraph.of(X)
