@@ -97,7 +97,7 @@ def label(options: LabelOptions) -> None:
             unlabeled=options.unlabeled,
             format=options.format,
             delimiter=options.delimiter,
-            header=options.has_header,
+            header=options.header,
             encoding=options.encoding,
         )
         fitted = None if options.model is None else load_model(options.model)
