@@ -142,7 +142,7 @@ INTERNAL = {
     "gdpa.experiments": "the catalogue is listed by the command line before anything is computed",
     "gdpa.distributed": "runs on workers, which load what their task needs",
     "gdpa.solvers.sdr_interior_point": "the engine of an extra",
-    "gdpa.estimators.showing": "reports and frames, only where one is shown",
+    "gdpa.estimators.base": "reports, only where one is written",
     "gdpa.labeling": "reports and pages, only where one is asked for",
 }
 

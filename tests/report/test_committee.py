@@ -45,7 +45,7 @@ def test_hostile_names_are_escaped(model):
 def test_one_graph_and_cautions(model):
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(80, 3)), np.where(np.arange(80) < 40, rng.integers(0, 3, 80), -1)
-    with pytest.warns(UserWarning, match="found again"):
+    with pytest.warns(UserWarning, match="held-out"):
         noise = GraphClassifier().fit(X, labels)
     assert committee_card(noise) is None
     assert "One graph" in committee_section(None)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gdpa.estimators.labels import stratified_folds
 
 from gdpa import GraphClassifier
 from gdpa.estimators import tuning
+from gdpa.estimators.labels import stratified_folds
 from gdpa.estimators.probabilities import fit_sharpness
 from gdpa.estimators.tuning import Given, left_out_loss, tune
 from gdpa.graph import neighbor_graph

@@ -117,6 +117,7 @@ def load_model(path: str) -> FittedTable:
         If the file is missing, damaged, of a newer version, or no model.
     """
     open_file(path, path).close()  # missing, a directory, empty: said in the words of all commands
+    from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
     from ..estimators.base import BaseClassifier
 
     try:
