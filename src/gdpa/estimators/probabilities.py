@@ -21,24 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
 
-__all__ = [
-    "LEAST_SHARE",
-    "MOST_SHARPNESS",
-    "Confidence",
-    "can_hold_out",
-    "check_prior",
-    "confidence_of",
-    "fit_sharpness",
-    "judged_labels",
-    "labeled_prior",
-    "left_out_loss",
-    "match_masses",
-    "sharpen",
-    "to_shares",
-    "warn_about",
-    "winners",
-]
-
 FloatArray = NDArray[np.float64]
 
 MOST_SHARPNESS = 64.0

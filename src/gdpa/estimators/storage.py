@@ -21,8 +21,6 @@ from .ensemble import Ensemble
 from .labels import is_missing
 from .options import GraphOptions
 
-__all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
-
 FORMAT = "classifier"
 VERSION = 3  # 2 stored each class of member by hand
 
