@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,11 +20,6 @@ from ..tables import TableEncoder
 from .ensemble import Ensemble
 from .labels import is_missing
 from .options import GraphOptions
-
-if TYPE_CHECKING:
-    from .base import BaseClassifier
-
-__all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
 
 FORMAT = "classifier"
 VERSION = 3  # 2 stored each class of member by hand
@@ -81,7 +76,7 @@ class StoredEstimator:
             raise ValueError("the members do not fit together")
 
 
-def save_model(model: BaseClassifier, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
+def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
     """Write a fitted estimator."""
     ensemble, encoder = model.ensemble_, getattr(model, "encoder_", None)
     names = getattr(model, "feature_names_in_", None)
@@ -98,13 +93,15 @@ def save_model(model: BaseClassifier, path: str | os.PathLike[str], extra: dict[
     return codec.save(path, stored, kind=FORMAT, version=VERSION)
 
 
-def load_model(cls: type[BaseClassifier], path: str | os.PathLike[str]) -> Any:
+def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
     """Read an estimator that :func:`save_model` wrote, of class `cls` or a subclass."""
     stored = codec.load(path, StoredEstimator, kind=FORMAT, version=VERSION)
     try:
-        kinds = {kind.__name__: kind for kind in _estimators()}
-        kind = kinds.get(stored.kind)
-        if kind is None or not issubclass(kind, cls):
+        kinds = [cls]
+        for known in kinds:  # grows: subclasses of subclasses, too
+            kinds += known.__subclasses__()
+        kind = next((known for known in kinds if known.__name__ == stored.kind), None)
+        if kind is None:
             raise ValueError(f"it holds {stored.kind!r:.40}, not {cls.__name__}")
         params = dict(stored.params)
         if params.get("options") is not None:
@@ -129,14 +126,7 @@ def load_model(cls: type[BaseClassifier], path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def _estimators() -> tuple[type[BaseClassifier], ...]:
-    from .committee import CommitteeClassifier
-    from .graph import GDPAClassifier, GraphClassifier
-
-    return CommitteeClassifier, GDPAClassifier, GraphClassifier
-
-
-def _any_graph(model: BaseClassifier) -> bool:
+def _any_graph(model: Any) -> bool:
     """Return whether the first graph may be of neighbours or of links."""
     return "graph" not in model.get_params(deep=False) and model.graph == "knn"
 
