@@ -256,7 +256,7 @@ class LabelingSession(SessionModel):
             self._journal.write(event)
         row = self._history.apply(event)
         self._leases.pop(-1 if row is None else row, None)
-        self._version += 1
+        self.version += 1
 
     def in_background(self) -> None:
         """Let no question wait for the uncertainties; :meth:`follow` is called in a thread."""
