@@ -130,16 +130,6 @@ class ReportData:
     setting: Mapping[str, str]
     versions: Mapping[str, str]
 
-    @property
-    def n_labeled(self) -> int:
-        """Rows with a label."""
-        return sum(self.labeled_counts)
-
-    @property
-    def n_predicted(self) -> int:
-        """Rows without a label."""
-        return len(self.top)
-
 
 def gather(
     model: BaseEstimator,

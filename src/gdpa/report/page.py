@@ -111,7 +111,7 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
     str
         HTML.
     """
-    n_predicted = max(data.n_predicted, 1)
+    n_predicted = max(data.top.size, 1)
     classes = [
         (name, _number(given), _number(count), f"{100 * count / n_predicted:.1f} %")
         for name, given, count in zip(
@@ -167,7 +167,7 @@ def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
 
 
 def _confidence(data: ReportData) -> charts.Chart | None:
-    if data.n_predicted == 0:
+    if data.top.size == 0:
         return None
     # A bin edge falls on the threshold wherever it is a multiple of a fortieth.
     low = min(np.floor(40.0 * float(data.top.min())) / 40.0, 0.975)
