@@ -26,7 +26,6 @@ from ..linalg.operator import EPS
 from ..problem import GraphProblem, Problem
 from ..solution import BoundStatus
 from .base import Outcome, Run, Solver
-from .conic import ConicResult
 
 __all__ = [
     "DenseForm",
@@ -258,8 +257,8 @@ class DenseSDR(Solver):
     keep_matrix: bool = False
 
     @abstractmethod
-    def _needs(self, n: int) -> tuple[float, str]:
-        """Bytes for `n` rows, and what to do where there are less."""
+    def _bytes(self, n: int) -> float:
+        """Estimate the memory for `n` rows."""
 
     @abstractmethod
     def _find(self, form: DenseForm, run: Run) -> DensePoint:
@@ -271,21 +270,13 @@ class DenseSDR(Solver):
             if isinstance(problem, GraphProblem)
             else problem.n_nodes
         )
-        check_dense_size(self.name, problem, n, *self._needs(n))
+        check_dense_size(self.name, problem, n, self._bytes(n), "sdr-low-rank")
         with run.stage("reduce"):
             form = dense_form(problem)
         with run.stage("solve"):
             point = self._find(form, run)
         with run.stage("certify"):
             return sdr_outcome(problem, form, point, keep_matrix=self.keep_matrix)
-
-    def _from_conic(self, form: DenseForm, result: ConicResult, name: str, run: Run) -> DensePoint:
-        """Repair the point of a conic solver, and report it."""
-        X = with_unit_diagonal(result.X)
-        converged, message = result.converged, f"{name}: {result.status}"
-        if run.watch(form.values(float((form.P * X).sum()), float(result.x.sum()))):
-            converged, message = False, "stopped by the callback"
-        return DensePoint(X, result.x, result.iterations, converged, message)
 
 
 def sdr_outcome(
