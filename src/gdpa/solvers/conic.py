@@ -190,7 +190,7 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
     A, b, free = _cone_data(lmi, upper=True)
     cones = [clarabel.NonnegativeConeT(free)] if free else []
     cones.append(clarabel.PSDTriangleConeT(lmi.n))
-    result = _clarabel(None, lmi.c, A, b, cones, tol, max_iter)
+    result = clarabel_qp(None, lmi.c, A, b, tol, max_iter, cones)
     return ConicResult(
         x=np.asarray(result.x),
         X=_matrix(np.asarray(result.z)[free:], lmi.n, upper=True),
@@ -201,36 +201,27 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
 
 
 def clarabel_qp(
-    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, tol: float, max_iter: int = 200
+    P: Any,
+    q: FloatArray,
+    A: sp.sparray,
+    b: FloatArray,
+    tol: float,
+    max_iter: int = 200,
+    cones: list[Any] | None = None,
 ) -> Any:
     """Minimise ``x' P x / 2 + q' x`` over ``A x <= b`` by Clarabel; returns its own result.
 
-    Parameters
-    ----------
-    P : csr_array of shape (m, m) or None
-        Symmetric positive semi-definite; None for a linear program.
-    q, A, b
-        Cost and constraints.
-    tol : float
-        Tolerance of gap and feasibility.
-    max_iter : int, default=200
-        Most steps.
+    Other `cones` may be given for ``b - A x``; P may be None.
     """
-    cones = [require("clarabel", "sdp").NonnegativeConeT(b.size)]
-    return _clarabel(P, q, A, b, cones, tol, max_iter)
-
-
-def _clarabel(
-    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, cones: list[Any], tol: float, most: int
-) -> Any:
     clarabel = require("clarabel", "sdp")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.max_iter = int(most)
+    settings.max_iter = int(max_iter)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = float(tol)
     # Decomposition would return the dual matrix in pieces.
     settings.chordal_decomposition_enable = False
     upper = sp.csc_matrix((q.size, q.size)) if P is None else sp.csc_matrix(sp.triu(P))
+    cones = cones or [clarabel.NonnegativeConeT(b.size)]
     return clarabel.DefaultSolver(upper, q, _legacy(sp.csc_array(A)), b, cones, settings).solve()
 
 

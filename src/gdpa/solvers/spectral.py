@@ -19,7 +19,6 @@ import numpy as np
 from ..linalg import first_eigenvector
 from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem, Problem
-from ..solution import BoundStatus
 from .base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
 
@@ -77,13 +76,10 @@ class Spectral(Solver):
             # n lmin <= 0 in the signed convention: -x'Px >= n lmin(-P); the sum is rounded once.
             rounding = 4.0 * np.finfo(float).eps * (abs(constant) + abs(n * smallest))
             bound = constant + n * smallest - rounding
-        status: BoundStatus = "estimated" if proved is None else "certified"
-        if not np.isfinite(bound):
-            bound, status = -np.inf, "none"
         return Outcome(
             scores=problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
             lower_bound=bound,
-            bound_status=status,
+            bound_status="estimated" if proved is None else "certified",
             bound_kind="eigenvalue",
             iterations=result.iterations,
             converged=result.converged,
