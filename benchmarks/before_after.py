@@ -60,8 +60,8 @@ def measure(case: str, graph: Path) -> dict[str, Any]:
     kind, n = case.rsplit("-", 1)
     X, y = points(int(n))
     if kind == "fit":
-        job = lambda: gdpa.GDPAClassifier(graph="knn").fit(X, y).transduction_  # noqa: E731
-        gdpa.GDPAClassifier(graph="knn").fit(X[:300], np.arange(300) % 2)  # imports
+        job = lambda: gdpa.GraphClassifier().fit(X, y).transduction_  # noqa: E731
+        gdpa.GraphClassifier().fit(X[:300], np.arange(300) % 2)  # imports
     else:
         W = sp.csr_array(sp.load_npz(graph))
         if kind == "solve":

@@ -111,7 +111,7 @@ def fit_whole(n: int) -> dict[str, Any]:
     """The ordinary fit, from the same files, in this process with two threads."""
     import pyarrow.parquet as pq
 
-    from gdpa import GDPAClassifier
+    from gdpa import GraphClassifier
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     try:
@@ -120,7 +120,7 @@ def fit_whole(n: int) -> dict[str, Any]:
         table = pq.read_table(folder / "in")
         X = np.column_stack([table.column(f"f{j}").to_numpy() for j in range(8)])
         codes = table.column("y").fill_null(-1).to_numpy()
-        model = GDPAClassifier(graph="knn", n_neighbors=10, n_jobs=2).fit(X, codes)
+        model = GraphClassifier(n_neighbors=10, n_jobs=2).fit(X, codes)
         wrong = model.transduction_ != truth
         return {
             "seconds": time.perf_counter() - start,

@@ -17,12 +17,12 @@ def fit(n: int, n_features: int) -> dict[str, Any]:
 
     # A first fit on few points: what libraries load once is not the fit's memory.
     X, _, codes = clusters(2_000, n_features, 0.05)
-    gdpa.GDPAClassifier(n_neighbors=10, n_jobs=2).fit(X, codes)
+    gdpa.CommitteeClassifier(n_neighbors=10, n_jobs=2).fit(X, codes)
     X, truth, codes = clusters(n, n_features, 0.01)
     before = resident_mb()
     forget_peak()
     start = time.perf_counter()
-    model = gdpa.GDPAClassifier(n_neighbors=10, n_jobs=2).fit(X, codes)
+    model = gdpa.CommitteeClassifier(n_neighbors=10, n_jobs=2).fit(X, codes)
     seconds = time.perf_counter() - start
     W = model.graph_
     graph = (W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 1e6

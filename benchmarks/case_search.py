@@ -117,6 +117,7 @@ def features(kind: str, n: int, seed: int) -> tuple[Any, Any]:
 def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) -> Any:
     """Recall and error for each limit."""
     from gdpa.estimators.fitting import fit_state
+
     from gdpa.estimators.labels import encode_labels
     from gdpa.estimators.options import FitOptions
     from gdpa.policy import Policy

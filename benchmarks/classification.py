@@ -90,14 +90,14 @@ def fit(
 
 
 def _about(model: Any) -> dict[str, Any]:
-    """What a fitted GDPAClassifier says about its graph and its solve."""
-    graph = model.state_.graph
+    """What a fitted CommitteeClassifier says about its graph and its solve."""
+    graph = model.ensemble_.graph
     return {
         "recall": float(graph.neighbors.recall),
         "nonzeros": int(graph.W.nnz),
         "search": graph.neighbors.algorithm,
-        "self_loop": float(model.state_.setting.self_loop),
-        "iterations": int(model.state_.run.iterations),
+        "self_loop": float(model.ensemble_.setting.self_loop),
+        "iterations": int(model.ensemble_.run.iterations),
     }
 
 

@@ -100,9 +100,9 @@ ENCODINGS: dict[str, Callable[[list[list[str]]], Any]] = {
 
 
 def _gdpa(X: Any, codes: Any) -> Any:
-    from gdpa import GDPAClassifier
+    from gdpa import CommitteeClassifier
 
-    return GDPAClassifier().fit(X, codes).transduction_
+    return CommitteeClassifier().fit(X, codes).transduction_
 
 
 def _supervised(make: Callable[[], Any]) -> Callable[[Any, Any], Any]:
@@ -298,7 +298,7 @@ def mixed(n: int, seed: int = 0) -> Any:
 
 
 def speed(options: argparse.Namespace) -> None:
-    from gdpa import GDPAClassifier
+    from gdpa import CommitteeClassifier
     from gdpa.tables import TableEncoder
 
     frame, y = mixed(100_000)
@@ -306,7 +306,7 @@ def speed(options: argparse.Namespace) -> None:
     X = TableEncoder().fit_transform(frame)
     encoding = time.process_time() - start
     start = time.process_time()
-    GDPAClassifier(n_jobs=1).fit(X, y)
+    CommitteeClassifier(n_jobs=1).fit(X, y)
     fit = time.process_time() - start
     print(f"100,000 x 20 mixed columns, {X.shape[1]} features: encoding {encoding:.1f} s of CPU,")
     print(f"the fit that follows {fit:.1f} s: {100 * encoding / (encoding + fit):.0f} % of both")

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.datasets import linked_classes
 
 from .link_data import KINDS, citation_like, cora, random_split
@@ -57,11 +57,11 @@ SIZES = ("size", "memory")
 def fit(how: str, X: Any, W: Any, y: Any) -> tuple[Any, Any]:
     """Labels of all nodes, and the classifier where it is ours."""
     if how == "both":
-        model = GDPAClassifier().fit(X, y, adjacency=W)
+        model = CommitteeClassifier().fit(X, y, adjacency=W)
     elif how == "graph alone":
-        model = GDPAClassifier(graph="precomputed").fit(W, y)
+        model = GraphClassifier(graph="precomputed").fit(W, y)
     elif how == "features alone":
-        model = GDPAClassifier().fit(X, y)
+        model = CommitteeClassifier().fit(X, y)
     else:
         return convolution(X, W, y), None
     return model.transduction_, model

@@ -3,7 +3,7 @@
 Every entry of ``PEERS`` names the modules it needs and a loader. The loader imports them (imports
 are not timed) and returns ``fit(X, codes, n_jobs) -> predicted codes``; in `codes` -1 is unknown.
 All use one graph with 10 neighbours and otherwise the defaults of their package, but for
-``gdpa, committee``: ``GDPAClassifier()`` as it is.
+``gdpa, committee``: ``CommitteeClassifier()`` as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _gdpa(**options: Any) -> Callable[[dict[str, Any]], Fit]:
         import time
 
         import gdpa
-        from gdpa.estimators import GDPAClassifier  # noqa: F401
+        from gdpa.estimators import GraphOptions
 
         def fit(X: Any, codes: Any, n_jobs: int) -> Any:
             start = time.perf_counter()
@@ -41,7 +41,9 @@ def _gdpa(**options: Any) -> Callable[[dict[str, Any]], Fit]:
             def listen(event: Any) -> None:
                 stamps.setdefault(event["stage"], time.perf_counter() - start)
 
-            model = gdpa.GDPAClassifier(**options, n_jobs=n_jobs, callback=listen)
+            model = gdpa.CommitteeClassifier(
+                **options, n_jobs=n_jobs, options=GraphOptions(callback=listen)
+            )
             model.fit(X, codes)
             total = time.perf_counter() - start
             notes["graph_s"] = stamps["graph"]

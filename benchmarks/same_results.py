@@ -51,7 +51,7 @@ def fits(rows: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def fit(name: str, X: Any, y: np.ndarray, **options: Any) -> None:
-        model = gdpa.GDPAClassifier(**{"graph": "knn"} | options).fit(X, y)
+        model = gdpa.CommitteeClassifier(**{"graph": "knn"} | options).fit(X, y)
         setting = model.tuning_.setting
         chosen = (setting.label_weight, setting.self_loop, model.n_neighbors_ or 0)
         found[name] = (model.transduction_, model.label_scores_, chosen)

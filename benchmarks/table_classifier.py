@@ -1,4 +1,4 @@
-"""GDPAClassifier with default arguments: digits with few labels, and the memory of a fit.
+"""CommitteeClassifier with default arguments: digits with few labels, and the memory of a fit.
 
     python benchmarks/table_classifier.py --digits     # scikit-learn's digits, 1 and 5 labels
     python benchmarks/table_classifier.py --memory     # 20,000 x 50: bytes beside the graph's
@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 
 
 def digits_table() -> None:
@@ -32,7 +32,7 @@ def digits_table() -> None:
             labels = np.full(y.size, -1)
             labels[known] = y[known]
             test = labels < 0
-            found = GDPAClassifier().fit(X, labels).transduction_
+            found = CommitteeClassifier().fit(X, labels).transduction_
             scores.append(100.0 * float(np.mean(found[test] == y[test])))
         print(f"digits, {per_class} per class, 20 seeds: mean accuracy {np.mean(scores):.2f} %")
 
@@ -47,10 +47,10 @@ def memory_table() -> None:
     X = rng.standard_normal((5, 50))[group] + rng.standard_normal((n, 50))
     y = np.full(n, -1)
     y[:200] = group[:200]
-    GDPAClassifier().fit(X[:300], y[:300])  # imports
+    CommitteeClassifier().fit(X[:300], y[:300])  # imports
     gc.collect()
     tracemalloc.start()
-    model = GDPAClassifier().fit(X, y)
+    model = CommitteeClassifier().fit(X, y)
     gc.collect()
     kept, peak = tracemalloc.get_traced_memory()
     W = model.graph_

@@ -18,9 +18,9 @@ NEIGHBORS = 10
 
 def _ours(**options: Any) -> Callable[[Any, Any], Answer]:
     def run(X: Any, codes: Any) -> Answer:
-        from gdpa import GDPAClassifier
+        from gdpa import CommitteeClassifier
 
-        model = GDPAClassifier(**options).fit(X, codes)
+        model = CommitteeClassifier(**options).fit(X, codes)
         return model.transduction_, model.predict_proba(X)
 
     return run

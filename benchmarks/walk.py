@@ -1,6 +1,6 @@
 """The way of one call through the package: which functions in which files, in order, how deep.
 
-    python -m benchmarks.walk                      # the counts of three calls
+    python -m benchmarks.walk                      # the counts of four calls
     python -m benchmarks.walk --write docs/walk.md # the page of the documents
 
 A call is watched by the interpreter's profile hook; a function is listed at its first visit, under
@@ -32,19 +32,24 @@ FILES = {
     "graph/cells.py": "cells of points compared by matrix products",
     "graph/cell_space.py": "where the cells are",
     "threads.py": "how many threads, and of whom",
-    "estimators/estimator.py": "checks parameters and features, hands over, shows what was found",
-    "estimators/labels.py": "labels of any kind become class numbers",
-    "estimators/fitting.py": "features -> graph -> problem -> solver -> solution -> state",
-    "estimators/reporting.py": "how far a fit has come, to the callback and the log",
-    "estimators/graphs.py": "the graph, or the candidates among which labels choose",
-    "estimators/tuning.py": "weights and graph, chosen by leaving labels out",
+    "estimators/committee.py": "the ensemble as a scikit-learn estimator",
+    "estimators/graph.py": "one graph as a scikit-learn estimator",
+    "estimators/base.py": "checks parameters and features, publishes what was fitted",
+    "estimators/labels.py": "labels of any kind become class numbers; folds",
+    "estimators/options.py": "what the fit is asked for; its progress",
+    "estimators/ensemble.py": "members are cross-fitted, weighted, fitted and combined",
+    "estimators/members/base.py": "what every member sees, and helpers of members",
+    "estimators/members/graphs.py": "graphs as members: labels spread over neighbours",
+    "estimators/members/forest.py": "the forest, and its trees as arrays",
+    "estimators/members/linear.py": "linear models and Gaussian classes",
+    "estimators/members/kernel.py": "kernel machines",
+    "estimators/tuning.py": "weights and graph, chosen by cross-validation",
     "estimators/probabilities.py": "scores become shares, shares probabilities; warnings",
     "graph/neighbor_graph.py": "neighbours and distances become weights",
     "graph/neighbors.py": "who is near whom: one index for all searches",
     "system/labeled.py": "the labelled system, written down once",
     "system/closed_form.py": "scores of labels without themselves, all settings at once",
     "system/left_out.py": "the same fold by fold",
-    "folds.py": "labels dealt out to folds",
     "linalg/spd.py": "positive definite systems, one loop of conjugate gradients",
     "linalg/operator.py": "what can be multiplied",
     "solvers/base.py": "what is done once for all methods",
@@ -119,7 +124,7 @@ def walk(call: Callable[[], Any]) -> Walk:
     return found
 
 
-def _fit(n: int) -> Callable[[], Any]:
+def _fit(n: int, estimator: Any = gdpa.GraphClassifier) -> Callable[[], Any]:
     rng = np.random.default_rng(0)
     centres = 1.5 * rng.standard_normal((20, 8))
     group = rng.integers(0, 20, n)
@@ -127,19 +132,20 @@ def _fit(n: int) -> Callable[[], Any]:
     y = np.full(n, -1)
     known = rng.choice(n, max(20, n // 100), replace=False)
     y[known] = group[known] % 2
-    return lambda: gdpa.GDPAClassifier(graph="knn").fit(X, y)
+    return lambda: estimator().fit(X, y)
 
 
 def _solve(n: int) -> Callable[[], Any]:
     model = _fit(n)()
-    codes = model.state_.coding.codes
+    codes = model.ensemble_.labels.codes
     labels = np.where(codes < 0, 0, 2 * codes - 1)
     return lambda: gdpa.solve(gdpa.GraphProblem(model.graph_, labels))
 
 
 CALLS: dict[str, Callable[[], Callable[[], Any]]] = {
-    'GDPAClassifier(graph="knn").fit, 2,000 points': lambda: _fit(2_000),
-    'GDPAClassifier(graph="knn").fit, 60,000 points': lambda: _fit(60_000),
+    "CommitteeClassifier().fit, 2,000 points": lambda: _fit(2_000, gdpa.CommitteeClassifier),
+    "GraphClassifier().fit, 2,000 points": lambda: _fit(2_000),
+    "GraphClassifier().fit, 60,000 points": lambda: _fit(60_000),
     "gdpa.solve, 2,000 nodes": lambda: _solve(2_000),
 }
 
@@ -157,15 +163,13 @@ def page(names: list[str] | None = None) -> str:
     str
         Markdown.
     """
-    _fit(300)()  # imports
+    _fit(300, gdpa.CommitteeClassifier)()  # imports
     walks = {name: walk(CALLS[name]()) for name in names or CALLS}
     lines = [
         "# How a fit walks through the code",
         "",
-        "Features become a graph, graph and labels a problem, a solver makes a solution of it, and",
-        "the classifier reads it. What follows is not drawn but recorded: each function at its",
-        "first visit, under the one that called it, while one call runs.",
-        "`python -m benchmarks.walk --write docs/walk.md` makes this page.",
+        "The functions that one call enters: each at its first visit, under the one that called",
+        "it. `python -m benchmarks.walk --write docs/walk.md` records this page.",
         "",
         "| call | functions | files | deepest |",
         "|---|---|---|---|",

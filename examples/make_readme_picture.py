@@ -25,7 +25,7 @@ def draw(target: Path) -> Path:
     y = np.zeros(truth.size, dtype=int)
     for sign in (-1, 1):
         y[np.flatnonzero(truth == sign)[:3]] = sign
-    model = gdpa.GDPAClassifier(unlabeled=0).fit(X, y)
+    model = gdpa.CommitteeClassifier(unlabeled=0).fit(X, y)
     right = (model.transduction_ == truth)[y == 0].mean()
 
     few = np.arange(0, truth.size, 8)

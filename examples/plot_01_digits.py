@@ -23,7 +23,7 @@ y[known] = truth[known]
 
 # %%
 # Fit. Who has a say, and how much, is decided by leaving labels out; nothing needs to be set.
-model = gdpa.GDPAClassifier().fit(X, y)
+model = gdpa.CommitteeClassifier().fit(X, y)
 for name, weight in zip(model.committee_.names, model.committee_.weights, strict=True):
     print(f"{name:14s} {weight:.2f}")
 

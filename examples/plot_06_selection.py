@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import gdpa
+from gdpa.estimators import GraphOptions
 from gdpa.plotting import SelectionDisplay
 
 X, truth = load_breast_cancer(return_X_y=True)
@@ -22,7 +23,7 @@ rng = np.random.default_rng(1)
 y = np.full(truth.size, -1)
 known = rng.choice(truth.size, 40, replace=False)
 y[known] = truth[known]
-model = gdpa.GDPAClassifier(graph="knn", rescale="minmax").fit(X, y)
+model = gdpa.GraphClassifier(options=GraphOptions(rescale="minmax")).fit(X, y)
 print(f"label weight {model.label_weight_:g}, self-loop {model.self_loop_:g}", end=", ")
 print(f"{model.n_neighbors_} neighbours; loss {model.tuning_.loss:.3f} by {model.tuning_.source}")
 
@@ -37,12 +38,11 @@ unlabeled = y == -1
 loops = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 errors = []
 for loop in loops:
-    fixed = gdpa.GDPAClassifier(
-        graph="knn",
-        rescale="minmax",
+    fixed = gdpa.GraphClassifier(
         n_neighbors=model.n_neighbors_,
         label_weight=np.inf,
         self_loop=loop,
+        options=GraphOptions(rescale="minmax"),
     )
     errors.append((fixed.fit(X, y).transduction_ != truth)[unlabeled].mean())
 chosen = (model.transduction_ != truth)[unlabeled].mean()

@@ -23,7 +23,7 @@ y[first] = truth[first]
 
 def course(choose, rounds=10, batch=5):
     """Error after each round of questions."""
-    model = gdpa.GDPAClassifier(n_neighbors=10).fit(X, y)
+    model = gdpa.CommitteeClassifier(n_neighbors=10).fit(X, y)
     asked = set(first.tolist())
     errors = [(model.transduction_ != truth).mean()]
     for _ in range(rounds):

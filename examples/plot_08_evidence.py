@@ -1,15 +1,13 @@
 """
-Evidence: a graph and a classifier together
-===========================================
+Your own models in the committee
+================================
 
-A graph knows which samples are alike; a classifier on the features knows which directions matter.
-With ``evidence=`` the predictions of any scikit-learn classifier enter a graph as biases of the
-nodes: out of fold on the labelled samples, so that their weight can be chosen by leaving labels
-out. In a committee (the default) the classifier is one more member.
+With ``models=`` any scikit-learn classifier becomes a member of the committee. It is weighted by
+its held-out loss like the others, and gets no more weight than leaves the loss no worse.
 """
 
 # %%
-# Two small sets with few labels. How much the evidence weighs is chosen, as everything else.
+# Two small sets with few labels. The weight of the model is chosen by cross-validation.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -18,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gdpa
+from gdpa.estimators import GraphOptions
 
 sets = {
     "wine": (*load_wine(return_X_y=True), 24),
@@ -34,21 +33,22 @@ for name, (X, truth, n_labeled) in sets.items():
         rest = y == -1
         model = make_pipeline(StandardScaler(), LogisticRegression())
         alone = model.fit(X[~rest], y[~rest]).predict(X)
-        graph = gdpa.GDPAClassifier(graph="knn", rescale="minmax").fit(X, y)
-        both = gdpa.GDPAClassifier(graph="knn", rescale="minmax", evidence=model).fit(X, y)
+        options = GraphOptions(rescale="minmax")
+        committee = gdpa.CommitteeClassifier(options=options).fit(X, y)
+        both = gdpa.CommitteeClassifier(models=model, options=options).fit(X, y)
         errors.append(
             [
                 (labels != truth)[rest].mean()
-                for labels in (alone, graph.transduction_, both.transduction_)
+                for labels in (alone, committee.transduction_, both.transduction_)
             ]
         )
     table[name] = 100 * np.array(errors)
-    print(f"{name:14s} weight of the evidence in the last run: {both.evidence_weight_:.3g}")
+    print(f"{name:14s} weight of the model in the last run: {both.committee_.weights[-1]:.3g}")
 
 # %%
-# Mean error over three choices of labels, with each run as a dot. Evidence helps where the
-# classifier knows more than the graph; where both know the same, little changes.
-columns = ("logistic regression", "graph alone", "graph + evidence")
+# Mean error over three choices of labels, with each run as a dot. A model helps where it knows what
+# no other member does; the committee has a linear member of its own, so little changes here.
+columns = ("logistic regression", "committee alone", "committee with it")
 figure, axes = plt.subplots(1, 2, figsize=(7, 4.4), layout="constrained")
 for ax, (name, errors) in zip(axes, table.items(), strict=True):
     ax.bar(np.arange(3), errors.mean(axis=0), color=["#9AA3AB", "#56B4E9", "#0072B2"])
@@ -61,7 +61,7 @@ for ax, (name, errors) in zip(axes, table.items(), strict=True):
 plt.show()
 
 # %%
-# On a graph without features, evidence is a number per node: ``bias`` of
+# On a graph without features, other knowledge is a number per node: ``bias`` of
 # :class:`~gdpa.GraphProblem`. It acts as an edge to a node of that label.
 W = np.diag(np.ones(5), 1)
 W += W.T

@@ -47,7 +47,7 @@ orders.head()
 answer = pd.Series(np.where(returned, "returned", "kept"), dtype=object)
 answer[rng.permutation(n)[40:]] = None
 
-model = gdpa.GDPAClassifier(unlabeled=None).fit(orders, answer)
+model = gdpa.CommitteeClassifier(unlabeled=None).fit(orders, answer)
 print(model.columns_)
 
 # %%
@@ -62,7 +62,7 @@ kinds = {
 }
 shares = {}
 for name, columns in kinds.items():
-    fitted = gdpa.GDPAClassifier(unlabeled=None).fit(orders[columns], answer)
+    fitted = gdpa.CommitteeClassifier(unlabeled=None).fit(orders[columns], answer)
     shares[name] = (fitted.transduction_[hidden] == truth).mean()
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 bars = ax.barh(list(shares), [100 * v for v in shares.values()], color="#0072b2")
@@ -74,5 +74,5 @@ plt.show()
 # %%
 # A decision that you know better is overridden by name. The same table as a CSV file, through
 # ``gdpa fit orders.csv --target answer --column channel=drop``, gives the same predictions.
-again = gdpa.GDPAClassifier(unlabeled=None, columns={"channel": "drop"}).fit(orders, answer)
+again = gdpa.CommitteeClassifier(unlabeled=None, columns={"channel": "drop"}).fit(orders, answer)
 print([(column.name, column.kind) for column in again.columns_])

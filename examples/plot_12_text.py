@@ -39,7 +39,7 @@ y = pd.Series([None] * len(table), dtype=object)
 for package, members in table.groupby("package").groups.items():
     y[rng.choice(members, 5, replace=False)] = package
 
-model = gdpa.GDPAClassifier(unlabeled=None).fit(table[["text"]], y)
+model = gdpa.CommitteeClassifier(unlabeled=None).fit(table[["text"]], y)
 hidden = y.isna().to_numpy()
 right = model.transduction_[hidden] == table["package"].to_numpy()[hidden]
 print(f"{right.mean():.1%} of {hidden.sum()} texts found, from {(~hidden).sum()} labels")

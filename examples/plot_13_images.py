@@ -26,7 +26,7 @@ y = np.full((height, width), -1)
 y[52:56, 75:95] = 1
 y[10:14, 10:30] = y[90:94, 120:140] = y[85:89, 15:35] = y[20:24, 125:145] = 0
 
-model = gdpa.GDPAClassifier(n_jobs=2).fit(X, y.ravel())
+model = gdpa.CommitteeClassifier(n_jobs=2).fit(X, y.ravel())
 flower = model.predict_proba(X)[:, 1].reshape(height, width)
 print(f"{(y >= 0).sum()} pixels labelled, {height * width} classified")
 

@@ -20,6 +20,7 @@ from sklearn.datasets import load_digits
 
 import gdpa
 import gdpa.errors
+from gdpa.estimators import GraphOptions
 
 X, truth = load_digits(return_X_y=True)
 X, truth = X[:1000], truth[:1000]
@@ -46,7 +47,7 @@ for step in steps:
     y = np.full(truth.size, -1)
     some = rng.permutation(truth.size)[:step]
     y[some] = truth[some]
-    model = gdpa.GDPAClassifier(rescale="minmax").fit(X, y)
+    model = gdpa.CommitteeClassifier(options=GraphOptions(rescale="minmax")).fit(X, y)
     by_chance.append(float((model.transduction_ == truth).mean()))
 
 figure, ax = plt.subplots(figsize=(6.6, 4), layout="constrained")

@@ -4,10 +4,9 @@ The committee: on a table, and on images
 
 No classifier is best everywhere. On images the neighbours of a sample know its class; in a table a
 few columns matter and the rest are noise, and a forest that has seen some labels knows which. By
-default ten unlike members vote: four graphs (of neighbours, of neighbours in columns weighted by
-their importance or made uncorrelated, of samples that share leaves of a forest), the forest, linear
-models, Gaussian classes and kernel machines. Each is judged by labels that had no part in it, in no
-way, and gets the weight it earns.
+default nine different members are combined: three graphs (of neighbours, of neighbours in columns
+made uncorrelated, of samples that share leaves of a forest), the forest, linear models, Gaussian
+classes and kernel machines. Each gets its weight from labels that had no part in it.
 """
 
 # %%
@@ -33,21 +32,21 @@ for name, X, truth, per_class in (
     for c in np.unique(truth):
         y[rng.choice(np.flatnonzero(truth == c), per_class, replace=False)] = c
     rest = y == -1
-    for graph in ("auto", "knn"):
-        models[name, graph] = gdpa.GDPAClassifier(graph=graph).fit(X, y)
-        error = (models[name, graph].transduction_ != truth)[rest].mean()
-        print(f"{name:14s} graph={graph!r:7s} error {error:.1%}")
+    for kind in (gdpa.CommitteeClassifier, gdpa.GraphClassifier):
+        models[name, kind] = kind().fit(X, y)
+        error = (models[name, kind].transduction_ != truth)[rest].mean()
+        print(f"{name:14s} {kind.__name__:20s} error {error:.1%}")
 
 # %%
 # Who carries the answer: on the table other members than on the images.
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast cancer", "digits"), strict=True):
-    CommitteeDisplay.from_estimator(models[name, "auto"], ax=ax)
+    CommitteeDisplay.from_estimator(models[name, gdpa.CommitteeClassifier], ax=ax)
     ax.set_title(name)
 plt.show()
 
 # %%
 # Which columns matter, by the forest behind some of the members:
-importances = models["breast cancer", "auto"].feature_importances_
+importances = models["breast cancer", gdpa.CommitteeClassifier].feature_importances_
 for i in np.argsort(-importances)[:5]:
     print(f"{cancer.feature_names[i]:22s} {importances[i]:.2f}")

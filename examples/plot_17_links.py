@@ -23,9 +23,9 @@ rest = np.ones(truth.size, dtype=bool)
 rest[np.random.default_rng(0).choice(truth.size, 30, replace=False)] = False
 y = np.where(rest, -1, truth)
 models = {
-    "features alone": gdpa.GDPAClassifier().fit(X, y),
-    "links alone": gdpa.GDPAClassifier(graph="precomputed").fit(W, y),
-    "links and features": gdpa.GDPAClassifier().fit(X, y, adjacency=W),
+    "features alone": gdpa.CommitteeClassifier().fit(X, y),
+    "links alone": gdpa.GraphClassifier(graph="precomputed").fit(W, y),
+    "links and features": gdpa.CommitteeClassifier().fit(X, y, adjacency=W),
 }
 for name, model in models.items():
     print(f"{name:18s} error {(model.transduction_ != truth)[rest].mean():.1%}")
@@ -54,6 +54,6 @@ print(f"of a new node without a link {alone[0]:.0%}")
 # A graph whose links say nothing about the classes costs nothing: members that go by them are found
 # out by the labels, as far as 30 labels can tell.
 _, _, noise = linked_classes(600, homophily=1 / 3, degree=7.0, random_state=4)
-doubted = gdpa.GDPAClassifier().fit(X, y, adjacency=noise)
+doubted = gdpa.CommitteeClassifier().fit(X, y, adjacency=noise)
 print(f"links of noise: error {(doubted.transduction_ != truth)[rest].mean():.1%}, ", end="")
 print(f"their share {doubted.graph_share_[rest].mean():.0%}")

@@ -165,9 +165,9 @@ def solve_with(spec: MethodSpec, problem: GraphProblem) -> Prediction:
 
 def graph_classifier() -> Any:
     """Return this package's estimator on one neighbour graph; 0 marks a hidden label."""
-    from gdpa.estimators import GDPAClassifier
+    from gdpa import GraphClassifier
 
-    return GDPAClassifier(graph="knn", unlabeled=0, n_jobs=1)
+    return GraphClassifier(unlabeled=0, n_jobs=1)
 
 
 def _estimator_labels(name: str, run: PaperRun) -> NDArray[np.int8]:

@@ -29,15 +29,15 @@ def usable(seed: int) -> tuple[Any, np.ndarray] | None:
 
 
 def _ours(X: Any, codes: Any) -> Any:
-    from gdpa import GDPAClassifier
+    from gdpa import GraphClassifier
 
-    return GDPAClassifier(graph="knn").fit(X, codes).label_scores_
+    return GraphClassifier().fit(X, codes).label_scores_
 
 
 def _committee(X: Any, codes: Any) -> Any:
-    from gdpa import GDPAClassifier
+    from gdpa import CommitteeClassifier
 
-    return GDPAClassifier().fit(X, codes).label_scores_
+    return CommitteeClassifier().fit(X, codes).label_scores_
 
 
 def _spreading(kernel: str) -> Callable[[Any, Any], Any]:

@@ -39,7 +39,7 @@ def model_arrays(variant: int) -> tuple[dict[str, Any], bytes, np.ndarray]:
     ]
     if variant == 4:
         X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": [f"w{i % 3}" for i in range(24)]})
-    model = gdpa.GDPAClassifier(**settings[variant]).fit(X, y)
+    model = gdpa.CommitteeClassifier(**settings[variant]).fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.npz"
         model.save(path)
@@ -175,7 +175,7 @@ def _model(rng: np.random.Generator, folder: Path) -> str:
     else:
         path.write_bytes(bomb(rng, list(arrays)))
     try:
-        model = gdpa.GDPAClassifier.load(path)
+        model = gdpa.CommitteeClassifier.load(path)
     except (ValueError, MemoryError):
         return CLEAR
     # What was let in works: there is no later failure.

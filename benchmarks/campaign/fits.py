@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 
 from . import inputs
 from .outcome import RIGHT, generator, must, quiet, refused
@@ -36,7 +36,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 def options(rng: np.random.Generator) -> dict[str, Any]:
     """A few options away from the default; each estimator takes those that it has."""
-    known = GDPAClassifier().get_params()
+    known = CommitteeClassifier().get_params()
     chosen = {}
     for name, values in OPTIONS.items():
         if name in known and rng.random() < 0.3:
@@ -54,7 +54,7 @@ def run(seed: int) -> str:
     """One fit."""
     rng = generator("fits", seed)
     data = inputs.make(rng)
-    model = GDPAClassifier(unlabeled=data.unlabeled, **options(rng))
+    model = CommitteeClassifier(unlabeled=data.unlabeled, **options(rng))
     X = data.X
     if rng.random() < 0.08:
         model.set_params(graph="precomputed", evidence=None)

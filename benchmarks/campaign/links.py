@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 from gdpa.graph import Links
 
 from . import fits, inputs
@@ -42,7 +42,7 @@ def run(seed: int) -> str:
     with quiet():
         options = {k: v for k, v in fits.options(rng).items() if k not in ("graph", "method")}
         options.pop("multiclass", None)
-        model = GDPAClassifier(unlabeled=data.unlabeled, **options)
+        model = CommitteeClassifier(unlabeled=data.unlabeled, **options)
         try:
             model.fit(data.X, data.y, adjacency=given)
         except (ValueError, MemoryError) as error:
@@ -156,6 +156,6 @@ def check_rows(rng: np.random.Generator, model: Any, data: inputs.Data, W: np.nd
             continue
         fits.probabilities_hold(found, m, k)
         must(len(model.predict(X, adjacency=adjacency)) == m, "a label for every row")
-    if model.state_.linked:
+    if model.ensemble_.linked:
         share = model.graph_share(rows, adjacency=given)
         must(np.isfinite(share).all() and (share >= 0).all(), "graph_share is no share")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gdpa import GDPAClassifier, LabelingSession
+from gdpa import GraphClassifier, LabelingSession
 
 from . import fits, inputs
 from .outcome import RIGHT, generator, must, quiet, refused
@@ -20,7 +20,7 @@ def run(seed: int) -> str:
     data = inputs.make(rng)
     with quiet(), tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "labels.log"
-        estimator = GDPAClassifier(graph="knn") if rng.random() < 0.8 else None
+        estimator = GraphClassifier() if rng.random() < 0.8 else None
         options = {"estimator": estimator, "random_state": seed % 3}
         try:
             session = LabelingSession(data.X, log=log, **options)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 
 from . import fits, inputs
 from .outcome import RIGHT, generator, must, quiet, refused
@@ -126,7 +126,7 @@ def run(seed: int) -> str:
     group = np.array([names.index(str(t)) for t in data.truth])
     X, kinds = frame(rng, n, group)
     options = fits.options(rng)
-    model = GDPAClassifier(unlabeled=data.unlabeled, **options)
+    model = CommitteeClassifier(unlabeled=data.unlabeled, **options)
     with quiet():
         try:
             model.fit(X, data.y)

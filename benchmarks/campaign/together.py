@@ -34,14 +34,14 @@ def _threads(rng: np.random.Generator) -> str:
     sets = [_data(rng) for _ in range(3)]
     for _, y in sets:
         y[:3] = 0, 1, 2
-    alone = [gdpa.GDPAClassifier(n_jobs=2).fit(X, y) for X, y in sets]
+    alone = [gdpa.CommitteeClassifier(n_jobs=2).fit(X, y) for X, y in sets]
     got: list[Any] = [None] * len(sets)
     failures: list[BaseException] = []
 
     def work(k: int) -> None:
         try:
             X, y = sets[k]
-            got[k] = gdpa.GDPAClassifier(n_jobs=2).fit(X, y).predict_proba(X)
+            got[k] = gdpa.CommitteeClassifier(n_jobs=2).fit(X, y).predict_proba(X)
             other = alone[k].predict_proba(X)
             must(np.array_equal(got[k], other), "threads change the result")
         except BaseException as error:
@@ -60,7 +60,7 @@ def _threads(rng: np.random.Generator) -> str:
 def _processes(rng: np.random.Generator) -> str:
     X, y = _data(rng)
     y[:3] = 0, 1, 2
-    model = gdpa.GDPAClassifier().fit(X, y)
+    model = gdpa.CommitteeClassifier().fit(X, y)
     want = model.predict_proba(X)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -75,7 +75,7 @@ def _processes(rng: np.random.Generator) -> str:
 
         pids = [children.forked(save_often, folder / "log") for _ in range(3)]
         for _ in range(8):
-            loaded = gdpa.GDPAClassifier.load(path)
+            loaded = gdpa.CommitteeClassifier.load(path)
             must(np.allclose(loaded.predict_proba(X), want, atol=1e-12), "another model")
         codes = [children.ended(pid, 20) for pid in pids]
         must(codes == [0, 0, 0], f"{codes}: {(folder / 'log').read_text()[-800:]}")

@@ -27,7 +27,7 @@ from .base import Experiment, Params, Started, finished_rows
 _METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "spectral": ("SPEC", {}),
     "sdr-interior-point": ("SDR", {}),
-    "gdpa": ("GDPA", {"recovery": "eigenvector"}),
+    "gdpa": ("GDPA", {"recovery": "eigenvector", "start": "optimal"}),
     "sns": ("SNS", {}),
     "min-cut": ("exact cut", {}),
 }

@@ -1,6 +1,6 @@
-"""Graph-based semi-supervised classification by Gershgorin disc perfect alignment.
+"""Graph-based semi-supervised classification.
 
-features -> graph -> problem -> solver -> solution -> classifier / report / labeling
+features -> graph -> problem -> solver -> solution -> estimators -> report / labelling / commands
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ from .lazy import load_on_use
 from .version import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, gershgorin, graph
-    from .certificate import Certificate, certify
-    from .estimators import GDPAClassifier, SemiSupervisedKFold, classify
+    from . import gershgorin, graph
+    from .certificate import certify
+    from .estimators import (
+        CommitteeClassifier,
+        GDPAClassifier,
+        GraphClassifier,
+        SemiSupervisedKFold,
+        classify,
+    )
     from .labeling import LabelingSession
     from .problem import BinaryQuadratic, GraphProblem
     from .solution import Solution
@@ -21,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BinaryQuadratic",
-    "Certificate",
+    "CommitteeClassifier",
     "GDPAClassifier",
+    "GraphClassifier",
     "GraphProblem",
     "LabelingSession",
     "SemiSupervisedKFold",
@@ -30,7 +37,6 @@ __all__ = [
     "__version__",
     "certify",
     "classify",
-    "datasets",
     "gershgorin",
     "graph",
     "list_methods",
@@ -43,8 +49,9 @@ __getattr__ = load_on_use(
     __name__,
     {
         "BinaryQuadratic": "problem",
-        "Certificate": "certificate",
+        "CommitteeClassifier": "estimators",
         "GDPAClassifier": "estimators",
+        "GraphClassifier": "estimators",
         "GraphProblem": "problem",
         "LabelingSession": "labeling",
         "SemiSupervisedKFold": "estimators",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import sys
 
 import pytest
@@ -53,8 +55,9 @@ def test_thousands_of_categories_are_taken_as_text_with_a_word(command, tmp_path
     (tmp_path / "t.csv").write_text("u,v,text,y\n" + "\n".join(lines))
     ended = command("fit", "t.csv", "-t", "y", "--out", "p.csv")
     assert ended.code == 0
-    assert "'text' has 3,000 different texts: taken as text" in ended.err
-    assert "'v' is left out: numbers the rows" in ended.err
+    assert "'text': text, character n-grams" in ended.err
+    assert "(3,000 different texts)" in ended.err
+    assert "'v': left out: numbers the rows" in ended.err
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 3_001
 
 
@@ -91,7 +94,7 @@ def test_options_of_fit_are_checked(refused, command, table, args, words):
 def test_a_missing_extra_of_a_format_is_named(refused, command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
-    refused(command("fit", "t.parquet", "-t", "y"), "gdpa[parquet]")
+    refused(command("fit", "t.parquet", "-t", "y"), "gdpa[tables]")
 
 
 def test_a_file_of_numbers_between_blanks_without_a_header(command, tmp_path):
@@ -123,3 +126,82 @@ def test_a_file_of_numbers_between_blanks_without_a_header(command, tmp_path):
     assert new.code == 0, new.err
     lines = (tmp_path / "n.csv").read_text().splitlines()
     assert [line.split(",")[1] for line in lines[1:]] == ["1", "2"]
+
+
+def labels_of(path):
+    """Label of every known row in a table of predictions."""
+    with path.open(newline="") as lines:
+        return [row["prediction"] for row in csv.DictReader(lines) if row["known"] == "yes"]
+
+
+LABELS = [
+    ("007", "7"),
+    ("01234", "00501"),
+    ("1.10", "1.1"),
+    ("1.0", "1"),
+    ("12345678901234567890", "12345678901234567891"),
+    ("+1", "-1"),
+    ("1e3", "1000"),
+    ("0x10", "16"),
+    ("TRUE", "true"),
+    ("2020-01-01", "2020-1-1"),
+    ("a", " a"),
+    ("1,5", "1.5"),
+]
+
+
+@pytest.mark.parametrize("pair", LABELS)
+def test_a_label_is_in_the_output_what_it_was_in_the_file(command, tmp_path, pair):
+    rows = [[i % 2 * 9 + i / 50, i % 3, pair[i % 2] if i < 12 else ""] for i in range(40)]
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["u", "v", "y"], *rows])
+    kind = ("--column", "y=text") if pair[0].isdigit() else ()
+    ended = command("fit", "t.csv", "-t", "y", *kind, "--out", "p.csv", "--model", "m.npz", "-q")
+    assert ended.code == 0, ended.err
+    assert labels_of(tmp_path / "p.csv") == [pair[i % 2] for i in range(12)]
+    ended = command("predict", "m.npz", "t.csv", "--out", "q.csv", "-q")
+    assert ended.code == 0, ended.err
+    with (tmp_path / "q.csv").open(newline="") as lines:
+        assert {row["prediction"] for row in csv.DictReader(lines)} == set(pair)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.xlsx", "t.jsonl"])
+def test_labels_of_typed_files_keep_their_value(command, tmp_path, name):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("openpyxl")
+    cases = {"whole": (7, 12), "text": ("007", "7"), "flag": (True, False)}
+    if name != "t.xlsx":  # a spreadsheet has 15 digits
+        cases["long"] = (9007199254740993, 9007199254740992)
+    frame = pandas.DataFrame({"u": [i % 2 * 9 + i / 50 for i in range(40)]})
+    for label, pair in cases.items():
+        cells = [pair[i % 2] if i < 12 else None for i in range(40)]
+        kind = {"whole": "Int64", "long": "Int64", "flag": "boolean"}.get(label, object)
+        frame["y"] = pandas.array(cells, dtype=kind)
+        if name == "t.parquet":
+            frame.to_parquet(tmp_path / name)
+        elif name == "t.xlsx":
+            frame.astype({"y": object}).to_excel(tmp_path / name, index=False)
+        else:
+            rows = [{"u": u, "y": y} for u, y in zip(frame["u"], cells, strict=True)]
+            (tmp_path / name).write_text("\n".join(map(json.dumps, rows)))
+        ended = command("fit", name, "-t", "y", "--out", "p.csv", "-q")
+        assert ended.code == 0, ended.err
+        assert labels_of(tmp_path / "p.csv") == [str(pair[i % 2]) for i in range(12)], label
+
+
+def test_gaps_and_markers_of_the_target_are_unlabelled(command, tmp_path):
+    marks = ["", "NA", " n/a ", "?", "-1.0", "-1.0"]
+    rows = [f"{i % 2 * 9 + i / 50},{'ab'[i % 2] if i < 12 else marks[i % 6]}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("u,y\n" + "\n".join(rows))
+    ended = command("fit", "t.csv", "-t", "y", "--unlabeled", "-1", "--out", "p.csv", "-q")
+    assert ended.code == 0, ended.err
+    assert labels_of(tmp_path / "p.csv") == ["ab"[i % 2] for i in range(12)]
+
+
+def test_names_of_rows_are_not_rewritten(command, tmp_path):
+    rows = [f"{i:03d},{i % 2 * 9 + i / 50},{'ab'[i % 2] if i < 12 else ''}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("id,u,y\n" + "\n".join(rows))
+    assert command("fit", "t.csv", "-t", "y", "--id", "id", "--out", "p.csv", "-q").code == 0
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == [f"{i:03d}" for i in range(40)]

@@ -132,8 +132,8 @@ def test_ids_are_in_the_model_file(command, network, tmp_path):
         "fit", nodes, "--target", "side", "--id", "id", "--edges", edges, "--model", model
     )
     assert fitted.code == 0, fitted.err
-    from gdpa import GDPAClassifier
+    from gdpa import CommitteeClassifier
 
-    table = GDPAClassifier.load(model).extra_["table"]
+    table = CommitteeClassifier.load(model).extra_["table"]
     assert table["ids"] == [line.split(",")[0] for line in nodes.read_text().split()[1:]]
     assert json.dumps(table)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from parquet_parts import clusters, content, pq, predictions, table_columns, write_parts
 
-from gdpa import GDPAClassifier
+from gdpa import GraphClassifier
 from gdpa.distributed import fit
 from gdpa.distributed.cluster import Runner
 from gdpa.distributed.folder import Folder
@@ -65,9 +65,7 @@ def test_predictions_are_those_of_one_machine(parts, tmp_path):
     assert (predicted[known] == np.array(["a", "b"])[truth[known]]).all()
     frame = pq.read_table(tmp_path / "in").select(FEATURES)
     Z = TableEncoder().fit_transform(frame)
-    model = GDPAClassifier(
-        graph="knn", n_neighbors=10, self_loop=result.self_loop, label_weight=np.inf
-    )
+    model = GraphClassifier(n_neighbors=10, self_loop=result.self_loop, label_weight=np.inf)
     model.fit(Z, np.where(known, truth, -1))
     alone = np.array(["a", "b"])[model.transduction_]
     assert (predicted == alone).mean() > 0.99

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from parquet_parts import clusters, content, pa, pq, predictions, table_columns, write_parts
 
-from gdpa import GDPAClassifier
+from gdpa import GraphClassifier
 from gdpa.distributed import export, fit, predict
 from gdpa.tables import TableEncoder, TableError
 
@@ -42,10 +42,9 @@ def test_new_rows_get_the_labels_of_one_machine(fitted, tmp_path):
     names = [f"f{j}" for j in range(4)]
     rows = table.select(names)
     encoder = TableEncoder().fit(rows.slice(0, 1800))
-    model = GDPAClassifier(
-        graph="knn", n_neighbors=10, self_loop=result.self_loop, label_weight=np.inf,
-        unlabeled=None,
-    )  # fmt: skip
+    model = GraphClassifier(
+        n_neighbors=10, self_loop=result.self_loop, label_weight=np.inf, unlabeled=None
+    )
     y = np.array(table.column("y").to_pylist()[:1800], dtype=object)
     model.fit(encoder.transform(rows.slice(0, 1800)), y)
     shares = model.predict_proba(encoder.transform(rows.slice(1800)))
@@ -93,7 +92,7 @@ def test_a_subset_is_an_ordinary_classifier(fitted, parts, tmp_path, metric):
         metric=metric, **SYNC,
     )  # fmt: skip
     export(work, tmp_path / "model.npz", n_rows=900)
-    model = GDPAClassifier.load(tmp_path / "model.npz")
+    model = GraphClassifier.load(tmp_path / "model.npz")
     assert model.graph_.shape == (900, 900)
     rows = table.select([f"f{j}" for j in range(4)]).slice(1800)
     predicted = model.predict(rows)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa.estimators.base import BaseClassifier
 from gdpa.policy import DEFAULT_POLICY
 
 
@@ -12,4 +12,4 @@ from gdpa.policy import DEFAULT_POLICY
 def _small_forest(request, monkeypatch):
     if "test_accuracy" not in request.node.nodeid:
         policy = replace(DEFAULT_POLICY, forest_trees=25)
-        monkeypatch.setattr(GDPAClassifier, "_policy", policy)
+        monkeypatch.setattr(BaseClassifier, "_policy", policy)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 
 
 @pytest.mark.slow
@@ -23,7 +23,7 @@ def test_digits_with_defaults(per_class, least, seeds):
         labels = np.full(y.size, -1)
         labels[known] = y[known]
         test = labels < 0
-        row = [GDPAClassifier(graph=graph).fit(X, labels) for graph in ("auto", "knn")]
+        row = [make().fit(X, labels) for make in (CommitteeClassifier, GraphClassifier)]
         scores.append([100 * np.mean(m.transduction_[test] == y[test]) for m in row])
     ours, one_graph = np.mean(scores, axis=0)
     assert ours >= least
@@ -45,7 +45,7 @@ def test_better_than_the_one_step_vote(paper_set):
         mine, vote = [], []
         for run in paper_problems(paper_set(name), "min-max", splits=[1]):
             test = run.labels == 0
-            model = GDPAClassifier(unlabeled=0).fit(run.X, run.labels)
+            model = CommitteeClassifier(unlabeled=0).fit(run.X, run.labels)
             mine.append(np.mean(model.transduction_[test] != run.y[test]))
             problem = gdpa.GraphProblem(run.W, run.labels, laplacian="normalized")
             vote.append(np.mean(gdpa.solve(problem, "vote").labels[test] != run.y[test]))

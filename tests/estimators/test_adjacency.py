@@ -5,7 +5,6 @@ import os
 import pickle
 import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gdpa
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import DegenerateProblemWarning
 from gdpa.graph import Links
 from gdpa.graph.smoothing import Smoother
@@ -42,14 +41,14 @@ def error(labels, z, y):
 @pytest.fixture
 def fitted():
     X, y, W, z = planted()
-    return GDPAClassifier().fit(X, y, adjacency=W), X, y, W, z
+    return CommitteeClassifier().fit(X, y, adjacency=W), X, y, W, z
 
 
 def test_both_together_beat_each_alone(fitted):
     model, X, y, W, z = fitted
     both = error(model.transduction_, z, y)
-    features = error(GDPAClassifier().fit(X, y).transduction_, z, y)
-    links = error(GDPAClassifier(graph="precomputed").fit(W, y).transduction_, z, y)
+    features = error(CommitteeClassifier().fit(X, y).transduction_, z, y)
+    links = error(GraphClassifier(graph="precomputed").fit(W, y).transduction_, z, y)
     assert both < features
     assert both < links
     assert model.graph_.nnz == W.nnz
@@ -62,11 +61,16 @@ def test_links_of_noise_and_features_of_noise_cost_little(seed):
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(z.size)
     noise = sp.csr_array(W[shuffled][:, shuffled])
-    alone = error(GDPAClassifier().fit(X, y).transduction_, z, y)
-    assert error(GDPAClassifier().fit(X, y, adjacency=noise).transduction_, z, y) <= alone + 0.03
-    alone = error(GDPAClassifier(graph="precomputed").fit(W, y).transduction_, z, y)
+    alone = error(CommitteeClassifier().fit(X, y).transduction_, z, y)
+    assert (
+        error(CommitteeClassifier().fit(X, y, adjacency=noise).transduction_, z, y) <= alone + 0.03
+    )
+    alone = error(GraphClassifier(graph="precomputed").fit(W, y).transduction_, z, y)
     useless = rng.standard_normal(X.shape)
-    assert error(GDPAClassifier().fit(useless, y, adjacency=W).transduction_, z, y) <= alone + 0.03
+    assert (
+        error(CommitteeClassifier().fit(useless, y, adjacency=W).transduction_, z, y)
+        <= alone + 0.03
+    )
 
 
 def test_new_nodes_by_features_by_links_or_both(fitted):
@@ -89,7 +93,7 @@ def test_new_nodes_by_features_by_links_or_both(fitted):
 def test_files_pickles_clones_and_further_labels(fitted, tmp_path):
     model, X, y, W, z = fitted
     model.save(tmp_path / "m.npz")
-    for other in (GDPAClassifier.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
+    for other in (CommitteeClassifier.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_allclose(
             other.predict_proba(X[:9], adjacency=W[:9]),
             model.predict_proba(X[:9], adjacency=W[:9]),
@@ -110,7 +114,7 @@ def test_sparse_features_stay_sparse_and_isolated_nodes_get_a_label():
     cut[:10] = 0
     cut[:, :10] = 0
     words = sp.csr_array(np.maximum(X, 0.0))
-    model = GDPAClassifier().fit(words, y, adjacency=sp.csr_array(cut))
+    model = CommitteeClassifier().fit(words, y, adjacency=sp.csr_array(cut))
     assert np.isfinite(model.label_scores_).all()
     assert model.unreached_.size == 0
     assert error(model.transduction_, z, y) < 0.4
@@ -128,10 +132,10 @@ def test_no_dense_copy_of_sparse_features_is_made():
     at = np.repeat(np.arange(n), length), words.ravel()
     X = sp.csr_array(sp.coo_array((np.ones(n * length), at), shape=(n, d)))
     y = np.where(np.arange(n) < 60, z, -1)
-    GDPAClassifier().fit(X[:90], y[:90], adjacency=W[:90][:, :90])  # what is loaded late
+    CommitteeClassifier().fit(X[:90], y[:90], adjacency=W[:90][:, :90])  # what is loaded late
     tracemalloc.start()
     try:
-        model = GDPAClassifier().fit(X, y, adjacency=W)
+        model = CommitteeClassifier().fit(X, y, adjacency=W)
         model.predict(X[:9], adjacency=W[:9])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -149,8 +153,8 @@ def test_features_and_links_with_wide_indices_are_taken(fitted):
         return A
 
     words = sp.csr_array(np.maximum(X, 0.0))
-    narrow = GDPAClassifier().fit(words, y, adjacency=W)
-    same = GDPAClassifier().fit(wide(words), y, adjacency=wide(W))
+    narrow = CommitteeClassifier().fit(words, y, adjacency=W)
+    same = CommitteeClassifier().fit(wide(words), y, adjacency=wide(W))
     np.testing.assert_array_equal(same.label_scores_, narrow.label_scores_)
     np.testing.assert_array_equal(
         same.predict(wide(words)[:5], adjacency=wide(W)[:5]),
@@ -160,7 +164,7 @@ def test_features_and_links_with_wide_indices_are_taken(fitted):
 
 def test_weights_of_any_size_give_the_same_answer(fitted):
     model, X, y, W, _ = fitted
-    small = GDPAClassifier().fit(X, y, adjacency=1e-9 * W)
+    small = CommitteeClassifier().fit(X, y, adjacency=1e-9 * W)
     np.testing.assert_allclose(small.label_scores_, model.label_scores_, atol=1e-5)
 
 
@@ -168,13 +172,13 @@ def test_metadata_goes_through_pipelines_and_grid_search(fitted):
     _, X, y, W, _ = fitted
     links = Links(W)
     with sklearn.config_context(enable_metadata_routing=True):
-        request = GDPAClassifier().set_fit_request(adjacency=True)
+        request = CommitteeClassifier().set_fit_request(adjacency=True)
         request = request.set_score_request(adjacency=True)
         pipe = make_pipeline(StandardScaler(), request).fit(X, y, adjacency=W)
         assert pipe[-1].committee_.names[0] == "links"
         search = GridSearchCV(
             request,
-            {"laplacian": ["normalized", "combinatorial"]},
+            {"n_neighbors": [4, 6]},
             cv=gdpa.SemiSupervisedKFold(2),
             error_score="raise",
         )
@@ -185,30 +189,28 @@ def test_metadata_goes_through_pipelines_and_grid_search(fitted):
 def test_bad_input_is_named(fitted):
     model, X, y, W, _ = fitted
     with pytest.raises(ValueError, match="adjacency has 299 nodes, X has 300 rows"):
-        GDPAClassifier().fit(X, y, adjacency=W[:299][:, :299])
+        CommitteeClassifier().fit(X, y, adjacency=W[:299][:, :299])
     directed = W.tolil()
     directed[0, 1], directed[1, 0] = 5.0, 1.0
     with pytest.raises(ValueError, match=r"adjacency.*symmetric"):
-        GDPAClassifier().fit(X, y, adjacency=directed.tocsr())
+        CommitteeClassifier().fit(X, y, adjacency=directed.tocsr())
     with pytest.raises(ValueError, match=r"adjacency.*negative|adjacency\["):
-        GDPAClassifier().fit(X, y, adjacency=-W)
-    with pytest.raises(ValueError, match="graph='auto'"):
-        GDPAClassifier(graph="knn").fit(X, y, adjacency=W)
+        CommitteeClassifier().fit(X, y, adjacency=-W)
     with pytest.raises(ValueError, match=r"adjacency has shape \(3, 7\)"):
         model.predict(X[:3], adjacency=np.ones((3, 7)))
     with pytest.raises(ValueError, match="both None"):
         model.predict(None)
     with pytest.raises(ValueError, match="fitted with adjacency"):
-        GDPAClassifier().fit(X, y).predict(X[:3], adjacency=W[:3])
+        CommitteeClassifier().fit(X, y).predict(X[:3], adjacency=W[:3])
     loops = W + 3.0 * sp.eye_array(W.shape[0])
-    same = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(loops))
+    same = CommitteeClassifier().fit(X, y, adjacency=sp.csr_array(loops))
     np.testing.assert_array_equal(same.transduction_, model.transduction_)
     with pytest.warns(DegenerateProblemWarning, match="no links"):
-        nothing = GDPAClassifier().fit(X, y, adjacency=sp.csr_array(W.shape))
+        nothing = CommitteeClassifier().fit(X, y, adjacency=sp.csr_array(W.shape))
     assert np.isfinite(nothing.label_scores_).all()
     assert not nothing.graph_share_.any()
     with pytest.raises(ValueError, match="Links"):
-        GDPAClassifier().fit(X[:200], y[:200], adjacency=W[:200])
+        CommitteeClassifier().fit(X[:200], y[:200], adjacency=W[:200])
 
 
 def test_graphs_of_any_form_and_nodes_without_an_edge():
@@ -217,17 +219,17 @@ def test_graphs_of_any_form_and_nodes_without_an_edge():
     cut[-1] = 0
     cut[:, -1] = 0  # the last node has no edge
     W = sp.csr_array(cut)
-    wanted = GDPAClassifier().fit(X, y, adjacency=W).label_scores_
+    wanted = CommitteeClassifier().fit(X, y, adjacency=W).label_scores_
     edges = np.stack(sp.triu(W, 1).tocoo().coords, axis=1)
     forms = [edges, edges.astype(float), [tuple(e) for e in edges.tolist()], W.toarray()]
     forms += [np.column_stack([edges, np.ones(len(edges))])]
     for form in forms:
-        found = GDPAClassifier().fit(X, y, adjacency=form).label_scores_
+        found = CommitteeClassifier().fit(X, y, adjacency=form).label_scores_
         np.testing.assert_allclose(found, wanted, atol=1e-10)
     with pytest.raises(ValueError, match="adjacency has 81 nodes"):
-        GDPAClassifier().fit(X, y, adjacency=[*forms[2], (0, 80)])
+        CommitteeClassifier().fit(X, y, adjacency=[*forms[2], (0, 80)])
     with pytest.raises(ValueError, match="more than once"):
-        GDPAClassifier().fit(X, y, adjacency=np.vstack([edges, edges[:1]]))
+        CommitteeClassifier().fit(X, y, adjacency=np.vstack([edges, edges[:1]]))
 
 
 def test_share_of_the_graph_in_the_answer(fitted, tmp_path):
@@ -244,9 +246,9 @@ def test_share_of_the_graph_in_the_answer(fitted, tmp_path):
     assert (new[:4] > 0).all()
     assert new[4] == 0.0
     model.save(tmp_path / "m.npz")
-    np.testing.assert_allclose(GDPAClassifier.load(tmp_path / "m.npz").graph_share_, share)
+    np.testing.assert_allclose(CommitteeClassifier.load(tmp_path / "m.npz").graph_share_, share)
     with pytest.raises(ValueError, match="fitted with adjacency"):
-        GDPAClassifier(graph="precomputed").fit(W, np.arange(300) % 2).graph_share(X, adjacency=W)
+        GraphClassifier(graph="precomputed").fit(W, np.arange(300) % 2).graph_share(X, adjacency=W)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -254,7 +256,7 @@ def test_share_of_the_graph_in_the_answer(fitted, tmp_path):
 def test_links_of_any_weight_and_rows_as_far_as_a_number_can_be(weight, sparse):
     X, y, W, _ = planted(n=80)
     X = sp.csr_array(X * (np.abs(X) > 1)) if sparse else X
-    model = GDPAClassifier().fit(X, y, adjacency=weight * W)
+    model = CommitteeClassifier().fit(X, y, adjacency=weight * W)
     rows = np.vstack([np.full(5, 1.7e308), np.full(5, -1e200), np.full(5, 1e-310), np.zeros(5)])
     rows = sp.csr_array(rows) if sparse else rows
     links = W[:4].toarray() * [[weight], [1e308 / 80], [1e-320], [0.0]]
@@ -284,23 +286,21 @@ def test_features_smoothed_to_one_point_are_not_blown_up():
 
 def test_links_alone_where_only_features_carry_weight(fitted):
     model, X, _, W, _ = fitted
-    committee = model.state_.committee
-    names = committee.judgement.names
-    weights = np.array([float(name == "forest") for name in names])
-    assert weights.sum() == 1
-    judgement = dataclasses.replace(committee.judgement, weights=weights)
-    sure = np.eye(3)[[0, 1, 2, 0, 1]]
-    forest = SimpleNamespace(name="forest", predict=lambda X: sure)
-    features_only = dataclasses.replace(committee, judgement=judgement, members=(forest,))
-    own = np.full((5, 3), 1 / 3)
-    np.testing.assert_array_equal(features_only.vote_rows(None, own, W[:5]), own)
-    assert not np.allclose(features_only.vote_rows(X[:5], own, W[:5]), own)
+    ensemble = model.ensemble_
+    names = ensemble.weighting.names
+    by_features = next(m.name for m in ensemble.members if not m.knows_links)
+    weights = np.array([float(name == by_features) for name in names])
+    weighting = dataclasses.replace(ensemble.weighting, weights=weights)
+    features_only = dataclasses.replace(ensemble, weighting=weighting)
+    by_links = ensemble.first.predict(None, W[:5])
+    np.testing.assert_array_equal(features_only.predict(None, W[:5]), by_links)
+    assert not np.allclose(features_only.predict(X[:5], W[:5]), by_links)
 
 
 def test_one_class_takes_links_of_new_rows_too():
     X, _, W, _ = planted(n=30)
     y = np.where(np.arange(30) < 3, 7, -1)
-    model = GDPAClassifier().fit(X, y, adjacency=W)
+    model = CommitteeClassifier().fit(X, y, adjacency=W)
     np.testing.assert_array_equal(model.predict(None, adjacency=W[:4]), 7)
     np.testing.assert_array_equal(model.predict_proba(X[:4], adjacency=W[:4]), 1.0)
     with pytest.raises(ValueError, match="shape"):
@@ -318,13 +318,13 @@ def test_a_citation_network_as_well_as_graph_networks_do():
     train, test, z = data["public_train"], data["public_test"], data["labels"]
     y = np.full(z.size, -1)
     y[train] = z[train]
-    model = GDPAClassifier().fit(X, y, adjacency=data["edges"])
+    model = CommitteeClassifier().fit(X, y, adjacency=data["edges"])
     assert (model.transduction_ == z)[test].mean() >= 0.825
     assert model.graph_share_[test].mean() > 0.9
 
 
 def test_two_samples_go_by_their_features_and_say_so():
-    model = GDPAClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], adjacency=np.ones((2, 2)))
+    model = CommitteeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], adjacency=np.ones((2, 2)))
     assert model.predict([[0.1, 0.9]]).tolist() == [0]
     for ask in (model.predict, model.graph_share):
         with pytest.raises(ValueError, match="on three samples or more"):

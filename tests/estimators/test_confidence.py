@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import ConfidenceWarning
 from gdpa.estimators.probabilities import Confidence, confidence_of
 
@@ -31,8 +31,8 @@ def test_labels_that_say_nothing_are_warned_of():
     known = rng.choice(200, 30, replace=False)
     labels[known] = np.arange(30) % 3
     with pytest.warns(ConfidenceWarning):
-        model = GDPAClassifier(graph="knn").fit(X, labels)
-    found = confidence_of(model.state_)
+        model = GraphClassifier().fit(X, labels)
+    found = confidence_of(model.ensemble_)
     assert found.n_left_out == 30
     assert found.accuracy < 0.6
     assert found.too_sure or found.lost
@@ -45,13 +45,13 @@ def test_clear_classes_are_not():
     labels = np.where(rng.random(120) < 0.3, group, -1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConfidenceWarning)
-        for graph in ("auto", "knn"):
-            model = GDPAClassifier(graph=graph).fit(X, labels)
-            found = confidence_of(model.state_)
+        for make in (CommitteeClassifier, GraphClassifier):
+            model = make().fit(X, labels)
+            found = confidence_of(model.ensemble_)
             assert found.accuracy == 1.0
             assert found.lost == ()
 
 
 def test_nothing_to_say_without_left_out_labels():
-    model = GDPAClassifier().fit([[0.0], [1.0], [5.0], [6.0]], [0, -1, -1, 1])
-    assert confidence_of(model.state_) is None
+    model = CommitteeClassifier().fit([[0.0], [1.0], [5.0], [6.0]], [0, -1, -1, 1])
+    assert confidence_of(model.ensemble_) is None

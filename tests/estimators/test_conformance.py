@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 
+import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GDPAClassifier, GraphClassifier
 
 EXPECTED_FAILED_CHECKS = {
     "check_classifiers_classes": (
@@ -16,11 +17,12 @@ EXPECTED_FAILED_CHECKS = {
 }
 
 
-def test_scikit_learn_checks():
+@pytest.mark.parametrize("estimator", [CommitteeClassifier, GraphClassifier, GDPAClassifier])
+def test_scikit_learn_checks(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            GDPAClassifier(),
+            estimator(),
             on_fail=None,
             on_skip=None,
             expected_failed_checks=EXPECTED_FAILED_CHECKS,
@@ -33,3 +35,8 @@ def test_scikit_learn_checks():
     assert names["failed"] == []
     assert set(names["xfail"]) == set(EXPECTED_FAILED_CHECKS)
     assert len(names["passed"]) >= 50
+
+
+@pytest.mark.parametrize("estimator", [CommitteeClassifier, GraphClassifier, GDPAClassifier])
+def test_few_parameters(estimator):
+    assert len(estimator().get_params()) <= 12

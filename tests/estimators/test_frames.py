@@ -9,8 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import ScaleWarning
+from gdpa.estimators import GraphOptions
 from gdpa.tables import TableEncoder, TableError, read_table, read_target
 
 N = 120
@@ -59,13 +60,13 @@ def proba(tmp_path_factory):
     target.to_parquet(folder / "t.parquet")
     found = {}
     for form, X in (("mapping", rows), ("pandas", frame), ("polars", polars.from_pandas(frame))):
-        model = GDPAClassifier(unlabeled=None).fit(X, y)
+        model = CommitteeClassifier(unlabeled=None).fit(X, y)
         found[form] = model.predict_proba(X)
     for form in ("csv", "parquet"):
         table = read_table(folder / f"t.{form}")
         again, _ = read_target(table, "answer")
         table = table.without(["answer"])
-        model = GDPAClassifier(unlabeled=None).fit(table, again)
+        model = CommitteeClassifier(unlabeled=None).fit(table, again)
         found[form] = model.predict_proba(table)
     return found
 
@@ -80,7 +81,7 @@ def test_predictions_are_identical_in_every_form(proba, first, second):
 
 def test_a_frame_of_every_kind_is_classified():
     rows, group = people()
-    model = GDPAClassifier(unlabeled=None).fit(rows, labels(group))
+    model = CommitteeClassifier(unlabeled=None).fit(rows, labels(group))
     truth = np.array(["no", "yes"])[group]
     assert (model.transduction_ == truth).mean() > 0.9
     assert (model.predict(rows) == model.transduction_).all()
@@ -94,33 +95,35 @@ def test_a_frame_of_every_kind_is_classified():
 def test_the_scale_of_a_column_does_not_matter():
     rows, group = people()
     y = labels(group)
-    first = GDPAClassifier(unlabeled=None).fit(rows, y).predict_proba(rows)
+    first = CommitteeClassifier(unlabeled=None).fit(rows, y).predict_proba(rows)
     rows["income"] = rows["income"] * 2.0**20
-    again = GDPAClassifier(unlabeled=None).fit(rows, y).predict_proba(rows)
+    again = CommitteeClassifier(unlabeled=None).fit(rows, y).predict_proba(rows)
     assert np.allclose(first, again, atol=1e-8)
 
 
 def test_columns_are_overridden_by_a_mapping_or_an_encoder():
     rows, group = people()
     y = labels(group)
-    model = GDPAClassifier(unlabeled=None, columns={"note": "drop", "id": "number"}).fit(rows, y)
+    model = CommitteeClassifier(unlabeled=None, columns={"note": "drop", "id": "number"}).fit(
+        rows, y
+    )
     kinds = {plan.name: plan.kind for plan in model.columns_}
     assert (kinds["note"], kinds["id"]) == ("left out", "number")
     encoder = TableEncoder(scale="minmax")
-    model = GDPAClassifier(unlabeled=None, columns=encoder).fit(rows, y)
+    model = CommitteeClassifier(unlabeled=None, columns=encoder).fit(rows, y)
     assert model.encoder_.scale == "minmax"
     assert not hasattr(encoder, "columns_")  # a copy was fitted
-    model = GDPAClassifier(unlabeled=None, rescale="minmax").fit(rows, y)
+    model = CommitteeClassifier(unlabeled=None, options=GraphOptions(rescale="minmax")).fit(rows, y)
     assert model.encoder_.scale == "minmax"
     with pytest.raises(ValueError, match="'note' is to be 'words'"):
-        GDPAClassifier(unlabeled=None, columns={"note": "words"}).fit(rows, y)
+        CommitteeClassifier(unlabeled=None, columns={"note": "words"}).fit(rows, y)
 
 
 def test_later_rows_are_checked_by_name():
     pandas = pytest.importorskip("pandas")
     rows, group = people()
     frame = pandas.DataFrame(rows)
-    model = GDPAClassifier(unlabeled=None).fit(frame, labels(group))
+    model = CommitteeClassifier(unlabeled=None).fit(frame, labels(group))
     with pytest.raises(ValueError, match="yet now missing:\n- note"):
         model.predict(frame.drop(columns="note"))
     with pytest.raises(ValueError, match="unseen at fit time:\n- more"):
@@ -139,9 +142,11 @@ def test_later_rows_are_checked_by_name():
 
 def test_a_saved_model_holds_the_encoding(tmp_path):
     rows, group = people()
-    model = GDPAClassifier(unlabeled=None, columns={"size": "category"}).fit(rows, labels(group))
+    model = CommitteeClassifier(unlabeled=None, columns={"size": "category"}).fit(
+        rows, labels(group)
+    )
     model.save(tmp_path / "m.npz")
-    again = GDPAClassifier.load(tmp_path / "m.npz")
+    again = CommitteeClassifier.load(tmp_path / "m.npz")
     assert np.array_equal(again.predict_proba(rows), model.predict_proba(rows))
     assert repr(again.columns_) == repr(model.columns_)
     with np.load(tmp_path / "m.npz", allow_pickle=False) as file:
@@ -151,7 +156,7 @@ def test_a_saved_model_holds_the_encoding(tmp_path):
 def test_a_refit_on_an_array_forgets_the_columns():
     rows, group = people()
     y = labels(group)
-    model = GDPAClassifier(unlabeled=None).fit(rows, y)
+    model = CommitteeClassifier(unlabeled=None).fit(rows, y)
     X = np.column_stack([np.nan_to_num(rows["width"]), group])
     model.fit(X, y)
     assert model.predict(X).shape == (N,)
@@ -162,7 +167,7 @@ def test_a_refit_on_an_array_forgets_the_columns():
 def test_a_failed_fit_leaves_the_old_one():
     rows, group = people()
     y = labels(group)
-    model = GDPAClassifier(unlabeled=None).fit(rows, y)
+    model = CommitteeClassifier(unlabeled=None).fit(rows, y)
     before = model.predict_proba(rows)
     broken = {**rows, "width": [*map(str, range(N - 1)), "wide"]}
     with pytest.raises(TableError):
@@ -175,12 +180,12 @@ def test_arrays_are_taken_as_they_are_with_a_word_about_scales():
     y = np.where(np.arange(60) < 10, np.arange(60) % 2, -1)
     X = rng.normal(size=(60, 3)) * [1.0, 5e3, 1.0]
     with pytest.warns(ScaleWarning, match="column 1 of X is .* times wider"):
-        GDPAClassifier().fit(X, y)
+        CommitteeClassifier().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
-        GDPAClassifier(rescale="minmax").fit(X, y)
-        GDPAClassifier().fit(X / [1.0, 50.0, 1.0], y)
-        GDPAClassifier().fit({"a": X[:, 0], "b": X[:, 1]}, y)
+        CommitteeClassifier(options=GraphOptions(rescale="minmax")).fit(X, y)
+        CommitteeClassifier().fit(X / [1.0, 50.0, 1.0], y)
+        CommitteeClassifier().fit({"a": X[:, 0], "b": X[:, 1]}, y)
 
 
 def test_the_command_and_the_estimator_say_the_same(tmp_path):
@@ -199,13 +204,13 @@ def test_the_command_and_the_estimator_say_the_same(tmp_path):
     assert run(["fit", str(tmp_path / "t.csv"), "-t", "answer", "-o", str(out), "-q"]) == 0
     with out.open(newline="") as file:
         found = list(csv.DictReader(file))
-    model = GDPAClassifier(unlabeled=None).fit(rows, y)
+    model = CommitteeClassifier(unlabeled=None).fit(rows, y)
     assert [row["prediction"] for row in found] == model.transduction_.tolist()
 
 
 def test_a_text_column_without_any_text_in_new_rows():
     rows, group = people()
-    model = GDPAClassifier(graph="knn").fit(rows, labels(group))
+    model = GraphClassifier().fit(rows, labels(group))
     new = {name: list(values[:3]) for name, values in rows.items()}
     new["note"] = [None, None, None]
     found = model.predict_proba(new)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import DegenerateProblemWarning
+from gdpa.estimators import GraphOptions
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def blobs():
 
 
 def test_constant_features():
-    model = GDPAClassifier().fit(np.ones((30, 3)), [0] * 3 + [1] * 2 + [-1] * 25)
+    model = CommitteeClassifier().fit(np.ones((30, 3)), [0] * 3 + [1] * 2 + [-1] * 25)
     assert np.isfinite(model.label_scores_).all()
     assert np.isin(model.predict(np.ones((2, 3))), [0, 1]).all()
 
@@ -29,32 +30,32 @@ def test_hundreds_of_duplicates():
     X = np.repeat([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], 300, axis=0)
     y = np.full(900, -1)
     y[[0, 300, 600]] = [0, 0, 1]
-    model = GDPAClassifier(n_neighbors=5).fit(X, y)
+    model = CommitteeClassifier(n_neighbors=5).fit(X, y)
     assert np.isfinite(model.label_scores_).all()
     assert model.transduction_[0] == 0
     assert (model.transduction_[600:] == 1).all()
     assert np.isfinite(model.predict_proba(X[::100])).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"multiclass": "tree"}])
-def test_one_sample_per_class(options):
+@pytest.mark.parametrize("make", [CommitteeClassifier, GraphClassifier])
+def test_one_sample_per_class(make):
     X, _ = make_blobs(4, centers=4, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = GDPAClassifier(**options).fit(X, np.arange(4))
+        model = make().fit(X, np.arange(4))
     assert model.transduction_.tolist() == [0, 1, 2, 3]
 
 
 def test_one_class():
     with pytest.warns(DegenerateProblemWarning, match="one class"):
-        model = GDPAClassifier().fit([[0.0], [1.0], [2.0]], [7, -1, -1])
+        model = CommitteeClassifier().fit([[0.0], [1.0], [2.0]], [7, -1, -1])
     assert model.transduction_.tolist() == [7, 7, 7]
     assert model.predict_proba([[5.0]]).tolist() == [[1.0]]
 
 
 def test_zero_labels():
     with pytest.raises(ValueError, match="no known label"):
-        GDPAClassifier().fit([[0.0], [1.0]], [-1, -1])
+        CommitteeClassifier().fit([[0.0], [1.0]], [-1, -1])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -62,8 +63,8 @@ def test_features_that_are_not_finite_are_named(value):
     X = np.zeros((5, 3))
     X[3, 1] = value
     with pytest.raises(ValueError, match="row 3, column 1"):
-        GDPAClassifier().fit(X, [0, 1, -1, -1, -1])
-    model = GDPAClassifier().fit(np.random.default_rng(0).random((5, 3)), [0, 1, -1, -1, -1])
+        CommitteeClassifier().fit(X, [0, 1, -1, -1, -1])
+    model = CommitteeClassifier().fit(np.random.default_rng(0).random((5, 3)), [0, 1, -1, -1, -1])
     with pytest.raises(ValueError, match="row 3, column 1"):
         model.predict(X)
 
@@ -71,16 +72,16 @@ def test_features_that_are_not_finite_are_named(value):
 def test_more_neighbours_than_samples():
     X, y = make_blobs(12, centers=2, random_state=0)
     with pytest.warns(UserWarning, match="n_neighbors=50"):
-        model = GDPAClassifier(n_neighbors=50).fit(X, np.where(np.arange(12) < 6, y, -1))
+        model = CommitteeClassifier(n_neighbors=50).fit(X, np.where(np.arange(12) < 6, y, -1))
     assert model.n_neighbors_ == 11
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert GDPAClassifier().fit(X, np.where(np.arange(12) < 6, y, -1)).n_neighbors_ <= 11
+        assert CommitteeClassifier().fit(X, np.where(np.arange(12) < 6, y, -1)).n_neighbors_ <= 11
 
 
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="X has 3 rows, y has 2"):
-        GDPAClassifier().fit([[0.0], [1.0], [2.0]], [0, 1])
+        CommitteeClassifier().fit([[0.0], [1.0], [2.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -89,26 +90,48 @@ def test_lengths_must_agree():
         ({"graph": "complete"}, "'graph' parameter"),
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
         ({"n_neighbors": "many"}, "'n_neighbors' parameter"),
-        ({"bandwidth": -1.0}, "'bandwidth' parameter"),
-        ({"rescale": "l2"}, "'rescale' parameter"),
-        ({"laplacian": "random-walk"}, "'laplacian' parameter"),
-        ({"multiclass": "ovo"}, "'multiclass' parameter"),
         ({"method": "gdpo"}, "'method' parameter"),
         ({"label_weight": 0}, "'label_weight' parameter"),
         ({"self_loop": -0.1}, "'self_loop' parameter"),
         ({"self_loop": np.inf}, "'self_loop' parameter"),
         ({"abstain_below": 2}, "'abstain_below' parameter"),
-        ({"tol": 0}, "'tol' parameter"),
-        ({"max_iter": 0}, "'max_iter' parameter"),
-        ({"callback": 3}, "'callback' parameter"),
         ({"class_prior": [0.5, 0.2, 0.1]}, "class_prior"),
         ({"class_prior": [0.7, 0.2]}, "adds up to"),
         ({"class_prior": [1.0, 0.0]}, "positive"),
-        ({"evidence": 3}, "evidence=3"),
-        ({"method_options": {"speed": 9}}, "no option 'speed'"),
+        ({"options": {"tol": 1e-3}}, "'options' parameter"),
     ],
 )
 def test_bad_parameters(options, message):
     X, y = make_blobs(20, centers=2, random_state=0)
     with pytest.raises(ValueError, match=message):
-        GDPAClassifier(**options).fit(X, np.where(np.arange(20) < 8, y, -1))
+        GraphClassifier(**options).fit(X, np.where(np.arange(20) < 8, y, -1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bandwidth": -1.0}, "bandwidth"),
+        ({"rescale": "l2"}, "rescale='l2'"),
+        ({"laplacian": "random-walk"}, "laplacian='random-walk'"),
+        ({"algorithm": "faiss"}, "algorithm='faiss'"),
+        ({"tol": 0}, "tol=0"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"callback": 3}, "callback=3"),
+        ({"method_options": 3}, "method_options=3"),
+    ],
+)
+def test_bad_options_for_experts(options, message):
+    with pytest.raises(ValueError, match=message):
+        GraphOptions(**options)
+
+
+def test_bad_options_of_a_method():
+    X, y = make_blobs(20, centers=2, random_state=0)
+    y = np.where(np.arange(20) < 8, y, -1)
+    options = GraphOptions(method_options={"speed": 9})
+    with pytest.raises(ValueError, match="no option 'speed'"):
+        GraphClassifier(method="vote", options=options).fit(X, y)
+    with pytest.raises(ValueError, match="another method than 'harmonic'"):
+        GraphClassifier(options=options).fit(X, y)
+    with pytest.raises(ValueError, match="models=3"):
+        CommitteeClassifier(models=3).fit(X, y)

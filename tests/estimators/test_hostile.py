@@ -12,10 +12,12 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GDPAClassifier, GraphClassifier
 from gdpa.errors import DegenerateProblemWarning
+from gdpa.estimators import GraphOptions
+from gdpa.estimators.base import BaseClassifier
 
-single = partial(GDPAClassifier, graph="knn")  # one graph, no committee
+single = partial(GraphClassifier)  # one graph, no committee
 
 
 def normal_data(scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +37,7 @@ def test_predictions_do_not_depend_on_object_identity(kind, sparse, tmp_path):
     others = {
         "copy": model.predict_proba(X.copy()),
         "pickle": pickle.loads(pickle.dumps(model)).predict_proba(X),
-        "file": GDPAClassifier.load(model.save(tmp_path / "model.npz")).predict_proba(X),
+        "file": type(model).load(model.save(tmp_path / "model.npz")).predict_proba(X),
     }
     for name, found in others.items():
         np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=name)
@@ -47,26 +49,28 @@ def test_predictions_do_not_depend_on_object_identity(kind, sparse, tmp_path):
 def test_full_graphs_of_huge_and_tiny_features(scale, bandwidth):
     X, y = normal_data()
     new = np.random.default_rng(1).normal(size=(20, 5))
-    plain = GDPAClassifier(graph="full", bandwidth=bandwidth).fit(X, y)
-    model = GDPAClassifier(graph="full", bandwidth=bandwidth).fit(scale * X, y)
+    plain = GraphClassifier(graph="full", options=GraphOptions(bandwidth=bandwidth)).fit(X, y)
+    model = GraphClassifier(graph="full", options=GraphOptions(bandwidth=bandwidth)).fit(
+        scale * X, y
+    )
     for rows in (X, new):
         found = model.predict_proba(scale * rows)
         assert np.isfinite(found).all()
         np.testing.assert_allclose(found, plain.predict_proba(rows), atol=1e-8)
 
 
-def test_one_labelled_sample_with_evidence():
+def test_one_labelled_sample_with_a_model():
     X, _ = normal_data()
     y = np.full(60, -1)
     y[7] = 3
     with pytest.warns(DegenerateProblemWarning, match="one class only"):
-        model = single(evidence=LogisticRegression()).fit(X, y)
+        model = CommitteeClassifier(models=LogisticRegression()).fit(X, y)
     assert (model.predict(X) == 3).all()
     np.testing.assert_allclose(model.predict_proba(X), 1.0)
 
 
-def attributes(model: GDPAClassifier) -> dict[str, object]:
-    names = ["classes_", "transduction_", "label_scores_", "n_features_in_", "n_iter_", "_state"]
+def attributes(model: BaseClassifier) -> dict[str, object]:
+    names = ["classes_", "transduction_", "label_scores_", "n_features_in_", "n_iter_", "_ensemble"]
     return {name: getattr(model, name) for name in names}
 
 
@@ -82,10 +86,10 @@ def test_a_fit_that_fails_leaves_the_old_one():
         np.testing.assert_array_equal(model.predict(X), model.transduction_)
 
 
-@pytest.mark.parametrize("stage", ["graph", "evidence", "tuning", "solve"])
+@pytest.mark.parametrize("stage", ["graph", "tuning", "solve"])
 def test_an_interrupt_in_any_stage_leaves_the_old_fit(stage):
     X, y = normal_data()
-    model = single(n_neighbors=5, evidence=LogisticRegression()).fit(X, y)
+    model = single(n_neighbors=5).fit(X, y)
     before = attributes(model)
     seen = []
 
@@ -97,7 +101,8 @@ def test_an_interrupt_in_any_stage_leaves_the_old_fit(stage):
     # Large enough that the solve iterates.
     wide = np.random.default_rng(2).normal(size=(900, 7))
     labels = np.where(np.arange(900) < 40, (wide[:, 0] > 0).astype(int), -1)
-    model.set_params(callback=interrupt, evidence_weight=0.1, label_weight=np.inf, self_loop=0.01)
+    options = GraphOptions(callback=interrupt)
+    model.set_params(options=options, label_weight=np.inf, self_loop=0.01)
     with pytest.raises(KeyboardInterrupt):
         model.fit(wide, labels)
     assert seen[-1] == stage
@@ -123,28 +128,30 @@ def test_a_weight_of_one_is_no_distance_of_zero():
     """Beside a huge bandwidth every weight rounds to 1, and no row is a fitted one."""
     X = np.linspace(0.0, 1.0, 20)[:, None]
     y = np.where(np.arange(20) == 0, 0, np.where(np.arange(20) == 19, 1, -1))
-    model = single(n_neighbors=4, bandwidth=1e9, self_loop=0.1).fit(X, y)
+    model = single(n_neighbors=4, self_loop=0.1, options=GraphOptions(bandwidth=1e9)).fit(X, y)
     rows = np.array([[0.03], [0.97]])
-    weights, same = model.state_.graph.attach(rows)
+    weights, same = model.ensemble_.graph.attach(rows)
     assert (weights.data == 1.0).all()
     assert same.nnz == 0
-    F, d = model.state_.scores, np.asarray(model.graph_.sum(axis=1)).ravel()
+    F, d = model.ensemble_.first.scores, np.asarray(model.graph_.sum(axis=1)).ravel()
     w = weights.toarray()
     expected = (w / np.sqrt(np.outer(w.sum(axis=1), d))) @ F / 1.1
     shares = expected / expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.state_.row_shares(rows), shares, atol=1e-9)
+    np.testing.assert_allclose(model.ensemble_.predict(rows), shares, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["gdpa", "vote"])
-def test_names_of_the_classes_do_not_matter_to_a_tree(method):
+@pytest.mark.parametrize(
+    "make", [single, partial(GDPAClassifier, rescale="minmax")], ids=["harmonic", "tree"]
+)
+def test_names_of_the_classes_do_not_matter(make):
     X, truth = make_blobs(200, centers=5, cluster_std=3.0, random_state=3)
     y = np.full(200, -1)
     for c in range(5):  # equally many labels of each: nothing but names could order them
         y[np.flatnonzero(truth == c)[:4]] = c
-    first = single(multiclass="tree", method=method).fit(X, y)
+    first = make().fit(X, y)
     for names in ([3, 1, 4, 0, 2], [4, 3, 2, 1, 0]):
         renamed = np.where(y < 0, -1, np.array(names)[y])
-        other = single(multiclass="tree", method=method).fit(X, renamed)
+        other = make().fit(X, renamed)
         np.testing.assert_array_equal(other.transduction_, np.array(names)[first.transduction_])
 
 
@@ -158,7 +165,9 @@ def test_extreme_weights_give_a_finite_objective_and_no_warning(weight, laplacia
     y = np.where(np.arange(40) < 12, np.arange(40) % 2, -1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        model = GDPAClassifier(graph="precomputed", laplacian=laplacian).fit(W, y)
+        model = GraphClassifier(graph="precomputed", options=GraphOptions(laplacian=laplacian)).fit(
+            W, y
+        )
         objective, record = model.objective_, model.solution_
         assert np.isfinite(model.predict_proba(W)).all()
     assert np.isfinite(objective)

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gdpa import GDPAClassifier, SemiSupervisedKFold
+from gdpa import GraphClassifier, SemiSupervisedKFold
 
 
 @given(
@@ -57,10 +57,10 @@ def test_too_few_labels_for_the_folds():
 def test_grid_search_pipeline_and_clone():
     X, y = make_blobs(120, centers=3, cluster_std=1.0, random_state=0)
     y = np.where(np.arange(120) % 4 == 0, y, -1)
-    pipeline = make_pipeline(StandardScaler(), GDPAClassifier(graph="knn"))
+    pipeline = make_pipeline(StandardScaler(), GraphClassifier())
     search = GridSearchCV(
         pipeline,
-        {"gdpaclassifier__n_neighbors": [3, 8], "gdpaclassifier__self_loop": [0.01, 0.5]},
+        {"graphclassifier__n_neighbors": [3, 8], "graphclassifier__self_loop": [0.01, 0.5]},
         cv=SemiSupervisedKFold(3),
     ).fit(X, y)
     assert search.best_score_ > 0.8

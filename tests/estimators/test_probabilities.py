@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import log_loss
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 from gdpa.estimators.probabilities import fit_sharpness, match_masses, sharpen, to_shares
 
 positive = arrays(np.float64, (8, 3), elements=st.floats(0, 1))
@@ -54,7 +54,7 @@ def test_calibration_on_left_out_labels_improves_the_log_loss_elsewhere():
     X, truth = load_digits(return_X_y=True)
     X, truth = X[:500], truth[:500]
     y = np.where(np.arange(500) % 5 == 0, truth, -1)
-    model = GDPAClassifier(n_neighbors=10).fit(X, y)
+    model = CommitteeClassifier(n_neighbors=10).fit(X, y)
     free = y < 0
     plain = log_loss(truth[free], model.label_scores_[free])
     assert log_loss(truth[free], model.predict_proba(X)[free]) < 0.9 * plain
@@ -76,13 +76,13 @@ def test_class_prior_moves_the_thresholds():
     y = np.full(200, -1)  # the labels say half and half
     y[known] = truth[known]
     free = y < 0
-    model = GDPAClassifier(class_prior=[0.8, 0.2]).fit(X, y)
-    p = model.state_.probabilities()[free]
+    model = CommitteeClassifier(class_prior=[0.8, 0.2]).fit(X, y)
+    p = model.ensemble_.probabilities()[free]
     np.testing.assert_allclose(p.mean(axis=0), [0.8, 0.2], atol=1e-6)
-    plain = GDPAClassifier().fit(X, y)
+    plain = CommitteeClassifier().fit(X, y)
     assert (model.transduction_[free] == 1).sum() < (plain.transduction_[free] == 1).sum()
-    labelled = GDPAClassifier(class_prior="labeled").fit(X, y)
+    labelled = CommitteeClassifier(class_prior="labeled").fit(X, y)
     shares = np.bincount(y[~free]) / (~free).sum()
-    mass = labelled.state_.probabilities()[free].mean(axis=0)
+    mass = labelled.ensemble_.probabilities()[free].mean(axis=0)
     np.testing.assert_allclose(mass, shares, atol=1e-6)
     assert (model.predict(X[free]) == model.transduction_[free]).all()

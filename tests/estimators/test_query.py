@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.estimators.query import STRATEGIES
 from gdpa.estimators.sketch import SELF_LOOP, sketch_graph, sketch_rows
 from gdpa.estimators.strategies import lead, representatives, unlabeled_component
@@ -18,7 +18,7 @@ from gdpa.graph import neighbor_graph
 def few():
     X, truth = make_blobs(240, centers=3, cluster_std=2.0, random_state=0)
     y = np.where(np.arange(240) % 24 == 0, truth, -1)
-    return X, truth, y, GDPAClassifier(graph="knn", n_neighbors=10).fit(X, y)
+    return X, truth, y, GraphClassifier(n_neighbors=10).fit(X, y)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -34,7 +34,7 @@ def test_queries_are_unlabelled_different_and_repeat(few, strategy):
 @pytest.mark.parametrize("strategy", ["auto", "margin"])
 def test_they_ask_where_the_classifier_doubts(few, strategy):
     _, _, y, model = few
-    doubt = 1 - lead(model.state_.probabilities())
+    doubt = 1 - lead(model.ensemble_.probabilities())
     assert doubt[model.query(10, strategy)].mean() > 1.5 * doubt[y < 0].mean()
 
 
@@ -45,7 +45,7 @@ def test_a_batch_does_not_ask_ten_copies_of_one_tie(strategy):
     X = np.r_[ends, rng.normal(0, 0.01, (60, 2)), rng.normal(0, 1.5, (60, 2))]
     y = np.full(240, -1)
     y[:8], y[60:68] = 0, 1
-    model = GDPAClassifier(graph="knn", n_neighbors=8).fit(X, y)
+    model = GraphClassifier(n_neighbors=8).fit(X, y)
     asked = model.query(10, strategy)
     assert ((asked >= 120) & (asked < 180)).sum() <= 5
 
@@ -55,18 +55,18 @@ def test_a_batch_does_not_ask_ten_copies_of_one_tie(strategy):
 def test_from_no_label_at_all(strategy, graph):
     X, truth = make_blobs(120, centers=4, cluster_std=0.4, random_state=4)
     data = X if graph == "knn" else neighbor_graph(X, 6)
-    asked = GDPAClassifier(graph=graph).query(4, strategy, X=data)
+    asked = GraphClassifier(graph=graph).query(4, strategy, X=data)
     assert sorted(truth[asked]) == [0, 1, 2, 3]
-    assert GDPAClassifier(graph=graph).query(4, "random", X=data).size == 4
+    assert GraphClassifier(graph=graph).query(4, "random", X=data).size == 4
     with pytest.raises(ValueError, match="needs a fitted classifier"):
-        GDPAClassifier(graph=graph).query(4, "margin", X=data)
+        GraphClassifier(graph=graph).query(4, "margin", X=data)
 
 
 def test_components_without_a_label_come_first():
     X, part = make_blobs(160, centers=4, cluster_std=0.3, random_state=4)
     y = np.where((part < 2) & (np.arange(160) % 3 == 0), part, -1)
     with pytest.warns(UserWarning, match="components without a label"):
-        model = GDPAClassifier(graph="knn", n_neighbors=5).fit(X, y)
+        model = GraphClassifier(n_neighbors=5).fit(X, y)
     assert sorted(part[model.query(2)]) == [2, 3]
     components = np.array([0] * 50 + [1] * 30 + [2] * 30 + [3])
     free = np.arange(1, 111)
@@ -78,12 +78,12 @@ def test_components_without_a_label_come_first():
 
 def test_skipped_samples_are_not_asked_and_labels_take_them_up(few, tmp_path):
     X, truth, y, _ = few
-    model = GDPAClassifier(graph="knn", n_neighbors=10).fit(X, y)
+    model = GraphClassifier(n_neighbors=10).fit(X, y)
     first = model.query(5)
     model.skip(first)
     assert not set(model.query(235 - 5).tolist()) & set(first.tolist())
     model.save(tmp_path / "m.npz")
-    assert GDPAClassifier.load(tmp_path / "m.npz").skipped_.tolist() == sorted(first.tolist())
+    assert GraphClassifier.load(tmp_path / "m.npz").skipped_.tolist() == sorted(first.tolist())
     model.add_labels(first[:1], truth[first[:1]])
     assert model.skipped_.tolist() == sorted(first[1:].tolist())
     model.fit(X, y)
@@ -94,7 +94,7 @@ def test_skipped_samples_are_not_asked_and_labels_take_them_up(few, tmp_path):
 
 def test_add_labels_takes_new_classes_corrects_and_takes_back(few):
     X, truth, y, _ = few
-    model = GDPAClassifier(graph="knn", n_neighbors=10).fit(X, y)
+    model = GraphClassifier(n_neighbors=10).fit(X, y)
     before = model.label_scores_
     model.add_labels([5, 7], [9, 9])
     assert model.classes_.tolist() == [0, 1, 2, 9]
@@ -111,7 +111,7 @@ def test_add_labels_takes_new_classes_corrects_and_takes_back(few):
 def test_the_committee_is_asked_too():
     X, truth = make_blobs(150, centers=3, cluster_std=2.0, random_state=0)
     y = np.where(np.arange(150) % 10 == 0, truth, -1)
-    model = GDPAClassifier().fit(X, y)
+    model = CommitteeClassifier().fit(X, y)
     asked = model.query(4)
     assert (y[asked] == -1).all()
     model.add_labels(asked, truth[asked]).skip(model.query(1))

@@ -8,35 +8,30 @@ import numpy as np
 import pytest
 
 from gdpa.estimators import tuning
+from gdpa.estimators.labels import stratified_folds
 from gdpa.estimators.tuning import Given, Setting, left_out_loss, tune
-from gdpa.folds import stratified_folds
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.system import LabeledSystem
 
 NOTHING = tuning.NOTHING
 
 
-def labelled_graph(random_graph, *, n=30, m=12, k=3, kind="normalized", evidence=False, seed=0):
+def labelled_graph(random_graph, *, n=30, m=12, k=3, kind="normalized", seed=0):
     A, d = laplacian_parts(random_graph(n, seed), kind)
     rng = np.random.default_rng(seed + 1)
     nodes = np.sort(rng.choice(n, m, replace=False))
     codes = (np.arange(m) % k).astype(np.int32)
-    T = rng.dirichlet(np.ones(k), n) if evidence else None
-    return LabeledSystem(A, d, nodes, np.eye(k)[codes]), codes, T
+    return LabeledSystem(A, d, nodes, np.eye(k)[codes]), codes
 
 
-def direct(
-    graph: LabeledSystem, T: np.ndarray | None, setting: Setting, skip: np.ndarray
-) -> np.ndarray:
+def direct(graph: LabeledSystem, setting: Setting, skip: np.ndarray) -> np.ndarray:
     """Scores by dense algebra, with the labels of `skip` unknown."""
     n, k = graph.diagonal.size, graph.targets.shape[1]
     keep = ~np.isin(graph.labeled, skip)
     nodes, Y = graph.labeled[keep], graph.targets[keep]
     L = np.diag(graph.diagonal) - graph.adjacency.toarray()
-    M = L + (setting.self_loop + setting.evidence_weight) * np.eye(n)
+    M = L + setting.self_loop * np.eye(n)
     b = np.zeros((n, k))
-    if T is not None:
-        b += setting.evidence_weight * T
     if np.isinf(setting.label_weight):
         free = np.setdiff1d(np.arange(n), nodes)
         F = np.zeros((n, k))
@@ -51,26 +46,24 @@ def direct(
 
 
 @pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
-@pytest.mark.parametrize("evidence", [False, True])
-def test_closed_form_leaves_each_label_out(random_graph, kind, evidence):
-    graph, codes, T = labelled_graph(random_graph, kind=kind, evidence=evidence)
+def test_closed_form_leaves_each_label_out(random_graph, kind):
+    graph, codes = labelled_graph(random_graph, kind=kind)
     count = 0
-    for setting, scores in tuning.left_out(graph, codes, T, NOTHING, exact=True):
+    for setting, scores in tuning.left_out(graph, codes, NOTHING, exact=True):
         count += 1
         for i in (0, 5, 11):
             node = graph.labeled[i]
-            expected = direct(graph, T, setting, np.array([node]))[node]
+            expected = direct(graph, setting, np.array([node]))[node]
             np.testing.assert_allclose(scores[i], expected, rtol=1e-6, atol=1e-9)
     assert count >= 24
 
 
-@pytest.mark.parametrize("evidence", [False, True])
-def test_folds_leave_their_labels_out(random_graph, evidence):
-    graph, codes, T = labelled_graph(random_graph, n=40, m=20, evidence=evidence)
+def test_folds_leave_their_labels_out(random_graph):
+    graph, codes = labelled_graph(random_graph, n=40, m=20)
     fold = stratified_folds(codes, 5)
-    for setting, scores in tuning.left_out(graph, codes, T, NOTHING, exact=False):
+    for setting, scores in tuning.left_out(graph, codes, NOTHING, exact=False):
         held = graph.labeled[fold == 2]
-        expected = direct(graph, T, setting, held)[held]
+        expected = direct(graph, setting, held)[held]
         np.testing.assert_allclose(scores[fold == 2], expected, rtol=1e-6, atol=1e-9)
 
 
@@ -97,32 +90,28 @@ def test_loss_is_the_squared_error_after_the_best_factor():
 
 
 def test_the_choice_has_the_least_loss(random_graph):
-    graph, codes, T = labelled_graph(random_graph, n=60, m=30)
-    chosen = tune([graph], codes, T)
+    graph, codes = labelled_graph(random_graph, n=60, m=30)
+    chosen = tune([graph], codes)
     every = {
         setting: left_out_loss(graph.targets, scores)
-        for setting, scores in tuning.left_out(graph, codes, T, NOTHING, exact=True)
+        for setting, scores in tuning.left_out(graph, codes, NOTHING, exact=True)
     }
     assert chosen.loss == pytest.approx(min(every.values()))
     assert chosen.source == "leave-one-out"
     assert chosen.tried == len(every)
-    again = tune([graph], codes, T)
+    again = tune([graph], codes)
     assert again.setting == chosen.setting
 
 
 def test_given_values_are_kept(random_graph):
-    graph, codes, T = labelled_graph(random_graph, n=60, m=30, evidence=True)
-    chosen = tune([graph], codes, T, Given(2.0, 0.7))
-    assert (chosen.setting.label_weight, chosen.setting.self_loop) == (2.0, 0.7)
-    chosen = tune([graph], codes, T, Given(evidence_weight=0.4))
-    assert chosen.setting.evidence_weight == 0.4
-    chosen = tune([graph], codes, T, Given(2.0, 0.0, 0.4))
-    assert chosen.setting == Setting(2.0, 0.0, 0.4)
+    graph, codes = labelled_graph(random_graph, n=60, m=30)
+    assert tune([graph], codes, Given(2.0, 0.7)).setting == Setting(2.0, 0.7)
+    assert tune([graph], codes, Given(self_loop=0.4)).setting.self_loop == 0.4
 
 
 def test_one_label_per_class_falls_back(random_graph):
-    graph, codes, T = labelled_graph(random_graph, m=3)
-    chosen = tune([graph], codes, T)
+    graph, codes = labelled_graph(random_graph, m=3)
+    chosen = tune([graph], codes)
     assert chosen.source == "too few labels"
     assert chosen.setting == tuning.DEFAULT
     assert chosen.left_out is None
@@ -130,32 +119,14 @@ def test_one_label_per_class_falls_back(random_graph):
 
 def test_label_of_a_class_with_one_label_is_not_judged(random_graph):
     """It cannot be predicted without itself: whatever is scored for it must not count."""
-    graph, codes, _ = labelled_graph(random_graph, n=40, m=20, k=2)
+    graph, codes = labelled_graph(random_graph, n=40, m=20, k=2)
     codes = codes.copy()
     codes[4] = 2
     with_single = replace(graph, targets=np.eye(3)[codes])
-    chosen = tune([with_single], codes, None, Given(np.inf))
+    chosen = tune([with_single], codes, Given(np.inf))
     rest = np.delete(np.arange(20), 4)
     losses = [
         left_out_loss(with_single.targets[rest], scores[rest])
-        for _, scores in tuning.left_out(with_single, codes, None, Given(np.inf), exact=True)
+        for _, scores in tuning.left_out(with_single, codes, Given(np.inf), exact=True)
     ]
     assert chosen.loss == pytest.approx(min(losses))
-
-
-def test_false_evidence_does_not_overrule_the_graph():
-    """Two clear clusters and models that contradict the labels everywhere."""
-    rng = np.random.default_rng(0)
-    from gdpa.graph import neighbor_graph
-
-    X = np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(12, 1, (50, 2))])
-    A, d = laplacian_parts(neighbor_graph(X, 8), "normalized")
-    codes = np.repeat([0, 1], 10).astype(np.int32)
-    nodes = np.concatenate([np.arange(10), 50 + np.arange(10)])
-    wrong = np.repeat([[0.0, 1.0], [1.0, 0.0]], 50, axis=0)
-    graph = LabeledSystem(A, d, nodes, np.eye(2)[codes])
-    chosen = tune([graph], codes, wrong)
-    assert chosen.setting.evidence_weight <= 0.1
-    assert (chosen.left_out.argmax(axis=1) == codes).all()
-    chosen = tune([graph], codes, 1 - wrong)
-    assert chosen.setting.evidence_weight >= 10

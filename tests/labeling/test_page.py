@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 
 
 def name_of(page):
@@ -141,7 +141,7 @@ def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
     assert all(r["label"] in ("", kinds[k]) for r, k in zip(rows, truth, strict=True))
     right = [r["prediction"] == kinds[k] for r, k in zip(rows, truth, strict=True)]
     assert sum(right) > 0.95 * len(right)
-    assert GDPAClassifier.load(tmp_path / "model.npz").classes_.tolist() == sorted(kinds)
+    assert CommitteeClassifier.load(tmp_path / "model.npz").classes_.tolist() == sorted(kinds)
 
 
 def test_the_page_is_accessible_on_a_phone_and_in_the_dark(flowers, label_command, new_page):

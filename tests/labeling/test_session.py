@@ -12,13 +12,14 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
 import gdpa
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
+from gdpa.estimators import GraphOptions
 
 
 def LabelingSession(X, y=None, **options):
     """A session with one graph in place of the committee: these tests are about the session."""
     rescale = None if sp.issparse(X) or isinstance(X, pd.DataFrame) else "minmax"
-    options.setdefault("estimator", GDPAClassifier(graph="knn", rescale=rescale))
+    options.setdefault("estimator", GraphClassifier(options=GraphOptions(rescale=rescale)))
     return gdpa.LabelingSession(X, y, **options)
 
 
@@ -244,7 +245,7 @@ def test_saved_models_and_tables_are_read_again(blobs, tmp_path):
     session = answered(LabelingSession(X), y, 12)
     session.skip(session.next()[0])
     session.save(tmp_path / "model.npz")
-    model = GDPAClassifier.load(tmp_path / "model.npz")
+    model = CommitteeClassifier.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(model.transduction_, session.predictions())
     session.save(tmp_path / "table.csv")
     rows = list(csv.DictReader((tmp_path / "table.csv").open()))
@@ -287,7 +288,7 @@ def test_by_default_the_classifier_is_the_default_one(blobs):
     X, y = blobs
     session = answered(gdpa.LabelingSession(X), y, 8)
     model = session.classifier()
-    assert model.graph == GDPAClassifier().graph
+    assert model.graph == CommitteeClassifier().graph
     np.testing.assert_array_equal(model.transduction_, session.predictions())
     assert (session.predictions() == y).mean() > 0.95
 

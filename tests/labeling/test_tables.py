@@ -16,7 +16,7 @@ from gdpa.labeling.images import ArrayImages, png
 from gdpa.labeling.rows import RowView
 from gdpa.labeling.tables import TableSource, open_table
 from gdpa.tables import Column, TableError
-from gdpa.tables.table import code_texts
+from gdpa.tables.table import intern_texts
 
 
 def controller_of(tmp_path, **options):
@@ -79,7 +79,7 @@ def test_a_saved_model_is_where_it_starts(table, tmp_path):
         ["name", "noise", "size"],
         [line.split(",")[:3] for line in Path(table).read_text().splitlines()[1:]],
     )
-    codes = fitted.model.state_.coding
+    codes = fitted.model.ensemble_.labels
     labels = [None if c < 0 else str(codes.classes[c]) for c in codes.codes]
     again, _, notes = open_table(
         TableSource(data=bare, target="kind", id_column="name"),
@@ -166,8 +166,8 @@ def test_png_is_what_decoders_expect():
 
 
 def test_long_cells_are_cut_with_a_word_about_it():
-    text = Column(*code_texts(["y" * 200_000]))
-    items = RowView(["a"], [Column(*code_texts(["x" * 5000]))], text=text)
+    text = Column(*intern_texts(["y" * 200_000]))
+    items = RowView(["a"], [Column(*intern_texts(["x" * 5000]))], text=text)
     shown = items.describe(0)
     assert shown["cells"][0]["value"].endswith("(5,000 characters)")
     assert len(shown["text"]) < 60_000

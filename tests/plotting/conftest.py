@@ -24,4 +24,4 @@ def moons():
     known = np.concatenate([np.flatnonzero(y == s)[:8] for s in (-1, 1)])
     labels = np.full(80, -1)
     labels[known] = y[known] > 0
-    return X, labels, gdpa.GDPAClassifier(graph="knn").fit(X, labels)
+    return X, labels, gdpa.GraphClassifier().fit(X, labels)

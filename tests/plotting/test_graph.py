@@ -42,7 +42,7 @@ def test_uncertainty_is_zero_on_labels_and_one_at_a_tie(moons):
     u = GraphDisplay.from_estimator(model, X, color="uncertainty").uncertainty
     assert (u[labels >= 0] == 0).all()
     assert ((u >= 0) & (u <= 1)).all()
-    tie = gdpa.GDPAClassifier(graph="precomputed").fit(
+    tie = gdpa.GraphClassifier(graph="precomputed").fit(
         np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]), [0, -1, 1]
     )
     assert GraphDisplay.from_estimator(tie).uncertainty[1] == pytest.approx(1.0)

@@ -18,23 +18,11 @@ def test_selection_repeats_the_loss_that_the_classifier_minimised(moons):
     assert display.losses.min() == pytest.approx(model.tuning_.loss, abs=1e-4)
 
 
-def test_selection_counts_the_evidence_in():
-    from sklearn.linear_model import LogisticRegression
-
-    X, y = gdpa.datasets.gaussian_clusters(90, n_features=3, n_clusters=4, random_state=1)
-    labels = np.where(np.arange(90) % 4 == 0, y, 0)
-    model = gdpa.GDPAClassifier(
-        unlabeled=0, evidence=LogisticRegression(), evidence_weight=0.3, n_neighbors=8
-    ).fit(X, labels)
-    display = SelectionDisplay.from_estimator(model)
-    assert display.chosen[2] == pytest.approx(model.tuning_.loss, abs=1e-3)
-
-
 def test_too_few_labels_to_leave_out_are_refused():
     X, _ = gdpa.datasets.moons(30, random_state=0)
     y = np.full(30, -1)
     y[:2] = [0, 1]
-    model = gdpa.GDPAClassifier(graph="knn").fit(X, y)
+    model = gdpa.GraphClassifier().fit(X, y)
     with pytest.raises(ValueError, match="two labels"):
         SelectionDisplay.from_estimator(model)
 
@@ -44,14 +32,14 @@ def test_committee_bars_and_the_selection_of_its_graph():
 
     X, truth = load_iris(return_X_y=True)
     y = np.where(np.arange(150) % 8 == 0, truth, -1)
-    model = gdpa.GDPAClassifier().fit(X, y)
+    model = gdpa.CommitteeClassifier().fit(X, y)
     shown = CommitteeDisplay.from_estimator(model)
     widths = sorted(bar.get_width() for bar in shown.ax_.patches)
     np.testing.assert_allclose(widths, np.sort(100 * model.committee_.weights))
     assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(model.committee_.names)
     star = SelectionDisplay.from_estimator(model).chosen
     assert star[0] == model.self_loop_
-    one = gdpa.GDPAClassifier(graph="knn").fit(X, y)
+    one = gdpa.GraphClassifier().fit(X, y)
     with pytest.raises(ValueError, match="single graph"):
         CommitteeDisplay.from_estimator(one)
     with pytest.raises(ValueError, match="weights has shape"):

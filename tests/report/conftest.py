@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier
 from gdpa.report import gather, render
 from gdpa.tables import TableEncoder
 
@@ -28,7 +28,7 @@ def hostile_page(classes=2):
     X = rng.normal(size=(n, 4)) + 5.0 * group[:, None]
     names = [HOSTILE[g] for g in range(classes)]
     y = np.array([names[g] if i < 6 * classes else None for i, g in enumerate(group)], dtype=object)
-    model = GDPAClassifier(unlabeled=None, n_neighbors=5).fit(X, y)
+    model = CommitteeClassifier(unlabeled=None, n_neighbors=5).fit(X, y)
     words = np.array([HOSTILE[i % len(HOSTILE)] for i in range(n)], dtype=object)
     table = dict(zip((*HOSTILE[:4], "word"), (*X.T, words), strict=True))
     data = gather(

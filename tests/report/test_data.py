@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.report import gather, render
 
 
@@ -27,7 +27,7 @@ class Plan:
 
 def test_agreement_along_edges_by_definition():
     W = np.array([[0, 3.0, 1, 0], [3, 0, 0, 1], [1, 0, 0, 2], [0, 1, 2, 0]])
-    model = GDPAClassifier(graph="precomputed", unlabeled=None)
+    model = GraphClassifier(graph="precomputed", unlabeled=None)
     model.fit(W, np.array(["a", "a", "b", "b"], dtype=object))
     graph = gather(model, None).graph
     assert graph.agreement == pytest.approx(5 / 7)  # weights 3 + 2 within, 1 + 1 across
@@ -38,7 +38,7 @@ def test_agreement_along_edges_by_definition():
 
 def test_models_by_weight_and_columns_by_importance():
     X, truth = load_iris(return_X_y=True)
-    model = GDPAClassifier().fit(X, np.where(np.arange(150) % 6 == 0, truth, -1))
+    model = CommitteeClassifier().fit(X, np.where(np.arange(150) % 6 == 0, truth, -1))
     data = gather(model, X, columns=[Plan("sepal", 2), Plan("unused", 0), Plan("<b>", 2)])
     card = data.committee
     assert list(card.weights) == sorted(card.weights, reverse=True)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from gdpa import GDPAClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.report import gather, render
 from gdpa.report.page import _clean, document, environment, section
 
@@ -128,7 +128,7 @@ def test_many_classes_and_precomputed_graphs_are_drawn(hostile_of_five):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(240, 3)) + 4 * np.eye(3)[np.arange(240) % 3]
     y = np.where(np.arange(240) < 120, np.arange(240) % 12, -1)
-    many = GDPAClassifier(n_neighbors=6).fit(X, y)
+    many = CommitteeClassifier(n_neighbors=6).fit(X, y)
     assert "other classes" in render(gather(many, X))
 
 
@@ -160,7 +160,7 @@ def test_a_single_graph_has_no_weights_and_says_what_held_out_labels_contradict(
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(80, 3)), np.where(np.arange(80) < 40, rng.integers(0, 3, 80), -1)
     with pytest.warns(UserWarning, match="labels"):
-        noise = GDPAClassifier(graph="knn").fit(X, labels)
+        noise = GraphClassifier().fit(X, labels)
     data = gather(noise, X)
     assert data.committee is None
     text = render(data)

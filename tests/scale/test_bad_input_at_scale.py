@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import gdpa
 from gdpa.errors import UnreachedWarning
-from gdpa.estimators import GDPAClassifier
+from gdpa.estimators import CommitteeClassifier, GraphClassifier
 from gdpa.graph import memory, neighbor_graph
 from gdpa.graph.neighbors import NeighborIndex
 from gdpa.policy import Policy
@@ -35,7 +35,7 @@ def test_more_points_than_memory_are_refused_before_work_starts(graph, monkeypat
     y = np.full(30_000, -1)
     y[:2] = 0, 1
     with pytest.raises(MemoryError, match=r"needs about .* GB and 0.001 GB are available"):
-        GDPAClassifier(graph=graph, n_neighbors=10).fit(X, y)
+        GraphClassifier(graph=graph, n_neighbors=10).fit(X, y)
 
 
 def test_the_estimate_grows_with_the_points(monkeypatch):
@@ -56,7 +56,7 @@ def test_all_points_identical():
     y[30:40] = 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # most copies have no path to a label
-        model = GDPAClassifier(n_neighbors=10).fit(np.ones((n, 3)), y)
+        model = CommitteeClassifier(n_neighbors=10).fit(np.ones((n, 3)), y)
     p = model.predict_proba(np.ones((2, 3)))
     assert np.isfinite(p).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -75,7 +75,7 @@ def test_heavy_duplicates_take_the_label_of_their_place():
     y = some_labels(n, 0.1, truth)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreachedWarning)
-        model = GDPAClassifier(graph="knn", n_neighbors=10).fit(X, y)
+        model = GraphClassifier(n_neighbors=10).fit(X, y)
     reached = np.setdiff1d(np.arange(n), model.unreached_)
     assert reached.size > 0.5 * n
     np.testing.assert_array_equal(model.transduction_[reached], truth[reached])
@@ -131,7 +131,7 @@ def test_a_hundred_thousand_components_in_the_classifier(pairs):
     W, labels, expected = pairs
     y = np.where(labels == 0, 7, labels)
     with pytest.warns(UnreachedWarning, match="80000 of 200000"):
-        model = GDPAClassifier(graph="precomputed", unlabeled=7).fit(W, y)
+        model = GraphClassifier(graph="precomputed", unlabeled=7).fit(W, y)
     np.testing.assert_array_equal(model.transduction_, expected)
     assert np.isfinite(model.label_scores_).all()
 
@@ -153,7 +153,7 @@ def test_64_bit_indices_solve_to_the_same_digits(monkeypatch):
         gdpa.solve(gdpa.GraphProblem(W, labels), self_loop=0.1) for W in (narrow, wide)
     )
     np.testing.assert_array_equal(first.scores, second.scores)
-    model = GDPAClassifier(graph="precomputed", unlabeled=0)
+    model = GraphClassifier(graph="precomputed", unlabeled=0)
     np.testing.assert_array_equal(
         model.fit(wide, labels).transduction_, model.fit(narrow, labels).transduction_
     )
@@ -189,9 +189,9 @@ def test_memory_mapped_features_fit_the_same(tmp_path):
     codes = some_labels(n, 0.05, (y > 0).astype(int))
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    ours = GDPAClassifier(graph="knn", n_neighbors=10).fit(mapped, codes)
+    ours = GraphClassifier(n_neighbors=10).fit(mapped, codes)
     np.testing.assert_array_equal(
-        ours.transduction_, GDPAClassifier(graph="knn", n_neighbors=10).fit(X, codes).transduction_
+        ours.transduction_, GraphClassifier(n_neighbors=10).fit(X, codes).transduction_
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gdpa import GDPAClassifier
-from gdpa.estimators import tuning
+from gdpa import GraphClassifier
+from gdpa.estimators import GraphOptions, tuning
+from gdpa.estimators.labels import stratified_folds
 from gdpa.estimators.probabilities import fit_sharpness
 from gdpa.estimators.tuning import Given, left_out_loss, tune
-from gdpa.folds import stratified_folds
 from gdpa.graph import neighbor_graph
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.policy import Policy
@@ -30,8 +30,9 @@ LARGE = Policy(
 )
 
 
-def classifier(policy: Policy = LARGE, **options) -> GDPAClassifier:
-    model = GDPAClassifier(graph="precomputed", **options)
+def classifier(policy: Policy = LARGE, **options) -> GraphClassifier:
+    expert = GraphOptions(tol=options.pop("tol", 1e-6))
+    model = GraphClassifier(graph="precomputed", options=expert, **options)
     model._policy = policy
     return model
 
@@ -118,7 +119,7 @@ def test_screening_takes_one_column_and_the_fold_two(monkeypatch):
     tune([system], codes)
     assert columns == [(1, SCREENING_TOL)] * 3 + [(2, FOLD_TOL)]
     columns.clear()
-    given = tune([system], codes, None, Given(self_loop=0.07))
+    given = tune([system], codes, Given(self_loop=0.07))
     assert columns == [(2, FOLD_TOL)]
     assert given.setting.self_loop == 0.07
     assert given.tried == 1
@@ -153,11 +154,11 @@ def test_a_large_fit_is_an_ordinary_one(tmp_path):
     model = classifier(tol=1e-8).fit(W, y)
     found = model.tuning_
     assert found.source == "one fold"
-    state = model.state_
-    codes = state.coding.codes[state.coding.labeled]
+    state = model.ensemble_
+    codes = state.labels.codes[state.labels.labeled]
     assert state.sharpness == fit_sharpness(found.left_out, codes[found.checked])
     # Saved and read again, and in the report.
-    other = GDPAClassifier.load(model.save(tmp_path / "model.npz"))
+    other = GraphClassifier.load(model.save(tmp_path / "model.npz"))
     np.testing.assert_array_equal(other.tuning_.checked, found.checked)
     checked = held_out_labels(other)
     assert confusion(checked, 2).sum() == found.checked.size
@@ -165,7 +166,9 @@ def test_a_large_fit_is_an_ordinary_one(tmp_path):
     # The same scores as by the way of small graphs, at the same setting.
     loop = found.setting.self_loop
     small = classifier(Policy(), tol=1e-8, self_loop=loop, label_weight=np.inf).fit(W, y)
-    np.testing.assert_allclose(model.state_.scores, small.state_.scores, atol=1e-6)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, small.ensemble_.first.scores, atol=1e-6
+    )
     # More labels go on from there.
     model.add_labels(np.flatnonzero(y < 0)[:3], truth[y < 0][:3])
     assert (model.transduction_[np.flatnonzero(y < 0)[:3]] == truth[y < 0][:3]).all()
@@ -192,4 +195,6 @@ def test_the_order_of_the_rows_does_not_matter(seed):
     first = classifier(self_loop=0.1, tol=1e-8).fit(W, y)
     mixed = np.random.default_rng(seed).permutation(1500)
     other = classifier(self_loop=0.1, tol=1e-8).fit(W[mixed][:, mixed], y[mixed])
-    np.testing.assert_allclose(other.state_.scores, first.state_.scores[mixed], atol=1e-6)
+    np.testing.assert_allclose(
+        other.ensemble_.first.scores, first.ensemble_.first.scores[mixed], atol=1e-6
+    )

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from gdpa import GDPAClassifier
+from gdpa import GraphClassifier
+from gdpa.estimators import GraphOptions
 from gdpa.system.update import relax_locally
 
 
@@ -21,15 +22,16 @@ def test_adding_labels_equals_fitting_with_them(label_weight, laplacian):
         "n_neighbors": 8,
         "self_loop": 0.05,
         "label_weight": label_weight,
-        "laplacian": laplacian,
-        "tol": 1e-10,
+        "options": GraphOptions(laplacian=laplacian, tol=1e-10),
     }
-    model = GDPAClassifier(graph="knn", **options).fit(X, y)
+    model = GraphClassifier(**options).fit(X, y)
     new = np.array([3, 111, 402, 688])
     model.add_labels(new, truth[new], tol=1e-9)
     y[new] = truth[new]
-    fresh = GDPAClassifier(graph="knn", **options).fit(X, y)
-    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
+    fresh = GraphClassifier(**options).fit(X, y)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=1e-6
+    )
     assert (model.transduction_ == fresh.transduction_).all()
     assert (model.transduction_[new] == truth[new]).all()
 
@@ -41,10 +43,13 @@ def test_a_corrected_label(label_weight):
     y[::30] = truth[::30]
     right = y.copy()
     y[60] = (truth[60] + 1) % 3
-    options = {"n_neighbors": 8, "self_loop": 0.05, "label_weight": label_weight, "tol": 1e-10}
-    model = GDPAClassifier(graph="knn", **options).fit(X, y).add_labels(60, right[60], tol=1e-9)
-    fresh = GDPAClassifier(graph="knn", **options).fit(X, right)
-    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=1e-6)
+    options = {"n_neighbors": 8, "self_loop": 0.05, "label_weight": label_weight}
+    options["options"] = GraphOptions(tol=1e-10)
+    model = GraphClassifier(**options).fit(X, y).add_labels(60, right[60], tol=1e-9)
+    fresh = GraphClassifier(**options).fit(X, right)
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=1e-6
+    )
 
 
 def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
@@ -57,22 +62,22 @@ def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
     y = np.full(n, -1)
     y[known] = truth[known]
     options = {"n_neighbors": 10, "label_weight": np.inf, "self_loop": 0.01}
-    model = GDPAClassifier(graph="knn", **options).fit(X, y)
+    model = GraphClassifier(**options).fit(X, y)
     new = rng.choice(np.flatnonzero(y == -1), 10, replace=False)
     y[new] = truth[new]
-    fresh = GDPAClassifier(graph="precomputed", label_weight=np.inf, self_loop=0.01)
+    fresh = GraphClassifier(graph="precomputed", label_weight=np.inf, self_loop=0.01)
     fresh.fit(model.graph_, y)
-    cost = fresh.state_.run.edge_visits
+    cost = fresh.ensemble_.run.edge_visits
     assert cost >= 20 * model.graph_.nnz  # a real solve, not a shortcut
     model.add_labels(new, truth[new])
-    assert model.state_.run.converged
-    assert model.state_.run.edge_visits <= 0.25 * cost
+    assert model.ensemble_.run.converged
+    assert model.ensemble_.run.edge_visits <= 0.25 * cost
     # The same labels, except where the two classes are nearly level.
     differ = model.transduction_ != fresh.transduction_
     lead = np.abs(fresh.label_scores_[:, 1] - fresh.label_scores_[:, 0])
     assert lead[differ].max(initial=0.0) < 0.01
     assert differ.sum() < 1e-3 * n
-    assert np.abs(model.state_.scores - fresh.state_.scores).max() < 0.01
+    assert np.abs(model.ensemble_.first.scores - fresh.ensemble_.first.scores).max() < 0.01
 
 
 def test_relaxation_solves_the_system_on_the_free_nodes(random_graph):
@@ -105,24 +110,22 @@ def test_many_small_updates_end_in_a_full_solve():
     X, truth = make_blobs(600, centers=2, cluster_std=2.0, random_state=3)
     y = np.full(600, -1)
     y[::20] = truth[::20]
-    model = GDPAClassifier(graph="knn", n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(
-        X, y
-    )
+    model = GraphClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
     for i in range(1, 8):
         model.add_labels(i, truth[i], tol=1e-2)
         y[i] = truth[i]
-    fresh = GDPAClassifier(graph="knn", n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(
-        X, y
+    fresh = GraphClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
+    assert model.ensemble_.run.drift <= 5e-2
+    np.testing.assert_allclose(
+        model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=0.05
     )
-    assert model.state_.run.drift <= 5e-2
-    np.testing.assert_allclose(model.state_.scores, fresh.state_.scores, atol=0.05)
 
 
-@pytest.mark.parametrize("options", [{"method": "vote"}, {"multiclass": "tree"}])
+@pytest.mark.parametrize("options", [{"method": "vote"}, {"method": "min-cut"}])
 def test_other_methods_are_solved_again(options):
     X, truth = make_blobs(90, centers=3, cluster_std=1.0, random_state=0)
     y = np.where(np.arange(90) % 9 == 0, truth, -1)
-    model = GDPAClassifier(graph="knn", n_neighbors=6, **options).fit(X, y)
+    model = GraphClassifier(n_neighbors=6, **options).fit(X, y)
     model.add_labels([1, 2], truth[[1, 2]])
     assert (model.transduction_[[1, 2]] == truth[[1, 2]]).all()
 
@@ -130,7 +133,7 @@ def test_other_methods_are_solved_again(options):
 @pytest.fixture
 def fitted():
     X, y = make_blobs(40, centers=2, random_state=0)
-    return GDPAClassifier(graph="knn").fit(X, np.where(np.arange(40) < 10, y, -1))
+    return GraphClassifier().fit(X, np.where(np.arange(40) < 10, y, -1))
 
 
 @pytest.mark.parametrize(
@@ -153,8 +156,8 @@ def test_bad_updates(fitted, indices, labels, message):
 
 
 def test_nothing_to_add(fitted):
-    before = fitted.state_
-    assert fitted.add_labels([], []).state_ is before
+    before = fitted.ensemble_
+    assert fitted.add_labels([], []).ensemble_ is before
     with pytest.raises(ValueError, match="tol=2"):
         fitted.add_labels(20, 0, tol=2)
 

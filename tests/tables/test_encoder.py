@@ -14,6 +14,11 @@ from gdpa.tables import TableEncoder, TableError, read_table, table_of
 N = 300
 
 
+def stored(data, column, kind):
+    """Fields of one object in the plain data of a column."""
+    return dict(data["columns"][column]["objects"])[kind]
+
+
 def kinds(encoder):
     return {plan.name: plan.kind for plan in encoder.columns_}
 
@@ -45,8 +50,8 @@ def test_every_kind_of_column_is_found(mixed):
     assert "name" in reasons["customer_id"]
     notes = "\n".join(encoder.notes_)
     for name in ("id", "same", "code", "customer_id", "copy", "empty"):
-        assert f"column '{name}' is left out" in notes
-    assert "'number': 1 missing cell filled with the median" in notes
+        assert f"column '{name}': left out" in notes
+    assert "'number': number, 1 missing cell filled with the median" in notes
     assert "number is missing" not in encoder.get_feature_names_out()  # one of three hundred
     X = encoder.transform(rows)
     assert X.shape == (N, encoder.get_feature_names_out().size)
@@ -216,13 +221,23 @@ def test_plain_data_hold_the_encoder(mixed):
         lambda d: d.pop("columns"),
         lambda d: d.update(columns=[3]),
         lambda d: d.update(scale="?"),
-        lambda d: d["columns"][1].update(number=[0, 0, 0, True, 0]),
-        lambda d: d["columns"][1].update(number=[0, 1, float("nan"), True, 0]),
-        lambda d: d["columns"][1].update(name=7),
-        lambda d: d["columns"][3].update(categories=["a", "a"]),
-        lambda d: d["columns"][7].update(buckets=d["columns"][7]["rarity"]),
-        lambda d: d["columns"][7].update(directions="!!"),
-        lambda d: d["columns"][2].update(name="number"),
+        lambda d: stored(d, 1, "number-encoding").update(scale=0),
+        lambda d: stored(d, 1, "number-encoding").update(fill=float("nan")),
+        lambda d: stored(d, 1, "number-encoding").update(gap=-1.0),
+        lambda d: stored(d, 1, "number-format").update(decimal="x"),
+        lambda d: stored(d, 1, "column-plan").update(kind="text"),
+        lambda d: stored(d, 1, "column-plan").update(kind="drop"),
+        lambda d: stored(d, 4, "column-plan").update(ranks={"$tuple": []}),
+        lambda d: stored(d, 6, "date-encoding").update(cycles={"$tuple": ["month"]}),
+        lambda d: stored(d, 1, "column-plan").update(name=7),
+        lambda d: stored(d, 3, "category-encoding").update(categories={"$tuple": ["a", "a"]}),
+        lambda d: stored(d, 7, "text-directions").update(
+            buckets=stored(d, 7, "text-directions")["rarity"]
+        ),
+        lambda d: stored(d, 7, "text-encoding").update(scale=-1.0),
+        lambda d: next(iter(d["columns"][7]["arrays"].values())).__setitem__(2, "!!"),
+        lambda d: next(iter(d["columns"][7]["arrays"].values())).__setitem__(0, "|O"),
+        lambda d: stored(d, 2, "column-plan").update(name="number"),
     ],
 )
 def test_forged_plain_data_are_refused(mixed, change):
@@ -277,5 +292,18 @@ def test_gaps_are_marked_once_where_they_are_not_rare():
     assert np.isfinite(X).all()
     assert (X[:, 1] > 0).tolist() == [i < 30 for i in range(300)]
     said = "\n".join(encoder.notes_)
-    assert "'a': 30 missing cells filled with the median" in said
+    assert "'a': number, 30 missing cells filled with the median" in said
     assert said.count("and marked") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("id", "customer_id", "CustomerID", "Unnamed: 0", "row number")),
+        *((name, False) for name in ("width", "idea", "paid", "humid", "keyboard", "David")),
+    ],
+)
+def test_columns_named_like_identifiers_are_left_out(name, expected):
+    values = np.random.default_rng(0).integers(0, 10**9, 30)
+    encoder = TableEncoder().fit({name: values, "v": np.sin(np.arange(30.0))})
+    assert (kinds(encoder)[name] == "left out") is expected

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from gdpa.errors import MissingExtraError
 from gdpa.tables import TableEncoder, TableError, is_frame, read_table, table_of
 
 FORMS = ("mapping", "pandas", "polars", "arrow", "csv", "parquet", "feather", "polars parquet")
@@ -54,6 +57,7 @@ def test_what_is_a_frame():
     assert is_frame({"a": [1]})
     assert not is_frame({})
     assert not is_frame([[1.0]])
+    assert not is_frame(sp.dok_array((2, 2)))
     assert not is_frame(np.zeros((2, 2)))
     pandas = pytest.importorskip("pandas")
     assert is_frame(pandas.DataFrame({"a": [1]}))
@@ -151,3 +155,17 @@ def test_rows_in_blocks_are_encoded_as_all_at_once(form, make_mixed, monkeypatch
     later.loc[250, "number"] = "wet"
     with pytest.raises(TableError, match="column 'number', row 251: 'wet' is not a finite number"):
         encoder.encode(convert(later))
+
+
+def test_a_missing_library_names_the_extra(monkeypatch, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.5, 2.5]})
+    (tmp_path / "t.csv").write_text("a\n1.5\n")
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"'narwhals'.*gdpa\[tables\]"):
+        table_of(frame)
+    with pytest.raises(MissingExtraError, match=r"'pyarrow.*gdpa\[tables\]"):
+        read_table(tmp_path / "t.csv")
+    columns = {"a": frame["a"].to_numpy(), "b": ["x", None], "c": range(2)}
+    assert table_of(columns).column("b").cells() == ["x", ""]  # arrays and lists need nothing

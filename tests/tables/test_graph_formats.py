@@ -10,8 +10,8 @@ import scipy.io
 import scipy.sparse as sp
 
 from gdpa.graph import memory
+from gdpa.tables import TableError
 from gdpa.tables.graph_files import read_graph
-from gdpa.tables.read import TableError
 
 
 def written(folder, name, content):

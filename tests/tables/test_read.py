@@ -104,7 +104,7 @@ def test_an_archive_of_one_file_is_that_file(tmp_path):
 def test_a_compressed_bomb_is_refused_while_it_inflates(tmp_path, monkeypatch):
     import gdpa.tables.source
 
-    monkeypatch.setattr(gdpa.tables.source, "ALWAYS_FINE", 10_000)
+    monkeypatch.setattr(gdpa.tables.source, "SAFE_SIZE", 10_000)
     path = write(tmp_path, "t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000))
     with pytest.raises(TableError, match="inflates to more than 300 times its size"):
         read_table(path)
@@ -124,9 +124,7 @@ def test_another_encoding_is_found_and_said_with_its_line(tmp_path):
 
 
 def test_a_column_that_turns_into_text_late_is_read_as_it_was_written(tmp_path, monkeypatch):
-    import gdpa.tables.text_file
-
-    monkeypatch.setattr(gdpa.tables.text_file, "BLOCK_CELLS", 32)
+    monkeypatch.setattr("gdpa.tables.csv_reader.BLOCK_BYTES", 64)
     lines = "".join(f"{i:03d},{i}\n" for i in range(100)) + "x1,100\n"
     table = read_table(write(tmp_path, "t.csv", "a,b\n" + lines))
     assert table.column("a").cells() == [f"{i:03d}" for i in range(100)] + ["x1"]
@@ -225,7 +223,7 @@ def test_a_missing_parquet_reader_names_the_extra(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(gdpa.errors.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"gdpa\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"gdpa\[tables\]"):
         read_table(write(tmp_path, "t.parquet", "x"))
 
 
@@ -274,3 +272,44 @@ def test_cells_between_blanks(tmp_path):
     for text in ("name\nanna smith\njohn miller\n", "n\n1 2\n1 2 3\n"):
         path.write_text(text)
         assert len(read_table(path).names) == 1
+
+
+def test_an_encrypted_archive_is_refused(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("t.csv", CSV)
+    raw = bytearray(buffer.getvalue())
+    raw[6] |= 1  # the flag in both headers of the member
+    raw[raw.find(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(TableError, match=r"is not a readable zip file.*encrypted"):
+        read_table(write(tmp_path, "t.zip", bytes(raw)))
+
+
+def test_an_index_beyond_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 8 * 10**9)
+    path = write(tmp_path, "t.libsvm", "1 100000000:1\n-1 2:1\n")
+    with pytest.raises(MemoryError, match="100000000 columns needs about"):
+        read_table(path)
+
+
+def test_cells_longer_than_a_block_and_whole_numbers_beyond_floats(tmp_path):
+    long = "x" * 3_000_000
+    table = read_table(write(tmp_path, "t.csv", f"a,b\n1,{long}\n2,y\n"))
+    assert table.column("b").cells() == [long, "y"]
+    whole = "1" + "0" * 400
+    table = read_table(write(tmp_path, "t.jsonl", f'{{"a": {whole}}}\n{{"a": 2}}\n'))
+    assert table.column("a").cells() == [whole, "2"]
+
+
+def test_the_target_is_kept_exactly_and_other_columns_are_trimmed(tmp_path):
+    path = write(tmp_path, "t.csv", "a,y\n 007 , 007 \n7,7\n?, ? \n")
+    table = read_table(path, target="y")
+    assert table.column("a").cells() == ["7", "7", ""]
+    assert table.column("y").cells() == [" 007 ", "7", ""]
+    assert read_table(path, target="z").column("y").cells() == ["7", "7", ""]
+    assert read_table(path, as_text=frozenset("y")).column("y").cells() == ["007", "7", ""]
+
+
+def test_labels_of_libsvm_are_kept_exactly(tmp_path):
+    path = write(tmp_path, "t.libsvm", "# none\n+1 1:1\n1234567 2:2 # x\n1234568 2:1\n")
+    assert read_table(path).column("target").cells() == ["+1", "1234567", "1234568"]

@@ -16,12 +16,12 @@ from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
     ColumnOptions,
     EdgeOptions,
-    Method,
     OutputOptions,
     RunOptions,
     TableOptions,
     add_command,
     command_line,
+    list_methods,
     option,
 )
 from .output import Output, Stages
@@ -48,7 +48,10 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
     neighbors: int | None = option(
         "--neighbors", min=1, help="Neighbours per row; chosen if unset."
     )
-    method: Method = "gdpa"
+    method: str = option(
+        "--method", "-m", help="committee, or one graph with a solver of gdpa methods.",
+        default="committee", autocompletion=list_methods,
+    )  # fmt: skip
     class_prior: bool = option(
         "--class-prior", help="Match predicted class shares to those of the labels.", default=False
     )
@@ -60,6 +63,8 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
     def check(self, files: OutputFiles) -> None:
         """Refuse bad options, and claim the output files, before any work."""
         self.check_edges(self.data)
+        if self.edges is not None and self.method != "committee":
+            raise ValueError(f"--edges goes with --method committee, not {self.method!r}")
         accepted = ("robust", "standard", "minmax", "none")
         if self.rescale not in accepted:
             raise ValueError(f"--rescale {self.rescale!r}; accepted: {', '.join(accepted)}")
@@ -131,9 +136,9 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     stages.start("reading", options.data)
     kinds = options.kinds()
     as_text = [name for name, kind in kinds.items() if kind in ("category", "text")]
-    if options.edges is not None and options.id_column is not None:
-        as_text.append(options.id_column)  # edges must tell 007 from 7
-    table = options.read(output, as_text)
+    if options.id_column is not None:
+        as_text.append(options.id_column)  # 007 is not 7
+    table = options.read(output, as_text, options.target)
     labels, notes = read_target(
         table, options.target, unlabeled=options.unlabeled, complete=options.model is not None
     )
@@ -154,12 +159,15 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
 
 def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> Any:
     """Encode the table and fit the classifier."""
+    from ..estimators.frames import adopt_encoder
     from ..tables import TableEncoder
 
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
-    encoder = TableEncoder(
-        columns=options.kinds(), scale=options.rescale, random_state=options.seed
-    )
+    kinds = options.kinds()
+    kinds.pop(options.target, None)  # the target is text, whatever it looks like
+    encoder = TableEncoder(columns=kinds, scale=options.rescale, random_state=options.seed)
+    ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
+    features = task.table.without(list(ignored))
     classifier = new_classifier(
         columns=encoder,
         n_neighbors=options.neighbors,
@@ -168,16 +176,19 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
         random_state=options.seed,
         callback=partial(_show_progress, stages),
     )
-    ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
-    features = task.table.without(list(ignored))
-    classifier.fit(features, task.labels, adjacency=None if task.links is None else task.links.W)
+    if options.method == "committee":
+        links = () if task.links is None else (task.links.W,)
+        classifier.fit(features, task.labels, *links)
+    else:
+        classifier.fit(encoder.fit(features).transform(features), task.labels)
+        adopt_encoder(classifier, encoder)
     output.note(f"columns encoded as {classifier.columns_.words()}")
     notes, most = classifier.encoder_.notes_, 25
     output.note(*notes[:most])
     if len(notes) > most:
         output.note(f"... and {len(notes) - most} more notes about columns; --json lists them")
     task.notes.extend(notes)
-    output.converged &= bool(classifier.state_.run.converged)
+    output.converged &= bool(classifier.ensemble_.run.converged)
     return classifier
 
 
@@ -201,10 +212,10 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
     from ..report.evaluation import baselines
 
     model, labels = fitted.model, task.labels
-    known = model.state_.coding.codes >= 0
+    known = model.ensemble_.labels.codes >= 0
     checked = baselines(model, fitted.points(task.table))
     committee = model.committee_
-    linked = model.state_.linked and not known.all()
+    linked = model.ensemble_.linked and not known.all()
     return {
         "rows": int(labels.size),
         "labeled": int(known.sum()),
@@ -225,11 +236,11 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
         if committee is None
         else dict(zip(committee.names, committee.weights.tolist(), strict=True)),
         "graph_share": float(model.graph_share_[~known].mean()) if linked else None,
-        "method": model.method,
+        "method": getattr(model, "method", "committee"),
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
         "tuning": model.tuning_.source,
-        "converged": model.state_.run.converged,
+        "converged": model.ensemble_.run.converged,
         "notes": task.notes,
     }
 
@@ -245,7 +256,7 @@ def _write(
     """Write the predictions and the model."""
     columns = first_columns(task.table, options.keep, options.id_column, task.ids)
     columns += predicted.columns()
-    columns.append(("known", fitted.model.state_.coding.codes >= 0))
+    columns.append(("known", fitted.model.ensemble_.labels.codes >= 0))
     if task.links is not None:
         columns.append(("links", fitted.model.graph_share_))
     only = options.model is None and options.report is None

@@ -141,6 +141,6 @@ def save_model(classifier: Any, encoder: Any, about: dict[str, Any], path: Path)
 
 def _labels(fitted: FittedTable) -> list[str | None]:
     """Return the labels that a saved model was fitted on, None where there was none."""
-    coding = fitted.model.state_.coding
+    coding = fitted.model.ensemble_.labels
     names = np.array([str(c) for c in coding.classes.tolist()])
     return [None if code < 0 else str(names[code]) for code in coding.codes.tolist()]

@@ -1,7 +1,7 @@
 """The classifier of the command line, and its model files.
 
 The only module that names the estimator's class. A model file is that of
-:meth:`gdpa.GDPAClassifier.save`: arrays and JSON with a checksum, no pickle.
+:meth:`gdpa.CommitteeClassifier.save`: arrays and JSON with a checksum, no pickle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..tables.source import open_file
 from .files import Column
 
 if TYPE_CHECKING:
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier, GraphClassifier
 
 __all__ = [
     "FittedTable",
@@ -34,11 +34,11 @@ def new_classifier(
     *,
     columns: TableEncoder | None = None,
     n_neighbors: int | None = None,
-    method: str = "gdpa",
+    method: str = "committee",
     class_prior: bool = False,
     random_state: int = 0,
     callback: Callable[[Mapping[str, Any]], None] | None = None,
-) -> GDPAClassifier:
+) -> CommitteeClassifier | GraphClassifier:
     """Return the estimator that all commands use, with their options.
 
     Parameters
@@ -54,21 +54,23 @@ def new_classifier(
 
     Returns
     -------
-    GDPAClassifier
-        Not fitted. Unknown labels are None.
+    CommitteeClassifier or GraphClassifier
+        Not fitted. Unknown labels are None. The ensemble for method "committee"; for any method
+        of :func:`gdpa.list_methods` one neighbour graph.
     """
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier, GraphClassifier, GraphOptions
 
-    return GDPAClassifier(
-        unlabeled=None,
-        columns=columns,
-        n_neighbors=n_neighbors or "auto",
-        method=method,
-        class_prior="labeled" if class_prior else None,
-        random_state=random_state,
-        n_jobs=-1,
-        callback=callback,
-    )
+    shared: dict[str, Any] = {
+        "unlabeled": None,
+        "n_neighbors": n_neighbors or "auto",
+        "class_prior": "labeled" if class_prior else None,
+        "random_state": random_state,
+        "n_jobs": -1,
+        "options": GraphOptions(callback=callback),
+    }
+    if method == "committee":
+        return CommitteeClassifier(columns=columns, **shared)
+    return GraphClassifier(method=method, **shared)
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,13 @@ class FittedTable:
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier or GraphClassifier
         The classifier; it encodes tables, unless it was fitted on an array in Python.
     about : dict
         Target column, source, names of the rows, threshold of uncertain predictions.
     """
 
-    model: GDPAClassifier
+    model: CommitteeClassifier | GraphClassifier
     about: dict[str, Any]
 
     @property
@@ -131,14 +133,14 @@ class FittedTable:
         """Columns of a CSV file that must be read as text."""
         texts = frozenset() if self.encoder is None else self.encoder.as_text_
         named = self.about.get("id_column")
-        return texts | {str(named)} if self.model.state_.linked and named else texts
+        return texts | {str(named)} if self.model.ensemble_.linked and named else texts
 
     def fitted_rows(self) -> Predictions:
         """Return the predictions of the rows that were fitted; given labels are kept."""
         model = self.model
         codes = np.searchsorted(model.classes_, model.transduction_)
-        found = Predictions.of(model.classes_, model.state_.probabilities(), codes, self.sure)
-        found.unsure[model.state_.coding.codes >= 0] = False
+        found = Predictions.of(model.classes_, model.ensemble_.probabilities(), codes, self.sure)
+        found.unsure[model.ensemble_.labels.codes >= 0] = False
         found.unsure[model.unreached_] = True
         return found
 
@@ -146,12 +148,12 @@ class FittedTable:
         """Return the features: a neighbour graph keeps them, a given graph does not."""
         from ..report.evaluation import fitted_points
 
-        kept = fitted_points(self.model.state_.graph)
+        kept = fitted_points(self.model.ensemble_.graph)
         return self.model.encoder_.encode(table)[0] if kept is None else kept
 
     def nodes(self, edges: str) -> list[str]:
         """Return the names of the fitted rows; `edges` is the file that needs them."""
-        if not self.model.state_.linked:
+        if not self.model.ensemble_.linked:
             raise ValueError(f"--edges {edges} needs a model of fit --edges; this one has no links")
         ids = self.about.get("ids")
         if ids is None:
@@ -162,7 +164,8 @@ class FittedTable:
 
     def save(self, path: Path) -> None:
         """Write the model file."""
-        self.model.set_params(callback=None)
+        # The callback of the progress display cannot be stored.
+        self.model.options = None
         self.model.save(path, extra={"table": self.about})
 
     def rows(self, table: Table) -> Any:
@@ -183,10 +186,11 @@ class FittedTable:
 def load_model(path: str) -> FittedTable:
     """Read a model file; one that is missing, damaged, newer or no model raises ValueError."""
     open_file(path, path).close()  # the same errors for missing, empty and other files everywhere
-    from ..estimators import GDPAClassifier
+    from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
+    from ..estimators.base import BaseClassifier
 
     try:
-        model = GDPAClassifier.load(path)
+        model = BaseClassifier.load(path)
         table = model.extra_.get("table")
         if not (table is None or isinstance(table, dict)):
             raise ValueError("the description of its table is damaged")

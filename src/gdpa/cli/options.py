@@ -27,7 +27,7 @@ __all__ = [
 Options = TypeVar("Options")
 
 
-def _methods(incomplete: str) -> list[str]:
+def list_methods(incomplete: str) -> list[str]:
     from ..solvers.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
@@ -37,7 +37,7 @@ Json = Annotated[bool, typer.Option("--json", help="Write one JSON document to s
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="CSV file to write; - is stdout.")]
 Method = Annotated[
-    str, typer.Option("--method", "-m", help="Solver (gdpa methods).", autocompletion=_methods)
+    str, typer.Option("--method", "-m", help="Solver (gdpa methods).", autocompletion=list_methods)
 ]
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if unset.")
@@ -95,7 +95,7 @@ class TableOptions:
     )
     encoding: str | None = option("--encoding", help="Encoding of a CSV file; detected if unset.")
 
-    def read(self, output: Output, as_text: Iterable[str] = ()) -> Table:
+    def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""
         from ..tables import read_table
 
@@ -105,6 +105,7 @@ class TableOptions:
             delimiter=self.delimiter,
             encoding=self.encoding,
             as_text=frozenset(as_text),
+            target=target,
             header=self.has_header,
         )
         output.note(*table.notes)
@@ -129,7 +130,7 @@ class ColumnOptions:
 
     def kinds(self) -> dict[str, str]:
         """Return the kind of each column that ``--column`` names."""
-        from ..tables.decide import KINDS
+        from ..tables.columns import KINDS
 
         kinds = {}
         for pair in self.column or []:

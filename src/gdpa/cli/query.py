@@ -76,7 +76,7 @@ def _rows_of_model(options: QueryOptions) -> list[tuple[str, Column]]:
     fitted = load_model(options.model)
     classifier = fitted.model
     chosen = classifier.query(options.n, options.strategy)
-    P = classifier.state_.probabilities()[chosen]
+    P = classifier.ensemble_.probabilities()[chosen]
     first, second = np.argsort(-P, axis=1, kind="stable")[:, :2].T
     rows = np.arange(chosen.size)
     return [

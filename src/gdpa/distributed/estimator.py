@@ -26,7 +26,7 @@ from .plan import load_plan
 from .solve import Solve, Solver
 
 if TYPE_CHECKING:
-    from ..estimators import GDPAClassifier
+    from ..estimators import GraphClassifier
 
 __all__ = [
     "Tuning", "batches", "choose_self_loop", "export", "finished_model", "labeled_prior",
@@ -125,11 +125,11 @@ def export(
     *,
     n_rows: int = 50_000,
     random_state: int = 0,
-) -> GDPAClassifier:
+) -> GraphClassifier:
     """Write a subset of the rows of a finished fit as a classifier for one machine.
 
     Its nodes are rows of the fit with the scores that all rows together gave them; `gdpa predict`
-    and :meth:`gdpa.GDPAClassifier.load` read it, and columns are encoded as in the fit.
+    and :meth:`gdpa.GraphClassifier.load` read it, and columns are encoded as in the fit.
 
     Parameters
     ----------
@@ -144,10 +144,10 @@ def export(
 
     Returns
     -------
-    GDPAClassifier
+    GraphClassifier
         The classifier in the file.
     """
-    from ..estimators import GDPAClassifier
+    from ..estimators import GraphClassifier
     from ..estimators.frames import adopt_encoder
     from ..graph.rescale import Rescaler
     from ..tables import TableEncoder
@@ -168,29 +168,36 @@ def export(
     y[codes >= 0] = classes[codes[codes >= 0]]
     for c in np.setdiff1d(np.arange(classes.size), codes):
         y[int(np.argmax(scores[:, c]))] = classes[c]
-    classifier = GDPAClassifier(
-        graph="knn",
+    classifier = GraphClassifier(
         n_neighbors=min(model["n_neighbors"], nodes.size - 1),
         label_weight=np.inf,
         self_loop=model["self_loop"],
         unlabeled=None,
     ).fit(X, y)
-    state = classifier.state_
-    prior = np.asarray(model["prior"])
+    ensemble, prior = classifier.ensemble_, np.asarray(model["prior"])
     shares = to_shares(scores, prior)
-    labels = np.where(codes >= 0, codes, shares.argmax(axis=1))
+    labels = replace(ensemble.labels, codes=codes.astype(np.int32))
+    none = np.empty(0, dtype=np.intp)
+    first = replace(
+        ensemble.first, labels=labels, scores=scores, shares=shares, prior=prior, abstaining=none
+    )
     factors = load_plan(folder.url).factors
     d = factors.size
     # Rows that the encoder gives are multiplied by the factors of the fit.
     rescaler = Rescaler("min-max", np.ones(d, dtype=bool), np.zeros(d), 1.0 / factors, False)
-    classifier._take(
+    classifier._adopt(
         replace(
-            state, graph=replace(state.graph, rescaler=rescaler),
-            coding=replace(state.coding, codes=codes.astype(np.int32)), scores=scores,
-            shares=shares, labels=labels, prior=prior, sharpness=model["sharpness"],
-            unreached=np.empty(0, dtype=np.intp),
+            ensemble,
+            labels=labels,
+            members=(first,),
+            shares=shares,
+            codes=np.where(codes >= 0, codes, shares.argmax(axis=1)),
+            prior=prior,
+            sharpness=model["sharpness"],
+            unreached=none,
+            rescaler=rescaler,
         )
-    )  # fmt: skip
+    )
     adopt_encoder(
         classifier, TableEncoder.from_plain(folder.read_json("plan/plan.json")["encoder"])
     )

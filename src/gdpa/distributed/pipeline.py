@@ -130,8 +130,8 @@ def fit(
 ) -> FitResult:
     """Predict the missing cells of a column of Parquet files, on a cluster.
 
-    The model is one neighbour graph, not the ensemble of :class:`gdpa.GDPAClassifier`: data that
-    one machine can fit are usually predicted more accurately there.
+    The model is one neighbour graph, not the ensemble of :class:`gdpa.CommitteeClassifier`: data
+    that one machine can fit are usually predicted more accurately there.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..folds import stratified_folds
+from ..estimators.labels import stratified_folds
 from ..graph.cell_space import CELL_POINTS, TRAINING_POINTS, CellCenters, CellSpace
 from ..graph.neighbors import RECALL_SAMPLE
 from ..graph.search import feature_scale

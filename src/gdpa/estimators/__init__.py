@@ -1,4 +1,4 @@
-"""The scikit-learn estimator and what only it needs."""
+"""The three estimators, and what only they need."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING
 from ..lazy import load_on_use
 
 if TYPE_CHECKING:
-    from .estimator import GDPAClassifier, classify
+    from .committee import CommitteeClassifier, classify
+    from .graph import GDPAClassifier, GraphClassifier
     from .model_selection import SemiSupervisedKFold
+    from .options import GraphOptions
 
-__all__ = ["GDPAClassifier", "SemiSupervisedKFold", "classify"]
+__all__ = [
+    "CommitteeClassifier",
+    "GDPAClassifier",
+    "GraphClassifier",
+    "GraphOptions",
+    "SemiSupervisedKFold",
+    "classify",
+]
 
-# Loaded on first use: workers of a cluster take shares of scores and need no scikit-learn.
+# Loaded on first use: workers of a cluster compute shares of scores and need no scikit-learn.
 __getattr__ = load_on_use(
     __name__,
     {
-        "GDPAClassifier": "estimator",
+        "CommitteeClassifier": "committee",
+        "GDPAClassifier": "graph",
+        "GraphClassifier": "graph",
+        "GraphOptions": "options",
         "SemiSupervisedKFold": "model_selection",
-        "classify": "estimator",
+        "classify": "committee",
     },
 )

@@ -11,10 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from ..tables.encoder import TableEncoder
-from ..tables.frames import BLOCK_ROWS, is_frame, table_of
-from ..tables.table import Column, Table
-
-__all__ = ["adopt_encoder", "encoded_rows"]
+from ..tables.frames import BLOCK_ROWS, table_of
+from ..tables.table import Column, Table, is_frame
 
 
 def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -22,7 +20,7 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     Parameters
     ----------
-    estimator : GDPAClassifier
+    estimator : estimator
         Gets ``encoder_``, ``n_features_in_`` and ``feature_names_in_`` when `reset`.
     X : object
         What was given to `fit` or `predict`.
@@ -47,7 +45,7 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not is_frame(X):
         table = _named(estimator, X)
     elif isinstance(X, Table | Mapping):
-        table = table_of(X)
+        table = X if isinstance(X, Table) else table_of(X)
     else:
         # scikit-learn's own words about names that are missing, new or in another order.
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -59,8 +57,9 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     features, notes = encoder.encode(table)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=4)
-    if reset and estimator.callback is not None:
-        estimator.callback({"stage": "encoding", "features": features.shape[1]})
+    callback = estimator.expert_options.callback
+    if reset and callback is not None:
+        callback({"stage": "encoding", "features": features.shape[1]})
     return features
 
 
@@ -69,7 +68,7 @@ def adopt_encoder(estimator: Any, encoder: TableEncoder) -> None:
 
     Parameters
     ----------
-    estimator : GDPAClassifier
+    estimator : estimator
         Fitted on what `encoder` made of a table.
     encoder : TableEncoder
         The fitted encoder.
@@ -80,11 +79,11 @@ def adopt_encoder(estimator: Any, encoder: TableEncoder) -> None:
 
 
 def _new_encoder(estimator: Any) -> TableEncoder:
-    given = estimator.columns
+    given = getattr(estimator, "columns", None)
     if isinstance(given, TableEncoder):
         fresh: TableEncoder = clone(given)
         return fresh
-    scale = estimator.rescale or "robust"
+    scale = estimator.expert_options.rescale or "robust"
     return TableEncoder(columns=given, scale=scale, random_state=estimator.random_state or 0)
 
 

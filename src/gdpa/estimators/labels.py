@@ -12,21 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
 
-__all__ = [
-    "LabelCoding",
-    "encode_labels",
-    "encode_more",
-    "is_missing",
-    "known_labels",
-    "wider",
-    "with_more_classes",
-]
+from ..codec import check_numbers, storable
 
 
-@dataclass(frozen=True)
+@storable("labels")
+@dataclass(frozen=True, eq=False)
 class LabelCoding:
     """Class numbers of all samples.
 
@@ -41,16 +32,38 @@ class LabelCoding:
     codes: NDArray[np.int32]
     classes: NDArray[Any]
 
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        k = self.classes.size
+        check_numbers("codes", self.codes, (None,), at_least=-1, at_most=k - 1)
+        if self.classes.ndim != 1 or np.unique(self.classes).size != k:
+            raise ValueError("classes must be different from each other")
+        if self.classes.dtype.kind == "f" and not np.isfinite(self.classes).all():
+            raise ValueError("classes must be finite")
+
     @property
     def labeled(self) -> NDArray[np.intp]:
         """Positions of the known labels, ascending."""
         return np.flatnonzero(self.codes >= 0)
 
+    def with_labels(self, rows: NDArray[np.intp], codes: NDArray[np.int32]) -> LabelCoding:
+        """Return these labels with some changed; -1 removes a label."""
+        changed = self.codes.copy()
+        changed[rows] = codes
+        if not (changed >= 0).any():
+            raise ValueError("labels removes the last label; at least one is needed")
+        return LabelCoding(changed, self.classes)
 
-def wider(
-    columns: NDArray[np.float64], place: NDArray[np.intp], n_classes: int
+    def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> LabelCoding:
+        """Return the same labels among more classes."""
+        codes = np.where(self.codes < 0, self.codes, place[self.codes]).astype(np.int32)
+        return LabelCoding(codes, classes)
+
+
+def expand_class_columns(
+    columns: NDArray[np.float64], place: NDArray[np.integer], n_classes: int
 ) -> NDArray[np.float64]:
-    """Columns of classes at their places among more, 0 in between."""
+    """Put the columns of classes at their places among more classes; new columns are 0."""
     out = np.zeros((*columns.shape[:-1], n_classes))
     out[..., place] = columns
     return out
@@ -87,7 +100,34 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
     ValueError
         If y is not one-dimensional, or a value is missing although another marker is in use.
     """
-    values = _flat(y)
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: y must hold one label or marker "
+            "per sample"
+        )
+    # pandas' nullable and categorical types: as objects, so that NA stays NA.
+    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
+    try:
+        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            "y has labels that are sequences; labels are text, numbers or truth values: write "
+            "them as text, str(...)"
+        ) from error
+    if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,)",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
+    if values.dtype.kind == "c":
+        raise ValueError("y is complex; Complex data not supported as labels")
     missing = np.zeros(values.size, dtype=bool)
     if values.dtype.kind in "fmMO":
         missing = _missing(values)
@@ -126,6 +166,8 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
         If no label is known, the labels are continuous or of mixed kinds, or y contains only -1
         and +1 while -1 is the marker.
     """
+    from sklearn.utils.multiclass import check_classification_targets
+
     values, known = known_labels(y, unlabeled)
     if not known.any():
         raise ValueError(
@@ -246,36 +288,6 @@ def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -
         raise ValueError("labels mixes kinds that cannot be sorted; use one kind") from error
 
 
-def _flat(y: Any) -> NDArray[Any]:
-    if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: y must hold one label or marker "
-            "per sample"
-        )
-    # pandas' nullable and categorical types: as objects, so that NA stays NA.
-    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
-    try:
-        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
-    except ValueError as error:
-        raise ValueError(
-            "y has labels that are sequences; labels are text, numbers or truth values: write "
-            "them as text, str(...)"
-        ) from error
-    if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,)",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        values = values.ravel()
-    if values.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
-    if values.dtype.kind == "c":
-        raise ValueError("y is complex; Complex data not supported as labels")
-    return values
-
-
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
@@ -310,3 +322,41 @@ def _natural(labels: NDArray[Any]) -> NDArray[Any]:
         if all(issubclass(kind, family) and (bool in family or kind is not bool) for kind in kinds):
             return np.asarray(labels.tolist())
     return labels
+
+
+def by_appearance(codes: NDArray[Any]) -> NDArray[np.int32]:
+    """Number classes in the order in which they first appear, whatever they are called.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_labels,)
+        Class numbers.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_labels,)
+        Numbers from 0, in the order of the labels.
+    """
+    _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first)).astype(np.int32)[code]
+
+
+def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32]:
+    """Deal the labels of each class out to folds in turn; nothing is random.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_labels,)
+        Class numbers.
+    n_folds : int
+        Number of folds.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_labels,)
+        Fold numbers; sizes differ by at most one, in total and within each class.
+    """
+    order = np.argsort(by_appearance(codes), kind="stable")
+    fold = np.empty(codes.size, dtype=np.int32)
+    fold[order] = np.arange(codes.size) % n_folds
+    return fold

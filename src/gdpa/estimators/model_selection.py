@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from ..folds import stratified_folds
-from .labels import encode_labels
-
-__all__ = ["SemiSupervisedKFold"]
+from .labels import encode_labels, stratified_folds
 
 
 class SemiSupervisedKFold:
@@ -31,7 +28,7 @@ class SemiSupervisedKFold:
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
     unlabeled : object, default=-1
-        Marker of an unknown label, as in :class:`~gdpa.GDPAClassifier`.
+        Marker of an unknown label, as in :class:`~gdpa.CommitteeClassifier`.
 
     Examples
     --------

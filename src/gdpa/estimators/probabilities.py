@@ -1,14 +1,12 @@
-"""Scores to probabilities: shares, sharpness fitted on left-out labels, class priors.
+"""Scores to probabilities: shares, sharpness fitted on held-out labels, class priors.
 
 The score of a class, divided by the sum of all, is its share q. Probabilities are
-``p ~ q^beta exp(b)``: the sharpness beta is fitted on labels that were left out, by their log-loss;
-the offsets b shift the thresholds until the class masses of the unlabelled nodes match a prior, by
-iterative proportional fitting, which converges because the masses are the gradient of a convex
-function of b.
+``p ~ q^beta exp(b)``: the sharpness beta minimises the log-loss of held-out labels; the offsets b
+shift the thresholds until the class masses of the unlabelled samples match a prior, by iterative
+proportional fitting, which converges because the masses are the gradient of a convex function of b.
 
-A classifier that is wrong where it is sure is worse than one that says so. The labels that were
-left out tell how often it is right; if the samples without label are predicted with more confidence
-than that, by more than the noise of so few labels, the fit warns (:func:`confidence_of`).
+Held-out labels show how often a classifier is right. If unlabelled samples are predicted with more
+confidence than that, by more than a standard error, the fit warns (:func:`confidence_of`).
 """
 
 from __future__ import annotations
@@ -18,30 +16,50 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
 
-__all__ = [
-    "MOST_SHARPNESS",
-    "Confidence",
-    "check_prior",
-    "confidence_of",
-    "fit_sharpness",
-    "labeled_prior",
-    "match_masses",
-    "sharpen",
-    "to_shares",
-    "warn_about",
-    "winners",
-]
-
 FloatArray = NDArray[np.float64]
 
 MOST_SHARPNESS = 64.0
-# A share of 0 is never more than "not seen": it keeps probabilities off 0 and 1.
-SMALLEST_SHARE = 1e-6
+# Smaller shares are raised to this, which keeps probabilities off 0 and 1; in the loss of a member,
+# where one label predicted with certainty and wrongly must not decide, to a hundredth.
+SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
+
+
+def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
+    """Return which labels can be predicted without themselves: those not alone in their class."""
+    return np.asarray(np.bincount(codes, minlength=n_classes)[codes] >= 2)
+
+
+def can_hold_out(codes: NDArray[np.integer], n_classes: int, fewest: int) -> bool:
+    """Return whether two classes have two labels, and such classes `fewest` labels in total."""
+    counts = np.bincount(codes, minlength=n_classes)
+    return bool((counts >= 2).sum() >= 2 and counts[counts >= 2].sum() >= fewest)
+
+
+def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
+    """Return the scale-free squared error ``1 - cos^2`` of held-out scores.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_labeled, n_classes)
+        1 in the column of the sample's class, else 0.
+    scores : ndarray of shape (n_labeled, n_classes)
+        Scores computed without the sample's own label.
+
+    Returns
+    -------
+    float
+        0 for scores proportional to the labels, 1 for useless ones.
+    """
+    y = targets - targets.mean(axis=1, keepdims=True)
+    f = scores - scores.mean(axis=1, keepdims=True)
+    size = float((f * f).sum()) * float((y * y).sum())
+    inner = max(float((f * y).sum()), 0.0)
+    return 1.0 - inner * inner / size if size > 0 else 1.0
 
 
 def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
@@ -66,7 +84,13 @@ def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
-def sharpen(shares: FloatArray, sharpness: float, offset: FloatArray | None = None) -> FloatArray:
+def sharpen(
+    shares: FloatArray,
+    sharpness: float,
+    offset: FloatArray | None = None,
+    *,
+    least: float = SMALLEST_SHARE,
+) -> FloatArray:
     """Probabilities ``p ~ q^beta exp(offset)``.
 
     Parameters
@@ -77,13 +101,15 @@ def sharpen(shares: FloatArray, sharpness: float, offset: FloatArray | None = No
         beta.
     offset : ndarray of shape (n_classes,), optional
         Shift of each class's threshold.
+    least : float, default=1e-6
+        Smaller shares are raised to this.
 
     Returns
     -------
     ndarray of shape (n_nodes, n_classes)
         Rows that add up to 1.
     """
-    logits = sharpness * np.log(np.maximum(shares, SMALLEST_SHARE))
+    logits = sharpness * np.log(np.maximum(shares, least))
     if offset is not None:
         logits += offset
     logits -= logits.max(axis=1, keepdims=True)
@@ -93,12 +119,12 @@ def sharpen(shares: FloatArray, sharpness: float, offset: FloatArray | None = No
 
 def fit_sharpness(
     left_out: FloatArray | None,
-    codes: NDArray[np.int32],
+    codes: NDArray[np.integer],
     *,
     fewest: int = DEFAULT_POLICY.calibration_labels,
     doubt: float = 10.0,
 ) -> float:
-    """Sharpness beta that fits left-out labels best.
+    """Sharpness beta that fits held-out labels best.
 
     Parameters
     ----------
@@ -107,7 +133,7 @@ def fit_sharpness(
     codes : ndarray of int of shape (n_labeled,)
         Their classes.
     fewest : int, default=20
-        Labels that must have been left out before their log-loss is trusted.
+        Labels that must have been held out before their log-loss is trusted.
     doubt : float, default=10
         As if so many labels spoke for the plain shares: a few labels that all happen to be right
         must not make every probability 0 or 1.
@@ -164,7 +190,7 @@ def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray
     return np.asarray(np.argmax(sharpen(shares, sharpness, offset), axis=1))
 
 
-def labeled_prior(codes: NDArray[np.int32], n_classes: int) -> FloatArray:
+def labeled_prior(codes: NDArray[np.integer], n_classes: int) -> FloatArray:
     """Share of each class among the labels.
 
     Parameters
@@ -183,7 +209,7 @@ def labeled_prior(codes: NDArray[np.int32], n_classes: int) -> FloatArray:
     return np.asarray(counts / counts.sum())
 
 
-def check_prior(class_prior: Any, classes: NDArray[Any]) -> FloatArray | None:
+def check_prior(class_prior: ArrayLike | None, classes: NDArray[np.generic]) -> FloatArray | None:
     """Validate a prior given as an array.
 
     Parameters
@@ -254,22 +280,22 @@ def match_masses(
 
 @dataclass(frozen=True)
 class Confidence:
-    """Confidence beside accuracy.
+    """Mean confidence beside cross-validated accuracy.
 
     Parameters
     ----------
     mean : float
-        Mean of the largest probability over the samples without label.
+        Mean of the largest probability over the unlabelled samples.
     accuracy : float
-        Share of the left-out labels that were found again.
+        Cross-validated accuracy.
     standard_error : float
         Standard error of `accuracy`.
     n_left_out : int
-        Number of labels left out.
+        Number of held-out labels.
     lost : tuple
-        Classes with two labels or more, none of which was found again.
+        Classes with two labels or more, none of which was predicted correctly.
     of_sample : bool
-        Whether labels were left out of a sample of the nodes.
+        Whether labels were held out of a subsample of the rows.
     """
 
     mean: float
@@ -283,92 +309,90 @@ class Confidence:
     def too_sure(self) -> bool:
         """Whether the confidence exceeds the accuracy by more than its standard error.
 
-        Never where the accuracy is that of a sample: graphs of fewer nodes err more.
+        Never where the accuracy is that of a subsample: graphs of fewer samples err more.
         """
         return not self.of_sample and self.mean > self.accuracy + self.standard_error
 
     def sentences(self) -> list[str]:
-        """What there is to say, in words; empty if all is well."""
+        """Return the cautions in words; empty if there are none."""
         out = []
         if self.too_sure:
             out.append(
-                f"samples without label are predicted with a mean probability of {self.mean:.2f}, "
-                f"but only {self.accuracy:.2f} +- {self.standard_error:.2f} of "
-                f"{self.n_left_out} labels were found again when they were left out; expect "
-                "the smaller number"
+                f"unlabelled samples are predicted with a mean probability of {self.mean:.2f}, but "
+                f"the cross-validated accuracy of {self.n_left_out} held-out labels is only "
+                f"{self.accuracy:.2f} +- {self.standard_error:.2f}; expect the smaller number"
             )
         if self.lost:
             names = ", ".join(repr(c) for c in self.lost[:5])
             more = "" if len(self.lost) <= 5 else f" and {len(self.lost) - 5} more"
             out.append(
-                f"no label of class {names}{more} was found again when it was left out: these "
-                "classes need more labels, or features that tell them apart"
+                f"no held-out label of class {names}{more} was predicted correctly: these classes "
+                "need more labels, or features that tell them apart"
             )
         return out
 
 
-def confidence_of(state: Any) -> Confidence | None:
-    """Compare confidence and left-out accuracy.
+def confidence_of(ensemble: Any) -> Confidence | None:
+    """Compare confidence and cross-validated accuracy.
 
     Parameters
     ----------
-    state : FittedState
-        A fitted state.
+    ensemble : Ensemble
+        A fitted ensemble.
 
     Returns
     -------
     Confidence or None
-        None where no label was left out, or no sample is without one.
+        None where no label was held out, or no sample is unlabelled.
     """
-    scores, nodes, classes = state.tuning.left_out, state.coding.labeled, state.coding.classes
-    if state.tuning.checked is not None:
-        nodes = nodes[state.tuning.checked]
-    free = state.coding.codes < 0
+    labels, tuning = ensemble.labels, ensemble.tuning
+    scores, nodes, classes = tuning.left_out, labels.labeled, labels.classes
+    if tuning.checked is not None:
+        nodes = nodes[tuning.checked]
+    free = labels.codes < 0
     if scores is None or scores.shape[0] != nodes.size or classes.size < 2 or not free.any():
         return None
-    codes = state.coding.codes[nodes]
-    counts = np.bincount(codes, minlength=classes.size)
-    judged = counts[codes] >= 2  # the only label of a class cannot be found again
+    codes = labels.codes[nodes]
+    judged = judged_labels(codes, classes.size)
     m = int(judged.sum())
     if m == 0:
         return None
-    shares = to_shares(scores, state.prior)
-    right = (winners(shares, state.sharpness, state.offset) == codes)[judged]
+    shares, sharpness, offset = (
+        to_shares(scores, ensemble.prior),
+        ensemble.sharpness,
+        ensemble.offset,
+    )
+    right = (winners(shares, sharpness, offset) == codes)[judged]
+    counts = np.bincount(codes, minlength=classes.size)
     hits = np.bincount(codes[judged], weights=right, minlength=classes.size)
     share = (right.sum() + 1.0) / (m + 2.0)  # all right, or all wrong, has a standard error too
-    p = sharpen(state.shares[free], state.sharpness, state.offset)
+    p = sharpen(ensemble.shares[free], sharpness, offset)
     return Confidence(
         float(p.max(axis=1).mean()),
         float(right.mean()),
         float(np.sqrt(share * (1.0 - share) / m)),
         m,
         tuple(classes[(counts >= 2) & (hits == 0)].tolist()),
-        state.tuning.source == "sample",
+        tuning.source == "sample",
     )
 
 
-def warn_about(state: Any) -> None:
-    """Say what the user of a fit has to know.
-
-    Parameters
-    ----------
-    state : FittedState
-        The fitted state.
-    """
-    if state.unreached.size:
+def warn_about(ensemble: Any, run: Any) -> None:
+    """Warn about unreached samples, solves that did not converge, and too much confidence."""
+    if ensemble.unreached.size:
         warnings.warn(
-            f"{state.unreached.size} of {state.scores.shape[0]} nodes are in components without a "
-            "label; they get the prior class (see unreached_)",
+            f"{ensemble.unreached.size} of {ensemble.shares.shape[0]} samples are in components "
+            "without a label; they get the prior class (see unreached_)",
             UnreachedWarning,
             stacklevel=4,
         )
-    if not state.run.converged:
+    if not run.converged:
         warnings.warn(
-            f"the scores did not converge: {state.run.message}; raise max_iter or tol",
+            f"the scores did not converge: {run.message}; raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=4,
         )
-    found = confidence_of(state)
-    if found is not None and (found.lost or found.mean > found.accuracy + found.standard_error):
-        for sentence in found.sentences():
-            warnings.warn(sentence, ConfidenceWarning, stacklevel=4)
+    found = confidence_of(ensemble)
+    sure = found is not None and found.mean > found.accuracy + found.standard_error
+    for sentence in found.sentences() if found is not None and (found.lost or sure) else []:
+        warnings.warn(sentence, ConfidenceWarning, stacklevel=4)

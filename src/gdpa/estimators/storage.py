@@ -1,381 +1,158 @@
-"""Save and load fitted classifiers: arrays and JSON in one ``.npz`` file, never pickle.
+"""Save and load fitted estimators: arrays and JSON in one ``.npz`` file, never pickle.
 
-The file holds plain numeric and text arrays, a JSON text with the parameters, the version of the
-format, and a SHA-256 over all of it. Loading runs no code from the file: it refuses objects, other
-formats, newer versions and files whose checksum does not match.
+:mod:`gdpa.codec` stores the fitted state, which is frozen dataclasses of arrays, with a version and
+a checksum, and checks every field when it is read. What is left here is the estimator around it:
+its parameters, the encoder of its data frame, and a last check that the state can predict.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import zipfile
-from dataclasses import fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..graph.adjacency import degrees, laplacian_parts
-from ..graph.neighbor_graph import NeighborGraph
-from ..graph.neighbors import NeighborIndex
-from ..graph.rescale import Rescaler
-from ..npz import read_npz, write_npz
-from .graphs import ClassifierGraph
-from .labels import LabelCoding, is_missing
-from .options import FitOptions
-from .probabilities import winners
-from .state import FitRun, FittedState
-from .stored_checks import check_state
-from .tuning import Setting, Tuning
+from .. import codec
+from ..tables import TableEncoder
+from .ensemble import Ensemble
+from .labels import is_missing
+from .options import GraphOptions
 
-__all__ = [
-    "FORMAT",
-    "VERSION",
-    "classes_of",
-    "get_matrix",
-    "plain_params",
-    "put_matrix",
-    "read_file",
-    "read_state",
-    "restored_params",
-    "state_arrays",
-    "write_file",
-]
-
-FORMAT = "gdpa-classifier"
-# 2: committees.
-VERSION = 2
-# What a run says that is no number or text; it is computed again where it is asked for.
-RUN_ARRAYS = ("seconds", "bounds")
+FORMAT = "classifier"
+VERSION = 3  # 2 stored each class of member by hand
 
 
-def write_file(path: str | os.PathLike[str], arrays: dict[str, Any], meta: dict[str, Any]) -> Path:
-    """Write arrays and JSON with version and checksum.
+@codec.storable("estimator")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredEstimator:
+    """A fitted estimator as a file holds it.
 
     Parameters
     ----------
-    path : path-like
-        Where to; never half written, see :func:`gdpa.files.written_whole`.
-    arrays : dict
-        Numeric or text arrays.
-    meta : dict
-        What JSON can hold.
-
-    Returns
-    -------
-    Path
-        The file.
+    kind : str
+        Name of its class.
+    params : dict
+        Constructor parameters, as plain data; options for experts among them.
+    ensemble : Ensemble
+        The fitted state.
+    n_features_in : int
+        Number of features, or of columns of a data frame.
+    feature_names_in : list of str or None
+        Their names.
+    encoder : dict or None
+        The encoder of a data frame, as plain data.
+    skipped : list of int
+        Samples given to `skip`.
+    extra : dict
+        Plain data of the user.
     """
-    target = Path(path)
-    for name, array in arrays.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"{name} holds Python objects and cannot be stored safely")
-    text = json.dumps({"format": FORMAT, "version": VERSION, **meta}, sort_keys=True)
-    payload = {**arrays, "json": np.array(text)}
-    payload["checksum"] = np.array(_checksum(payload))
-    write_npz(target, payload)
-    return target
+
+    kind: str
+    params: dict[str, Any]
+    ensemble: Ensemble
+    n_features_in: int
+    feature_names_in: list[str] | None
+    encoder: dict[str, Any] | None
+    skipped: list[int] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        columns = self.n_features_in if self.encoder is None else len(self.encoder["columns"])
+        names, width = self.feature_names_in, self.ensemble.n_features
+        if columns != self.n_features_in or (self.encoder is None and columns != width):
+            raise ValueError("n_features_in is not that of the features")
+        if names is not None and len(names) != self.n_features_in:
+            raise ValueError("feature_names_in has a wrong length")
+        n, k = self.ensemble.n_samples, self.ensemble.labels.classes.size
+        if not all(0 <= i < n for i in self.skipped):
+            raise ValueError("skipped names a sample that is not there")
+        links = sp.csr_array((1, n)) if self.ensemble.linked else None
+        row = sp.csr_array((1, width)) if self.ensemble.sparse else np.zeros((1, width))
+        if self.ensemble.predict(row, links).shape != (1, k):
+            raise ValueError("the members do not fit together")
 
 
-def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read and verify a file of :func:`write_file`.
+def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
+    """Write a fitted estimator."""
+    ensemble, encoder = model.ensemble_, getattr(model, "encoder_", None)
+    names = getattr(model, "feature_names_in_", None)
+    stored = StoredEstimator(
+        kind=type(model).__name__,
+        params=_plain_params(model.get_params(deep=False)),
+        ensemble=ensemble,
+        n_features_in=int(model.n_features_in_),
+        feature_names_in=None if names is None else [str(name) for name in names],
+        encoder=None if encoder is None else encoder.to_plain(),
+        skipped=model.skipped_.tolist(),
+        extra=extra,
+    )
+    return codec.save(path, stored, kind=FORMAT, version=VERSION)
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
 
-    Returns
-    -------
-    arrays : dict
-        The arrays.
-    meta : dict
-        The JSON part.
-
-    Raises
-    ------
-    ValueError
-        If it is no such file, damaged, or of a newer version.
-    """
-    source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"there is no file {source}")
+def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that :func:`save_model` wrote, of class `cls` or a subclass."""
+    stored = codec.load(path, StoredEstimator, kind=FORMAT, version=VERSION)
     try:
-        arrays = read_npz(source)
-        meta = json.loads(str(arrays["json"][()]))
-        stored = str(arrays.pop("checksum")[()])
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, TypeError) as error:
-        raise ValueError(f"{source} is damaged or no saved classifier: {error}") from error
-    except Exception as error:  # zlib.error and the like: whatever a damaged archive provokes
-        raise ValueError(f"{source} is damaged: {error}") from error
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise ValueError(f"{source} is no saved classifier")
-    if not isinstance(meta.get("version"), int) or meta["version"] < 1:
-        raise ValueError(f"{source} is no saved classifier: it has no version")
-    if meta["version"] > VERSION:
-        raise ValueError(
-            f"{source} has format version {meta['version']}, this gdpa reads up to {VERSION}; "
-            "install a newer gdpa"
-        )
-    if _checksum(arrays) != stored:
-        raise ValueError(f"{source} is damaged: its checksum does not match its content")
-    del arrays["json"]
-    return arrays, meta
+        kinds = [cls]
+        for known in kinds:  # grows: subclasses of subclasses, too
+            kinds += known.__subclasses__()
+        kind = next((known for known in kinds if known.__name__ == stored.kind), None)
+        if kind is None:
+            raise ValueError(f"it holds {stored.kind!r:.40}, not {cls.__name__}")
+        params = dict(stored.params)
+        if params.get("options") is not None:
+            params["options"] = GraphOptions(**params["options"])
+        model = kind(**params)
+        model._validate_params()
+        model._fit_options(stored.ensemble.labels.classes)
+        if stored.encoder is not None:
+            model.encoder_ = TableEncoder.from_plain(stored.encoder)
+            if model.encoder_.columns_.n_features != stored.ensemble.n_features:
+                raise ValueError("the columns are not those of the features")
+        if getattr(model, "graph", "knn") != stored.ensemble.graph.kind and not _any_graph(model):
+            raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{path} is no valid saved {FORMAT}: {error}") from error
+    model._adopt(stored.ensemble)
+    model.skipped_ = np.array(stored.skipped, dtype=np.intp)
+    model.n_features_in_ = stored.n_features_in
+    if stored.feature_names_in is not None:
+        model.feature_names_in_ = np.array(stored.feature_names_in, dtype=object)
+    model.extra_ = stored.extra
+    return model
 
 
-def _checksum(arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}:{array.dtype.str}:{array.shape};".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+def _any_graph(model: Any) -> bool:
+    """Return whether the first graph may be of neighbours or of links."""
+    return "graph" not in model.get_params(deep=False) and model.graph == "knn"
 
 
-def state_arrays(state: FittedState) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Take a fitted state apart.
-
-    Parameters
-    ----------
-    state : FittedState
-        The state.
-
-    Returns
-    -------
-    arrays : dict
-        Its arrays.
-    meta : dict
-        Its numbers and names.
-    """
-    graph, tuning = state.graph, state.tuning
-    arrays: dict[str, Any] = {
-        "codes": state.coding.codes,
-        "classes": _plain_classes(state.coding.classes),
-        "scores": state.scores,
-        "shares": state.shares,
-        "prior": state.prior,
-        "offset": state.offset,
-        "unreached": state.unreached,
-    }
-    _put_sparse(arrays, "W", graph.W)
-    meta: dict[str, Any] = {
-        "graph": {"kind": graph.kind, "laplacian": graph.laplacian},
-        "classes_as_objects": state.coding.classes.dtype.kind == "O",
-        "sharpness": state.sharpness,
-        "setting": {
-            "label_weight": _number(state.setting.label_weight),
-            "self_loop": state.setting.self_loop,
-        },
-        "tuning": {"loss": tuning.loss, "source": tuning.source, "tried": tuning.tried},
-        "run": {
-            f.name: getattr(state.run, f.name) for f in fields(FitRun) if f.name not in RUN_ARRAYS
-        },
-    }
-    if tuning.left_out is not None:
-        arrays["left_out"] = tuning.left_out
-    if tuning.checked is not None:
-        arrays["left_out_labels"] = tuning.checked
-    if graph.rescaler is not None:
-        scaler = graph.rescaler
-        arrays |= {
-            "rescale_columns": scaler.columns,
-            "rescale_shift": scaler.shift,
-            "rescale_scale": scaler.scale,
-        }
-        meta["graph"]["rescale"] = {"kind": scaler.kind, "unit_norm": bool(scaler.unit_norm)}
-    points = graph.points
-    if graph.neighbors is not None:
-        near = graph.neighbors
-        points = near.index.X
-        arrays["scales"] = near.scales
-        meta["graph"] |= {
-            "n_neighbors": int(near.n_neighbors),
-            "bandwidth": near.bandwidth,
-            "algorithm": near.algorithm,
-            "recall": float(near.recall),
-            "prepared_for": int(near.index.prepared_for),
-        }
-    elif graph.scales is not None:
-        arrays["scales"] = graph.scales
-        meta["graph"]["bandwidth"] = graph.bandwidth
-    if points is not None:
-        put_matrix(arrays, "X", points)
-    return arrays, meta
-
-
-def classes_of(arrays: dict[str, Any], meta: dict[str, Any]) -> NDArray[Any]:
-    """The classes of a stored state."""
-    classes = np.asarray(arrays["classes"])
-    return classes.astype(object) if meta["classes_as_objects"] else classes
-
-
-def read_state(arrays: dict[str, Any], meta: dict[str, Any], options: FitOptions) -> FittedState:
-    """Put a fitted state together again.
-
-    Parameters
-    ----------
-    arrays, meta : dict
-        From :func:`read_file`.
-    options : FitOptions
-        Options of the fit.
-
-    Returns
-    -------
-    FittedState
-        The state.
-    """
-    check_state(arrays, meta)
-    about = meta["graph"]
-    W = _get_sparse(arrays, "W")
-    adjacency, diagonal = laplacian_parts(W, about["laplacian"])
-    rescaler = None
-    if "rescale" in about:
-        rescaler = Rescaler(
-            about["rescale"]["kind"],
-            arrays["rescale_columns"],
-            arrays["rescale_shift"],
-            arrays["rescale_scale"],
-            about["rescale"]["unit_norm"],
-        )
-    X = get_matrix(arrays, "X") if "X_data" in arrays or "X" in arrays else None
-    rest: dict[str, Any] = {}
-    if about["kind"] == "knn":
-        index = NeighborIndex(
-            X,
-            algorithm=options.algorithm,
-            n_jobs=options.n_jobs,
-            random_state=options.random_state,
-        )
-        index.prepared_for = about.get("prepared_for", 0)  # searches as the fitted one did
-        rest["neighbors"] = NeighborGraph(
-            W,
-            index,
-            arrays["scales"],
-            about["n_neighbors"],
-            about["bandwidth"],
-            about["algorithm"],
-            about["recall"],
-        )
-    elif about["kind"] == "full":
-        rest |= {"points": X, "scales": arrays["scales"], "bandwidth": about["bandwidth"]}
-    graph = ClassifierGraph(
-        about["kind"],
-        W,
-        about["laplacian"],
-        adjacency,
-        diagonal,
-        degrees(W),
-        rescaler=rescaler,
-        **rest,
-    )
-    coding = LabelCoding(arrays["codes"], classes_of(arrays, meta))
-    labels = winners(arrays["shares"], float(meta["sharpness"]), arrays["offset"])
-    labels[coding.labeled] = coding.codes[coding.labeled]
-    kept = {f.name for f in fields(FitRun)} - set(RUN_ARRAYS)
-    setting = Setting(float(meta["setting"]["label_weight"]), float(meta["setting"]["self_loop"]))
-    about_tuning = meta["tuning"]
-    return FittedState(
-        graph=graph,
-        coding=coding,
-        labels=labels,
-        tuning=Tuning(
-            setting,
-            about_tuning["loss"],
-            about_tuning["source"],
-            arrays.get("left_out"),
-            about_tuning["tried"],
-            checked=arrays.get("left_out_labels"),
-        ),
-        scores=arrays["scores"],
-        shares=arrays["shares"],
-        prior=arrays["prior"],
-        sharpness=float(meta["sharpness"]),
-        offset=arrays["offset"],
-        unreached=arrays["unreached"],
-        run=FitRun(**{"tol": options.tol} | {k: v for k, v in meta["run"].items() if k in kept}),
-    )
-
-
-def plain_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON can hold them, or a refusal that names the one that it cannot."""
-    out: dict[str, Any] = {}
+def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as plain data, or raise an error that names the one that cannot be."""
+    plain: dict[str, Any] = {}
     for name, value in params.items():
-        if name in ("callback", "evidence"):
+        if name == "models":
+            if value is not None:
+                raise ValueError(
+                    "models cannot be stored without pickle; use pickle or joblib, and only for "
+                    "files that you trust"
+                )
             continue
         if name == "columns":  # the fitted encoder is stored whole
             value = dict(value) if isinstance(value, dict) else None
         if name == "unlabeled" and is_missing(value):
             value = None
-        elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
             value = value.tolist()
-        elif isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, float):
-            value = _number(value)
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name}={value!r} cannot be stored without pickle") from error
-        out[name] = value
-    return out
-
-
-def restored_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Inverse of :func:`plain_params`."""
-    return {
-        name: float("inf") if name in ("label_weight",) and value == "inf" else value
-        for name, value in params.items()
-    }
-
-
-def _number(value: float) -> float | str:
-    return "inf" if value == float("inf") else float(value)
-
-
-def _plain_classes(classes: NDArray[Any]) -> NDArray[Any]:
-    if classes.dtype.kind != "O":
-        return classes
-    if all(isinstance(c, str) for c in classes):
-        return classes.astype(str)
-    kinds = sorted({type(c).__name__ for c in classes})
-    raise ValueError(
-        f"classes of kind {', '.join(kinds)} cannot be stored without pickle; use numbers or text"
-    )
-
-
-def _put_sparse(arrays: dict[str, Any], name: str, A: Any) -> None:
-    arrays |= {
-        f"{name}_data": A.data,
-        f"{name}_indices": A.indices,
-        f"{name}_indptr": A.indptr,
-        f"{name}_shape": np.array(A.shape),
-    }
-
-
-def put_matrix(arrays: dict[str, Any], name: str, A: Any) -> None:
-    """Store a matrix, dense or sparse."""
-    if sp.issparse(A):
-        _put_sparse(arrays, name, A)
-    else:
-        arrays[name] = np.asarray(A)
-
-
-def get_matrix(arrays: dict[str, Any], name: str) -> Any:
-    """Read a matrix of finite numbers, dense or sparse."""
-    A = _get_sparse(arrays, name) if f"{name}_data" in arrays else np.asarray(arrays[name])
-    values: NDArray[Any] = A.data if sp.issparse(A) else A  # type: ignore[assignment]
-    if A.ndim != 2 or values.dtype.kind != "f" or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be a matrix of finite numbers")
-    return A
-
-
-def _get_sparse(arrays: dict[str, Any], name: str) -> sp.csr_array:
-    shape = tuple(int(s) for s in arrays[f"{name}_shape"])
-    parts = (arrays[f"{name}_data"], arrays[f"{name}_indices"], arrays[f"{name}_indptr"])
-    A = sp.csr_array(parts, shape=shape)
-    A.check_format(full_check=True)  # an index out of range would be followed in compiled code
-    return A
+        if isinstance(value, GraphOptions):
+            kept = replace(value, callback=None)
+            value = {f.name: getattr(kept, f.name) for f in fields(kept) if f.name != "callback"}
+            value["method_options"] = (
+                None if value["method_options"] is None else dict(value["method_options"])
+            )
+        plain[name] = value
+    return plain

@@ -46,7 +46,8 @@ def _shared(rows: NDArray[Any], nodes: NDArray[Any]) -> Iterator[tuple[slice, ND
     """Blocks of rows, each with the number of trees that it shares with every node."""
     # One row per tree, in the smallest type that holds the numbers of the leaves.
     kind = np.min_scalar_type(int(max(rows.max(initial=0), nodes.max(initial=0))))
-    rows, nodes = (np.ascontiguousarray(leaves.T, dtype=kind) for leaves in (rows, nodes))
+    rows = np.ascontiguousarray(rows.T, dtype=kind)
+    nodes = np.ascontiguousarray(nodes.T, dtype=kind)
     n_trees, n = nodes.shape
     step = max(1, BLOCK // max(n, 1))
     for start in range(0, rows.shape[1], step):

@@ -242,7 +242,7 @@ def neighbor_graphs(
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
             near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
         else:
-            lists = [part[:, :k].copy() for part in lists]
+            lists = [lists[0][:, :k].copy(), lists[1][:, :k].copy()]
         W = assemble(lists, scales, dtype)
         graphs.append(NeighborGraph(W, index, scales, k, bandwidth, near.algorithm, near.recall))
     return graphs

@@ -44,8 +44,8 @@ class LabelingSession(SessionModel):
         exists the session continues where it stopped.
     rescale : {"minmax", "standard"} or None, default="minmax"
         Scale of the columns of an array; data frames are encoded as ``gdpa fit`` does.
-    estimator : GDPAClassifier, optional
-        The classifier; :class:`~gdpa.GDPAClassifier` by default.
+    estimator : CommitteeClassifier, optional
+        What classifies the rows; :class:`~gdpa.CommitteeClassifier` by default.
     lease : float, default=600
         Seconds for which a row that one annotator was asked is reserved for them.
 

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from ..binomial import share_interval
 from ..csv_text import csv_text
 from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
-from ..estimators import GDPAClassifier
+from ..estimators import CommitteeClassifier, GraphOptions
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
 from ..tables import TableEncoder
@@ -113,7 +113,7 @@ class SessionModel:
         The answers.
     encoder : TableEncoder or None
         How a data frame was encoded.
-    estimator : GDPAClassifier, optional
+    estimator : CommitteeClassifier, optional
         A clone of it is fitted.
     rescale : {"minmax", "standard"} or None
         Scale of the columns, if no estimator is given.
@@ -127,7 +127,7 @@ class SessionModel:
         history: AnswerHistory,
         encoder: TableEncoder | None,
         *,
-        estimator: GDPAClassifier | None,
+        estimator: CommitteeClassifier | None,
         rescale: str | None,
         random_state: int,
     ) -> None:
@@ -137,7 +137,11 @@ class SessionModel:
         if estimator is None:
             # Sparse columns are left as they are: shifted, they would be dense.
             rescale = None if sp.issparse(X) else rescale
-            estimator = GDPAClassifier(rescale=rescale, random_state=random_state, n_jobs=-1)
+            estimator = CommitteeClassifier(
+                options=GraphOptions(rescale=rescale),  # type: ignore[arg-type]
+                random_state=random_state,
+                n_jobs=-1,
+            )
         self.estimator = estimator
         self._history = history
         self._lock = threading.RLock()
@@ -146,7 +150,7 @@ class SessionModel:
         self._predictions: Predictions | None = None
         self._estimate: tuple[int, Estimate | None] = (-1, None)
         self._past: deque[Predictions] = deque(maxlen=8)
-        self._base: tuple[dict[int, Value], GDPAClassifier] | None = None
+        self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
 
     @property
     def labels(self) -> dict[int, Value]:
@@ -263,12 +267,12 @@ class SessionModel:
         earlier = [past for past in self._past if past.n_labels <= now.n_labels - SETTLE_LABELS]
         return float(np.mean(earlier[-1].labels != now.labels)) if earlier else None
 
-    def classifier(self) -> GDPAClassifier:
+    def classifier(self) -> CommitteeClassifier:
         """Return the classifier fitted to the labels so far.
 
         Returns
         -------
-        GDPAClassifier
+        CommitteeClassifier
             A fresh fit; at least two classes are needed.
         """
         labels = self.labels
@@ -288,7 +292,7 @@ class SessionModel:
         ----------
         path : path-like
             A file. The extension ".csv" writes a table: row, label, prediction, probability. All
-            others write the classifier, for :meth:`gdpa.GDPAClassifier.load`.
+            others write the classifier, for :meth:`gdpa.CommitteeClassifier.load`.
 
         Returns
         -------
@@ -329,19 +333,19 @@ class SessionModel:
         names = [*header, "label", "prediction", "probability", "skipped"]
         return csv_text(names, [*columns, given, predicted, probability, marks])
 
-    def _fit(self, labels: Mapping[int, Value]) -> GDPAClassifier:
+    def _fit(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
         """Fit a fresh classifier to labels of at least two classes."""
         y = np.full(self.n_rows, None, dtype=object)
         for row, value in labels.items():
             y[row] = value
-        model: GDPAClassifier = clone(self.estimator).set_params(unlabeled=None)
+        model: CommitteeClassifier = clone(self.estimator).set_params(unlabeled=None)
         with warnings.catch_warnings():
             for category in (UnreachedWarning, DegenerateProblemWarning, ScaleWarning):
                 warnings.simplefilter("ignore", category)
             warnings.simplefilter("ignore", ConfidenceWarning)  # a session measures its accuracy
             return model.fit(self.X, y)
 
-    def _updated(self, labels: Mapping[int, Value]) -> GDPAClassifier:
+    def _updated(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
         """Fit, or add the new labels to the last fit."""
         if self.n_rows <= FRESH_ROWS:
             return self._fit(labels)
@@ -367,5 +371,5 @@ class SessionModel:
             return Predictions(version, classes, codes, np.ones((n, 1)), len(labels))
         model = self._updated(labels)
         codes = np.searchsorted(model.classes_, model.transduction_)
-        P = model.state_.probabilities()
+        P = model.ensemble_.probabilities()
         return Predictions(version, model.classes_, codes, P, len(labels))

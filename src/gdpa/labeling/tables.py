@@ -18,9 +18,9 @@ from .rows import Images, RowView
 from .session import LabelingSession
 
 if TYPE_CHECKING:
-    from ..estimators import GDPAClassifier
+    from ..estimators import CommitteeClassifier
 
-    Save = Callable[[GDPAClassifier, TableEncoder, dict[str, Any], Path], None]
+    Save = Callable[[CommitteeClassifier, TableEncoder, dict[str, Any], Path], None]
 
 __all__ = ["Exporter", "TableSource", "open_table"]
 
@@ -81,13 +81,14 @@ class TableSource:
     def read(self) -> Table:
         """Read the table; the columns that are named must exist."""
         as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
-        as_text |= {self.target, *([self.text] if self.text else [])}
+        as_text |= {self.text} if self.text else set()
         table = read_table(
             self.data,
             format=self.format,
             delimiter=self.delimiter,
             encoding=self.encoding,
             as_text=frozenset(as_text),
+            target=self.target,
             header=self.header,
         )
         for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name, require
 from ..graph.adjacency import check_adjacency
-from ..tables.frames import is_frame
+from ..tables.table import is_frame
 from .axes import FAINT, Display, class_style, get_axes
 from .layout import positions_of
 
@@ -96,7 +96,7 @@ class GraphDisplay(Display):
 
         Parameters
         ----------
-        estimator : GDPAClassifier
+        estimator : CommitteeClassifier
             Fitted.
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
             The features that it was fitted on, for the positions. Without them (a precomputed
@@ -115,17 +115,17 @@ class GraphDisplay(Display):
             The display, drawn.
         """
         check_is_fitted(estimator)
-        state = estimator.state_
+        state = estimator.ensemble_
         top = np.sort(state.probabilities(), axis=1)
         # 1 where the two most probable classes tie, 0 where one is certain.
         margin = top[:, -1] - top[:, -2] if top.shape[1] > 1 else np.ones(top.shape[0])
         uncertainty = 1.0 - margin
-        uncertainty[state.coding.labeled] = 0.0
+        uncertainty[state.labels.labeled] = 0.0
         display = cls(
             estimator.graph_,
             positions_of(estimator.graph_, _features(estimator, X), layout),
             estimator.transduction_,
-            labeled=state.coding.labeled,
+            labeled=state.labels.labeled,
             uncertainty=np.clip(uncertainty, 0.0, 1.0),
         )
         return display.plot(ax=ax, **options)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
+from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from .axes import CLASS_MARKERS, COLORS, Display, get_axes
 
@@ -74,7 +75,7 @@ class CommitteeDisplay(Display):
 
         Parameters
         ----------
-        estimator : GDPAClassifier
+        estimator : CommitteeClassifier
             Fitted ensemble.
         ax : matplotlib Axes, optional
             Where to draw.
@@ -192,7 +193,7 @@ class SelectionDisplay(Display):
 
         Parameters
         ----------
-        estimator : GDPAClassifier
+        estimator : CommitteeClassifier
             Fitted, with at least two labels in each of two classes.
         self_loops, label_weights : array-like of float, optional
             What to compare; by default what ``"auto"`` compares on small data, multiples of the
@@ -212,10 +213,11 @@ class SelectionDisplay(Display):
             too expensive.
         """
         check_is_fitted(estimator)
-        state = estimator.state_
-        labeled = state.coding.labeled
-        codes = state.coding.codes[labeled]
-        counts = np.bincount(codes, minlength=state.n_classes)
+        state = estimator.ensemble_
+        labels = state.labels
+        labeled, n_classes = labels.labeled, labels.classes.size
+        codes = labels.codes[labeled]
+        counts = np.bincount(codes, minlength=n_classes)
         if (counts >= 2).sum() < 2:
             raise ValueError("estimator has no two classes with at least two labels to hold out")
         diagonal = state.graph.diagonal
@@ -227,15 +229,16 @@ class SelectionDisplay(Display):
         unit = float(diagonal.mean()) or 1.0
         loops = _positive("self_loops", self_loops, unit * np.array(SELF_LOOPS))
         weights = _positive("label_weights", label_weights, unit * np.array(LABEL_WEIGHTS))
-        targets = np.eye(state.n_classes)[codes]
+        targets = np.eye(n_classes)[codes]
         judged = counts[codes] >= 2
         weight, loop = state.setting.label_weight, state.setting.self_loop
-        blocks = labeled_blocks(state.system(), [*loops, loop])
+        system = LabeledSystem(state.graph.adjacency, diagonal, labeled, targets)
+        blocks = labeled_blocks(system, [*loops, loop])
 
         def losses_at(number: int, values: Sequence[float] | FloatArray) -> list[float]:
             return [
-                left_out_loss(targets[judged], scores[judged])
-                for _, scores in left_out_by_one(blocks[number], targets, values)
+                left_out_loss(targets[judged], mine[judged])
+                for _, mine in left_out_by_one(blocks[number], targets, values)
             ]
 
         losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])

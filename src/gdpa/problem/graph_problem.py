@@ -337,7 +337,7 @@ def _check_labels(labels: ArrayLike, n: int) -> IntArray:
         i = int(wrong[0])
         raise ValueError(
             f"labels[{i}] is {values[i]:g}; accepted: +1, -1, or 0 for unknown "
-            "(gdpa.GDPAClassifier takes labels of any kind)"
+            "(gdpa.CommitteeClassifier takes labels of any kind)"
         )
     return values.astype(np.int8)
 

@@ -171,7 +171,7 @@ def gather(
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         Fitted classifier.
     X : ndarray of shape (n_samples, n_features) or None
         Its features; by default those that the classifier keeps, none for a precomputed graph.
@@ -199,17 +199,17 @@ def gather(
     ReportData
         The content of the page.
     """
-    state = model.state_
+    state = model.ensemble_
     P = state.probabilities()
     codes = np.searchsorted(model.classes_, model.transduction_)
-    known = state.coding.codes >= 0
+    known = state.labels.codes >= 0
     k = model.classes_.size
     top = P[np.arange(codes.size), codes]
     unsure = (top < sure) & ~known
     unsure[model.unreached_] = True
     points = fitted_points(state.graph) if X is None else X
-    if X is not None and state.graph.rescaler is not None:
-        points = state.graph.rescaler.transform(X)
+    if X is not None and state.rescaler is not None:
+        points = state.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
     confidence = confidence_of(state)
     certificate = _certificate(model, known, codes)
@@ -223,7 +223,7 @@ def gather(
         labeled_counts=tuple(np.bincount(codes[known], minlength=k).tolist()),
         predicted_counts=tuple(np.bincount(codes[~known], minlength=k).tolist()),
         columns=tuple((p.name, p.done(), f"{p.missing:,}", p.content) for p in columns),
-        fingerprint=_fingerprint(points if X is None else X, state.coding.codes),
+        fingerprint=_fingerprint(points if X is None else X, state.labels.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
         sure=sure,
@@ -277,7 +277,9 @@ def _certificate(
     if model.classes_.size != 2 or codes.size > CERTIFY_UP_TO:
         return None
     signs = np.where(codes == 1, 1, -1)
-    problem = GraphProblem(model.graph_, np.where(known, signs, 0), laplacian=model.laplacian)
+    problem = GraphProblem(
+        model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.graph.laplacian
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return certify(problem, signs)
@@ -287,8 +289,8 @@ def _questions(
     model: BaseEstimator, table: Any, target: str | None, ids: Sequence[str] | None
 ) -> tuple[tuple[Question, ...], tuple[str, ...]]:
     """Return the rows to label next, and the names of the columns that are shown of them."""
-    state = model.state_
-    if (state.coding.codes >= 0).all() or model.classes_.size < 2:
+    state = model.ensemble_
+    if (state.labels.codes >= 0).all() or model.classes_.size < 2:
         return (), ()
     P = state.probabilities()
     chosen = model.query(20, "margin")
@@ -316,9 +318,9 @@ def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
         return None
     order = np.argsort(-committee.weights, kind="stable")
     names, values = _column_importances(model, columns)
-    unknown = model.state_.coding.codes < 0
+    unknown = model.ensemble_.labels.codes < 0
     share = None
-    if model.state_.linked:
+    if model.ensemble_.linked:
         share = float(model.graph_share_[unknown].mean()) if unknown.any() else 0.0
     top = np.argsort(-values, kind="stable")[:15]
     return CommitteeCard(
@@ -359,10 +361,10 @@ def _setting(model: BaseEstimator) -> dict[str, str]:
     tuning = model.tuning_
     encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
     return {
-        "method": str(model.method),
+        "method": str(getattr(model, "method", "committee")),
         "neighbours": str(model.n_neighbors_),
-        "re-scaling": str((encoder.scale if encoder else model.rescale) or "none"),
-        "Laplacian": str(model.laplacian),
+        "re-scaling": str((encoder.scale if encoder else model.expert_options.rescale) or "none"),
+        "Laplacian": str(model.ensemble_.graph.laplacian),
         "label weight": f"{model.label_weight_:g}",
         "self-loop": f"{model.self_loop_:g}",
         "chosen by": f"{tuning.source} ({tuning.tried} settings tried)",

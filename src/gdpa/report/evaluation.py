@@ -39,7 +39,7 @@ def held_out_labels(model: BaseEstimator) -> HeldOut | None:
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         A fitted classifier.
 
     Returns
@@ -47,12 +47,12 @@ def held_out_labels(model: BaseEstimator) -> HeldOut | None:
     HeldOut or None
         None if there were too few labels to hold any out.
     """
-    state = model.state_
+    state = model.ensemble_
     left_out = state.left_out()
     if left_out is None:
         return None
     nodes, shares = left_out
-    truth = state.coding.codes[nodes].astype(np.intp)
+    truth = state.labels.codes[nodes].astype(np.intp)
     return HeldOut(truth, state.winners(shares), nodes, state.tuning.source)
 
 
@@ -123,7 +123,7 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
 
     Parameters
     ----------
-    model : GDPAClassifier
+    model : CommitteeClassifier
         A fitted classifier.
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
         Its features.
@@ -141,7 +141,7 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
     checked = held_out_labels(model)
     if checked is None or X is None:
         return None
-    codes = model.state_.coding.codes
+    codes = model.ensemble_.labels.codes
     labeled = np.flatnonzero(codes >= 0)
     most = max(50, min(most_labels, 1000 * most_labels // max(1, X.shape[1])))
     if labeled.size > most:

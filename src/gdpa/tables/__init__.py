@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..lazy import load_on_use
-from .frames import is_frame, table_of
+from .columns import ColumnList, ColumnPlan
+from .frames import table_of
 from .graph_files import GRAPH_FORMATS, NodeLabels, read_graph, read_labels
-from .plan import ColumnList, ColumnPlan
-from .read import FORMATS, read_table
+from .read import FORMATS, read_table, read_target
 from .row_links import RowLinks, read_links
-from .table import Column, Table, TableError
-from .target import read_target
+from .table import Column, Table, TableError, is_frame
 
 if TYPE_CHECKING:
     from .encoder import TableEncoder

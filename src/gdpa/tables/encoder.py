@@ -14,18 +14,26 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name
-from .codes import CategoryCode, Code, DateCode, NumberCode, TextCode
-from .decide import KINDS, Reading, decide, interpret
+from .cell_formats import NumberFormat
+from .columns import (
+    KINDS,
+    ColumnList,
+    ColumnPlan,
+    column_numbers,
+    decide_column,
+    describe_content,
+    ranks_of,
+)
+from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, TextEncoding
 from .frames import table_of
-from .plan import ColumnList, ColumnPlan, content_of, ranks_of
-from .table import Column, Table, TableError
-from .words import shown
+from .table import Column, Frame, Table, TableError, shorten
 
 __all__ = ["SCALES", "TableEncoder"]
 
 SCALES = ("robust", "standard", "minmax", "none")
-MANY_ROWS = 200_000  # beyond, texts get half the features: a point of accuracy for half the memory
-HALF_PRECISION = 2**24  # more cells than this are kept as float32: half the memory
+# More cells than this are kept as float32. Beyond 200,000 rows texts get half the features: a point
+# of accuracy for half the memory.
+HALF_PRECISION = 2**24
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,12 +42,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Numbers are standardised, categories one-hot with a weight that lets a column count as one
     column, scales (low, medium, high) ranked, texts placed by their character n-grams, dates by
     time and cycles; identifiers, constant, empty and duplicate columns are left out. ``columns_``
-    says what was done with each column and why.
+    lists how each column was encoded, and why.
 
     Parameters
     ----------
     columns : mapping of str to {"number", "category", "text", "date", "drop"}, optional
-        What some columns are, where it should not be found by looking.
+        What some columns are; the others are detected automatically.
     scale : {"robust", "standard", "minmax", "none"}, default="robust"
         Scale of numbers: by mean and deviation without the pull of outliers, which are bent
         towards the others; by mean and deviation; to [0, 1]; or as they are.
@@ -48,7 +56,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     text_features : int, default=30
         Most features of a text column; half of them for more than 200,000 rows.
     random_state : int, default=0
-        Seed of the directions of texts.
+        Random seed of the directions of texts.
 
     Attributes
     ----------
@@ -63,7 +71,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    gdpa.GDPAClassifier : Encodes data frames by itself.
+    gdpa.CommitteeClassifier : Encodes data frames by itself.
 
     Examples
     --------
@@ -91,12 +99,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.text_features = text_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Frame, y: Any = None) -> TableEncoder:
         """Learn from a table without its target.
 
         Parameters
         ----------
-        X : pandas or polars DataFrame, pyarrow Table, Table, or mapping of names to columns
+        X : data frame, Table, or mapping of names to columns
             The columns.
         y : None
             Not used.
@@ -112,37 +120,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a column contradicts itself (row and column are named), or none can be used.
         """
         self._check_params()
-        table = table_of(X)
+        table = X if isinstance(X, Table) else table_of(X)
         wanted = dict(self.columns or {})
         for name in wanted:
             table.column(name)
-        readings = self._decide(table, wanted)
         seen: dict[bytes, str] = {}
         marked: set[bytes] = set()
-        plans: list[ColumnPlan] = []
-        for name, column, reading in zip(table.names, table.columns, readings, strict=True):
-            if reading.kind != "drop":
-                mark = _fingerprint(column)
-                if mark in seen and name not in wanted:
-                    reading = Reading("drop", f"the same cells as column {shown(seen[mark])}")
-                seen.setdefault(mark, name)
-            where = f"{table.source}, column {shown(name)}"
-            code = None if reading.kind == "drop" else self._learn(column, reading, where)
-            if isinstance(code, NumberCode) and code.gap:
+        plans = self._decide(table, wanted)
+        for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True)):
+            if plan.kind != "left out":
+                twin = seen.setdefault(_fingerprint(column), plan.name)
+                if twin != plan.name and plan.name not in wanted:
+                    reason = f"the same cells as column {shorten(twin)}"
+                    plan = ColumnPlan(plan.name, "left out", reason)
+            encoding = self._learn(column, plan, f"{table.source}, column {shorten(plan.name)}")
+            if isinstance(encoding, NumberEncoding) and encoding.gap:
                 gaps = np.packbits(column.missing).tobytes()
-                if gaps in marked:  # columns that are missing together say it once
-                    code = replace(code, gap=0.0)
+                if gaps in marked:  # columns that are missing together are marked once
+                    encoding = replace(encoding, gap=0.0)
                 marked.add(gaps)
-            plans.append(
-                ColumnPlan(name, reading, code, int(column.missing.sum()), content_of(column))
-            )
-        if all(plan.code is None for plan in plans):
-            listed = "; ".join(f"{shown(p.name)} {p.reason}" for p in plans[:5])
+            missing, content = int(column.missing.sum()), describe_content(column)
+            plans[k] = replace(plan, encoding=encoding, missing=missing, content=content)
+        if all(plan.encoding is None for plan in plans):
+            listed = "; ".join(f"{shorten(p.name)} {p.reason}" for p in plans[:5])
             raise TableError(f"{table.source} has no usable feature column ({listed})")
-        self.columns_ = ColumnList(plans)
-        self.n_features_in_ = len(table.names)
-        self.feature_names_in_ = np.array(table.names, dtype=object)
-        self.half_ = table.n_rows * self.columns_.n_features > HALF_PRECISION
+        columns = ColumnList(plans)
+        return self._adopt(columns, table.n_rows * columns.n_features > HALF_PRECISION)
+
+    def _adopt(self, columns: ColumnList, half: bool) -> TableEncoder:
+        self.columns_, self.half_ = columns, half
+        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array([plan.name for plan in columns], dtype=object)
         return self
 
     def _check_params(self) -> None:
@@ -155,13 +163,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, kind in (self.columns or {}).items():
             if kind not in KINDS:
                 raise ValueError(
-                    f"columns: {shown(str(name))} is to be {kind!r}; "
+                    f"columns: {shorten(str(name))} is to be {kind!r}; "
                     f"{nearest_name(str(kind), list(KINDS))}"
                 )
 
-    def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[Reading]:
-        def look(name: str, column: Column, comma: bool) -> Reading:
-            return decide(
+    def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnPlan]:
+        def decide(name: str, column: Column, comma: bool = False) -> ColumnPlan:
+            return decide_column(
                 name,
                 column,
                 wanted=wanted.get(name),
@@ -170,43 +178,42 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 comma=comma,
             )
 
-        readings = [look(n, c, False) for n, c in zip(table.names, table.columns, strict=True)]
-        formats = [r.format for r in readings if r.kind == "number"]
-        if any(f.decimal == "," and f.sure for f in formats):
+        pairs = list(zip(table.names, table.columns, strict=True))
+        plans = [decide(name, column) for name, column in pairs]
+        formats = [p.format for p in plans if isinstance(p.format, NumberFormat)]
+        if any(f.decimal == "," and f.certain for f in formats):
             # One column proves decimal commas: those that could be either have them too.
-            for i, reading in enumerate(readings):
-                column = table.columns[i]
-                if reading.kind == "number" and column.texts is not None:
-                    readings[i] = look(table.names[i], column, True)
-        return readings
+            plans = [
+                decide(*pair, comma=True) if p.kind == "number" and pair[1].texts is not None else p
+                for pair, p in zip(pairs, plans, strict=True)
+            ]
+        return plans
 
-    def _learn(self, column: Column, reading: Reading, where: str) -> Code:
-        if reading.kind == "number":
-            return NumberCode.fit(interpret(reading, column, where), self.scale)
-        if reading.kind == "date":
-            return DateCode.fit(interpret(reading, column, where), self.scale)
-        if reading.kind == "ordered":
-            return NumberCode.fit(ranks_of(column, reading.ranks)[0], self.scale)
+    def _learn(self, column: Column, plan: ColumnPlan, where: str) -> Encoding | None:
+        if plan.kind == "left out":
+            return None
+        if plan.kind == "number":
+            return NumberEncoding.fit(column_numbers(plan, column, where), self.scale)
+        if plan.kind == "date":
+            return DateEncoding.fit(column_numbers(plan, column, where), self.scale)
+        if plan.kind == "ordered":
+            return NumberEncoding.fit(ranks_of(column, plan.ranks)[0], self.scale)
         column = column.as_text()
-        assert column.texts is not None
-        counts = np.bincount(column.values + 1, minlength=len(column.texts) + 1)
-        if reading.kind == "text":
-            most = self.text_features if len(column) <= MANY_ROWS else -(-self.text_features // 2)
-            return TextCode.fit(column.texts, counts[1:], most, self.random_state)
-        texts = list(column.texts)
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        categories = [texts[i] for i in order]
-        shares = counts[1:][order]
-        if counts[0]:
-            categories, shares = [*categories, ""], np.append(shares, counts[0])
-        return CategoryCode.fit(tuple(categories), shares, self.scale)
+        texts = column.texts or []
+        missing, *counts = np.bincount(column.values + 1, minlength=len(texts) + 1)
+        if plan.kind == "text":
+            most = self.text_features if len(column) <= 200_000 else -(-self.text_features // 2)
+            return TextEncoding.fit(texts, np.array(counts), most, self.random_state)
+        pairs = sorted(zip(texts, counts, strict=True)) + [("", missing)] * bool(missing)
+        categories, shares = zip(*pairs, strict=True)
+        return CategoryEncoding.fit(categories, np.array(shares), self.scale)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Frame) -> NDArray[Any]:
         """Encode the rows of a table.
 
         Parameters
         ----------
-        X : pandas or polars DataFrame, pyarrow Table, Table, or mapping of names to columns
+        X : data frame, Table, or mapping of names to columns
             A table that has all columns in use (others are ignored).
 
         Returns
@@ -224,12 +231,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(note, UserWarning, stacklevel=2)
         return features
 
-    def encode(self, X: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
-        """Encode the rows of a table, and say what was met.
+    def encode(self, X: Frame) -> tuple[NDArray[Any], tuple[str, ...]]:
+        """Encode the rows of a table; return notes instead of warnings.
 
         Parameters
         ----------
-        X : pandas or polars DataFrame, pyarrow Table, Table, or mapping of names to columns
+        X : data frame, Table, or mapping of names to columns
             As for :meth:`transform`.
 
         Returns
@@ -242,7 +249,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.columns_.encode(X, np.float32 if self.half_ else np.float64)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features.
 
         Parameters
@@ -262,7 +269,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def notes_(self) -> tuple[str, ...]:
         """What the user should know about the decisions."""
         check_is_fitted(self)
-        return tuple(note for plan in self.columns_ for note in plan.notes())
+        return tuple(note for plan in self.columns_ for note in plan.messages())
 
     @property
     def as_text_(self) -> frozenset[str]:
@@ -273,11 +280,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def to_plain(self) -> dict[str, Any]:
         """The fitted encoder as plain data for JSON; see :meth:`from_plain`."""
         check_is_fitted(self)
-        return {
-            "scale": self.scale,
-            "half": bool(self.half_),
-            "columns": [plan.to_plain() for plan in self.columns_],
-        }
+        columns = [plan.to_plain() for plan in self.columns_]
+        return {"scale": self.scale, "half": bool(self.half_), "columns": columns}
 
     @classmethod
     def from_plain(cls, data: Any) -> TableEncoder:
@@ -303,22 +307,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("the description of the columns is missing")
         if data.get("scale") not in SCALES:
             raise ValueError(f"not a description of columns: scale={data.get('scale')!r}")
-        encoder = cls(scale=data["scale"])
-        encoder.columns_ = ColumnList(ColumnPlan.from_plain(column) for column in columns)
-        names = [plan.name for plan in encoder.columns_]
-        if len(set(names)) != len(names) or encoder.columns_.n_features == 0:
+        plans = ColumnList(ColumnPlan.from_plain(column) for column in columns)
+        if len({plan.name for plan in plans}) != len(plans) or plans.n_features == 0:
             raise ValueError("not a description of columns: names repeat, or none is in use")
-        encoder.n_features_in_ = len(names)
-        encoder.feature_names_in_ = np.array(names, dtype=object)
-        encoder.half_ = data["half"]
-        return encoder
+        return cls(scale=data["scale"])._adopt(plans, data["half"])
 
 
 def _fingerprint(column: Column) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(np.ascontiguousarray(column.values).view(np.uint8).data)
-    if column.texts is not None:
-        for start in range(0, len(column.texts), 10_000):
-            part = "\0".join(column.texts[start : start + 10_000])
-            digest.update((part + "\0").encode("utf-8", "surrogatepass"))
+    for start in range(0, len(column.texts or ()), 10_000):
+        part = "\0".join((column.texts or ())[start : start + 10_000])
+        digest.update((part + "\0").encode("utf-8", "surrogatepass"))
     return digest.digest()

@@ -1,15 +1,21 @@
-"""Read a graph from a file: Matrix Market, edge-list CSV, NPZ or GraphML; and labels of its nodes.
+"""Read a graph from a file (Matrix Market, edge list, NPZ or GraphML), and labels of its nodes.
 
 Nodes are called what the file calls them: names or numbers in edge lists and GraphML, rows counted
-from 1 in Matrix Market and from 0 in NPZ.
+from 1 in Matrix Market and from 0 in NPZ. A header of a few bytes can declare more nodes than there
+is memory, a document type can define text that grows without end: both are refused before anything
+is allocated or expanded.
 """
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,26 +24,41 @@ from numpy.typing import NDArray
 from ..errors import nearest_name
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
+from ..graph.memory import check_memory
 from ..npz import read_npz
-from .edge_lists import delimiter_of, edge_list, is_number, text_rows
-from .graph_formats import read_graphml, read_matrix_market
 from .source import open_file
-from .table import TableError
-from .text_file import decode_text
+from .table import MISSING, TableError
 
-__all__ = ["GRAPH_FORMATS", "SUFFIXES", "NodeLabels", "read_graph", "read_labels"]
+__all__ = [
+    "GRAPH_FORMATS",
+    "EdgeList",
+    "NodeLabels",
+    "format_of",
+    "parse_edge_list",
+    "read_bytes",
+    "read_graph",
+    "read_labels",
+]
 
-GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
-SUFFIXES = {
-    ".mtx": "mtx",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".edges": "csv",
-    ".npz": "npz",
-    ".graphml": "graphml",
-    ".xml": "graphml",
+GRAPH_FORMATS = {
+    "mtx": (".mtx",),
+    "csv": (".csv", ".tsv", ".edges"),
+    "npz": (".npz",),
+    "graphml": (".graphml", ".xml"),
 }
-UNKNOWN = frozenset({"", "?", "na", "n/a", "nan", "none", "null", "unknown"})
+
+
+def format_of(path: str | Path) -> str | None:
+    """Format of a graph file by its extension; None if that is not known."""
+    suffix = Path(path).suffix.lower()
+    return next((name for name, known in GRAPH_FORMATS.items() if suffix in known), None)
+
+
+def read_bytes(path: str | Path) -> tuple[bytes, str]:
+    """Content of a file (``"-"``: standard input), and what messages call it."""
+    name = "standard input" if str(path) == "-" else str(path)
+    with open_file(path, name) as stream:
+        return stream.read(), name
 
 
 def read_graph(
@@ -50,10 +71,10 @@ def read_graph(
     path : str or Path
         The file, or ``"-"`` for an edge list on standard input.
     format : {"mtx", "csv", "npz", "graphml"}, optional
-        Told by the file's ending by default.
+        From the file extension by default.
     delimiter : str, optional
-        Between the cells of an edge list; found by looking by default: a comma, a semicolon, a
-        tab, or white space.
+        Between the cells of an edge list; detected by default: a comma, a semicolon, a tab, or
+        white space.
 
     Returns
     -------
@@ -65,44 +86,38 @@ def read_graph(
     TableError
         If the file is missing, empty, broken, or not an undirected graph with non-negative weights.
     """
-    name = "standard input" if str(path) == "-" else str(path)
-    suffix = Path(path).suffix.lower()
-    kind = format or ("csv" if str(path) == "-" else SUFFIXES.get(suffix))
-    if kind not in GRAPH_FORMATS:
+    if format is not None and format not in GRAPH_FORMATS:
+        raise TableError(f"format={format!r}; {nearest_name(format, list(GRAPH_FORMATS))}")
+    kind = format or ("csv" if str(path) == "-" else format_of(path))
+    if kind is None:
         raise TableError(
-            f"the ending of {name} does not tell its format; give one of: "
+            f"the ending of {path} does not tell its format; give one of: "
             f"{', '.join(GRAPH_FORMATS)}"
-            if format is None
-            else f"format={format!r}; {nearest_name(format, list(GRAPH_FORMATS))}"
         )
-    with open_file(path, name) as stream:
-        raw = stream.read()
+    raw, name = read_bytes(path)
     if not raw.strip():
         raise TableError(f"{name} is empty")
     try:
-        if kind == "mtx":
-            return read_matrix_market(raw, name)
-        if kind == "npz":
-            return _read_npz(raw, name)
-        if kind == "graphml":
-            return read_graphml(raw, name)
-        return _read_edges(raw, name, delimiter or delimiter_of(raw))
+        if kind == "csv":
+            return _graph_of_edges(parse_edge_list(raw, name, delimiter))
+        parse = {"mtx": _parse_matrix_market, "npz": _parse_npz, "graphml": _parse_graphml}[kind]
+        return parse(raw, name)
     except TableError:
         raise
     except ValueError as error:
         raise TableError(f"{name}: {error}") from error
 
 
-def _read_npz(raw: bytes, name: str) -> NamedGraph:
+def _parse_npz(raw: bytes, name: str) -> NamedGraph:
     try:
         parts = read_npz(io.BytesIO(raw))
     except ValueError as error:
         raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
     if {"data", "indices", "indptr", "shape"} <= set(parts):
         # Both this package's graphs and scipy.sparse.save_npz have these parts.
-        layout = parts.get("format")
-        if layout is not None and layout.dtype.kind in "SU" and _text(layout) not in ("csr", "csc"):
-            raise TableError(f"{name} holds a {_text(layout)} matrix; save it as CSR")
+        layout = parts.get("format", np.array(0))
+        if layout.dtype.kind in "SU" and layout.astype(str).item() not in ("csr", "csc"):
+            raise TableError(f"{name} holds a {layout.astype(str)} matrix; save it as CSR")
         shape = tuple(int(s) for s in parts["shape"].ravel())
         if len(shape) != 2:
             raise TableError(f"{name} needs a two-dimensional matrix; its shape is {shape}")
@@ -119,31 +134,272 @@ def _read_npz(raw: bytes, name: str) -> NamedGraph:
     return NamedGraph(W, np.arange(W.shape[0]))
 
 
-def _text(array: NDArray[Any]) -> str:
-    value = array.item()
-    return value.decode() if isinstance(value, bytes) else str(value)
+# -- edge lists -------------------------------------------------------------------------------
 
 
-def _read_edges(raw: bytes, name: str, delimiter: str) -> NamedGraph:
-    listed = edge_list(raw, name, delimiter)
-    ends = listed.ends
-    if np.char.isdecimal(ends).all() and max(map(len, ends.ravel())) < 19:
+@dataclass(frozen=True)
+class EdgeList:
+    """Edges as they are written.
+
+    Parameters
+    ----------
+    ends : ndarray of str of shape (n_edges, 2)
+        Names of the ends.
+    weights : ndarray of shape (n_edges,) or None
+        Weights, where the file has them.
+    unusual_header : tuple of str
+        The first line, where it is no edge and none of the usual names of columns.
+    """
+
+    ends: NDArray[np.str_]
+    weights: NDArray[np.float64] | None
+    unusual_header: tuple[str, ...] = ()
+
+
+def parse_edge_list(
+    raw: bytes, name: str, delimiter: str | None = None, known: frozenset[str] | None = None
+) -> EdgeList:
+    """Parse lines of two ends and, all or none of them, a weight.
+
+    Parameters
+    ----------
+    raw : bytes
+        The file.
+    name : str
+        Its name, for messages.
+    delimiter : str, optional
+        Between the cells; detected by default.
+    known : frozenset of str, optional
+        Names that nodes have. A first line of two other names that are no numbers is a header;
+        without them it is one by its words.
+
+    Returns
+    -------
+    EdgeList
+        The edges.
+
+    Raises
+    ------
+    TableError
+        If a line has another number of cells, or a weight is no number, or there is no edge.
+    """
+    rows = _text_rows(raw, name, delimiter, (2, 3))
+    unusual: tuple[str, ...] = ()
+    if rows:
+        first = rows[0]
+        words = ["source", "target", "from", "to", "node", "u", "v", "i", "j", "src", "dst", "head"]
+        usual = first[0].lower() in words
+        named = known is not None and any(cell in known for cell in first[:2])
+        other = known is not None and not any(_is_number(cell) for cell in first[:2])
+        if not named and (usual or other or (len(first) == 3 and not _is_number(first[2]))):
+            unusual = () if usual else tuple(first)
+            rows = rows[1:]
+    if not rows:
+        raise TableError(f"{name} has no edges")
+    columns = list(zip(*rows, strict=True))
+    weights = None
+    if len(columns) == 3:
+        bad = next((k for k, cell in enumerate(columns[2]) if not _is_number(cell)), None)
+        if bad is not None:
+            raise TableError(f"{name}, edge {bad + 1}: weight {columns[2][bad]!r} is not a number")
+        weights = np.array(columns[2], dtype=np.float64)
+    return EdgeList(np.array(columns[:2]).T, weights, unusual)
+
+
+def _graph_of_edges(listed: EdgeList) -> NamedGraph:
+    """The graph of a list that names every edge once, or in both directions with equal weight."""
+    ends: NDArray[Any] = listed.ends
+    if np.char.isdecimal(ends).all() and np.char.str_len(ends).max() < 19:
         ends = ends.astype(np.int64)  # numbers in the order of numbers
-    return _once_or_twice(ends, listed.weights)
-
-
-def _once_or_twice(ends: NDArray[Any], weights: NDArray[np.float64] | None) -> NamedGraph:
-    """Accept lists that name every edge in both directions with equal weight."""
     try:
-        return from_edges(ends, weights)
+        return from_edges(ends, listed.weights)
     except ValueError as error:
         if "more than once" not in str(error):
             raise
-        both = from_edges(ends, weights, duplicates="max")
-        twice = from_edges(ends, weights, duplicates="sum")
-        if twice.W.nnz == both.W.nnz and np.allclose(twice.W.data, 2.0 * both.W.data):
-            return both
+        once = from_edges(ends, listed.weights, duplicates="max")
+        twice = from_edges(ends, listed.weights, duplicates="sum")
+        if twice.W.nnz == once.W.nnz and np.allclose(twice.W.data, 2.0 * once.W.data):
+            return once
         raise
+
+
+def _detect_delimiter(raw: bytes) -> str:
+    """What is between cells, by the first line: a blank means white space."""
+    for line in raw[:65536].decode("utf-8-sig", errors="replace").splitlines():
+        text = line.strip()
+        if text and not text.startswith(("#", "%")):
+            return next((d for d in (",", "\t", ";", " ") if d in text), ",")
+    return ","
+
+
+def _text_rows(
+    raw: bytes, name: str, delimiter: str | None, widths: tuple[int, ...]
+) -> list[list[str]]:
+    """Cells of a small text table without a fixed header; a blank stands for white space."""
+    delimiter = delimiter or _detect_delimiter(raw)
+    if len(delimiter) != 1:
+        raise TableError(f"delimiter={delimiter!r} must be one character")
+    text = io.StringIO(_decode(raw, name), newline="")
+    lines = (" ".join(line.split()) for line in text) if delimiter == " " else text
+    reader = csv.reader(lines, delimiter=delimiter)
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if not row or row[0].lstrip().startswith(("#", "%")):
+                continue
+            if len(row) not in widths or (rows and len(row) != len(rows[0])):
+                wanted = str(len(rows[0])) if rows else " or ".join(map(str, widths))
+                raise TableError(
+                    f"{name}, line {reader.line_num}: {len(row)} cells where {wanted} are expected"
+                )
+            rows.append([cell.strip() for cell in row])
+    except csv.Error as error:
+        raise TableError(f"{name}, line {reader.line_num}: {error}") from error
+    return rows
+
+
+def _decode(raw: bytes, name: str) -> str:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{name}, line {line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise TableError(f"{name} has NUL bytes: it is not a text file")
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# -- formats with a header --------------------------------------------------------------------
+
+
+def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
+    """Not by SciPy's reader: a damaged file can crash it."""
+    words, sizes, body = _matrix_market_header(raw, name)
+    dense, symmetric = words[2] == "array", words[4] == "symmetric"
+    n = sizes[0]
+    if sizes[1] != n or n < 1:
+        raise TableError(f"{name} has shape {tuple(sizes[:2])}; a graph is a square matrix")
+    width = 1 if dense else (2 if words[3] == "pattern" else 3)
+    count = sizes[2] if not dense else (n * (n + 1) // 2 if symmetric else n * n)
+    # An entry takes a digit and an end of line at least.
+    if count > len(body) // 2 + 1:
+        raise TableError(f"{name} declares {count} entries and has room for {len(body) // 2}")
+    # The matrix as read, its symmetric copy and the arrays of the checks.
+    check_memory(64 * (n + count), f"{name} with {n} nodes", "a smaller graph is needed")
+    cells = np.empty((0, width))
+    if body.strip():
+        try:
+            cells = np.loadtxt(io.BytesIO(body), dtype=np.float64, comments="%", ndmin=2)
+        except (ValueError, OverflowError) as error:
+            raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
+    if cells.shape[1] != width:
+        raise TableError(f"{name} has {cells.shape[1]} numbers per entry where {width} are due")
+    if len(cells) != count:
+        raise TableError(f"{name} declares {count} entries and has {len(cells)}")
+    if dense:
+        # Column by column; of a symmetric matrix what is on and below the diagonal.
+        column, row = np.triu_indices(n) if symmetric else np.divmod(np.arange(n * n), n)
+    else:
+        ends = cells[:, :2]
+        if not (np.rint(ends) == ends).all():
+            raise TableError(f"{name} has an entry whose row or column is no whole number")
+        if ends.size and (ends.min() < 1 or ends.max() > n):
+            raise TableError(f"{name} has an entry outside its {n} rows and columns")
+        row, column = ends.T.astype(np.int64) - 1
+    values = np.ones(count) if words[3] == "pattern" else cells[:, -1]
+    if symmetric:
+        off = row != column
+        row, column = np.append(row, column[off]), np.append(column, row[off])
+        values = np.append(values, values[off])
+    W = check_adjacency(sp.csr_array((values, (row, column)), shape=(n, n)), name="the matrix")
+    return NamedGraph(W, np.arange(1, n + 1))
+
+
+def _matrix_market_header(raw: bytes, name: str) -> tuple[list[str], list[int], bytes]:
+    """Words of the banner, sizes, and what follows them."""
+    banner, _, body = raw.partition(b"\n")
+    words = banner.decode("ascii", "replace").lower().split()
+    form = "%%matrixmarket matrix (coordinate|array) (real|integer|pattern|double) "
+    if not re.fullmatch(form + "(general|symmetric)", " ".join(words)):
+        raise TableError(
+            f"{name} is not a readable Matrix Market file of real numbers; it does not begin with "
+            "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"
+        )
+    line = b""
+    while body and (not line.strip() or line.startswith(b"%")):
+        line, _, body = body.partition(b"\n")
+    try:
+        sizes = [int(word) for word in line.split()]
+    except ValueError:
+        sizes = []
+    if len(sizes) != (2 if words[2] == "array" else 3) or min(sizes) < 0:
+        raise TableError(f"{name} has no line with its numbers of rows, columns and entries")
+    return words, sizes, body
+
+
+def _has_document_type(raw: bytes) -> bool:
+    """Ask the parser itself, which knows the encoding: entities are declared nowhere else."""
+    found: list[str] = []
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = lambda name, *_: found.append(name)
+    parser.EntityDeclHandler = lambda name, *_: found.append(name)
+    for start in range(0, len(raw), 1 << 16):
+        parser.Parse(raw[start : start + (1 << 16)], False)
+        if found:
+            return True
+    parser.Parse(b"", True)
+    return bool(found)
+
+
+def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
+    """Weights are the edges' data called ``weight``."""
+    try:
+        if _has_document_type(raw):
+            raise TableError(f"{name} has a document type; GraphML files need none")
+        root = ElementTree.fromstring(raw)
+    except (ElementTree.ParseError, expat.ExpatError, LookupError) as error:
+        raise TableError(f"{name} is not readable XML: {error}") from error
+    keys = {
+        e.get("id")
+        for e in root.iterfind(".//{*}key")
+        if e.get("for") in ("edge", "all") and e.get("attr.name") == "weight"
+    }
+    graph = root.find(".//{*}graph")
+    if graph is None:
+        raise TableError(f"{name} has no graph element")
+    edges = list(graph.iterfind(".//{*}edge"))
+    if graph.get("edgedefault") == "directed" or any(e.get("directed") == "true" for e in edges):
+        raise TableError(f"{name} is a directed graph; an undirected one is needed")
+    nodes = [str(e.get("id")) for e in graph.iterfind(".//{*}node")]
+    number = {node: i for i, node in enumerate(nodes)}
+    if len(number) != len(nodes) or not nodes:
+        raise TableError(f"{name} has no nodes" if not nodes else f"{name} names a node twice")
+    ends, weights = np.empty((len(edges), 2), dtype=np.int64), np.ones(len(edges))
+    for k, edge in enumerate(edges):
+        pair = (edge.get("source"), edge.get("target"))
+        if pair[0] not in number or pair[1] not in number:
+            raise TableError(f"{name}: the edge {pair} has an end that is no node")
+        ends[k] = number[str(pair[0])], number[str(pair[1])]
+        value = next((e.text for e in edge.iterfind("{*}data") if e.get("key") in keys), "1")
+        try:
+            weights[k] = float(value or "")
+        except ValueError:
+            raise TableError(f"{name}: the edge {pair} has weight {value!r}") from None
+    built = from_edges(ends, weights, n_nodes=len(nodes), duplicates="sum")
+    return NamedGraph(built.W, np.array(nodes, dtype=object))
+
+
+# -- labels of nodes --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -196,7 +452,7 @@ def read_labels(
         What marks an unknown label, besides an empty cell, ``?`` and ``NA``; with numbers -1 and
         +1 also ``0``.
     delimiter : str, optional
-        Between the cells; found by looking by default.
+        Between the cells; detected by default.
     classes : tuple of str, optional
         The classes, where another file has told them; other labels are refused.
 
@@ -210,81 +466,70 @@ def read_labels(
     TableError
         If a node is not in the graph or comes twice, or there are fewer than two classes.
     """
-    name = "standard input" if str(path) == "-" else str(path)
-    with open_file(path, name) as stream:
-        raw = stream.read()
+    raw, name = read_bytes(path)
     n = graph.W.shape[0]
-    delimiter = delimiter or delimiter_of(raw)
-    if delimiter.encode() not in raw.strip():
-        cells = [line.strip() for line in decode_text(raw, name).splitlines()]
-        if len(cells) == n + 1 and cells[0].lower() == "label":
-            cells = cells[1:]
-        while len(cells) > n and not cells[-1]:
-            cells.pop()
-        if len(cells) != n:
+    delimiter = delimiter or _detect_delimiter(raw)
+    if delimiter.encode() in raw.strip():
+        positions, values = _labels_by_name(raw, name, delimiter, graph)
+    else:
+        values = [line.strip() for line in _decode(raw, name).splitlines()]
+        if len(values) == n + 1 and values[0].lower() == "label":
+            values = values[1:]
+        while len(values) > n and not values[-1]:
+            values.pop()
+        if len(values) != n:
             raise TableError(
-                f"{name} has {len(cells)} lines and the graph has {n} nodes; give one label per "
+                f"{name} has {len(values)} lines and the graph has {n} nodes; give one label per "
                 "line (empty: unknown), or lines node,label"
             )
-        positions, values = list(range(n)), cells
-    else:
-        rows = text_rows(raw, name, delimiter, (2, 3, 4, 5))
-        if rows and rows[0][0].lower() in ("node", "id", "name") and rows[0][1].lower() == "label":
-            rows = rows[1:]
-        places = {str(node): i for i, node in enumerate(graph.nodes)}
-        positions, values = [], []
-        for row in rows:
-            # As our own tables write cells that a spreadsheet would run.
-            row[:2] = (c if k == 0 and c in places else _unquoted(c) for k, c in enumerate(row[:2]))
-            if row[0] not in places:
-                known = [str(v) for v in graph.nodes[:1].tolist() + graph.nodes[-1:].tolist()]
-                raise TableError(
-                    f"{name}: the graph has no node {row[0]!r}; its {n} nodes are called "
-                    f"{known[0]} to {known[1]}"
-                )
-            positions.append(places[row[0]])
-            values.append(row[1])
-        times = np.bincount(positions, minlength=n)
-        if times.max(initial=0) > 1:
-            raise TableError(f"{name} has the node {graph.nodes[times.argmax()]} twice")
-    return _to_codes(positions, values, n, name, unlabeled, classes)
-
-
-def _unquoted(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell
-
-
-def _to_codes(
-    positions: list[int],
-    values: list[str],
-    n: int,
-    name: str,
-    unlabeled: str | None,
-    classes: tuple[str, ...] | None,
-) -> NodeLabels:
-    marks = UNKNOWN | ({unlabeled.lower()} if unlabeled is not None else set())
-    canonical = [v.removeprefix("+") if is_number(v) else v for v in values]
-    found = {v for v in canonical if v.lower() not in marks}
+        positions = list(range(n))
+    values = [v.removeprefix("+") if _is_number(v) else v for v in values]
+    marks = MISSING | {"unknown"} | ({unlabeled.lower()} if unlabeled is not None else set())
+    found = {v for v in values if v.lower() not in marks}
     if found <= {"-1", "0", "1"} and found & {"-1", "1"} and "-1" in found | set(classes or ()):
-        found -= {"0"}
-        marks = marks | {"0"}
-    if found <= {"-1", "1"} and "-1" in found and classes is None:
-        classes = ("-1", "1")
+        found, marks = found - {"0"}, marks | {"0"}
+        classes = ("-1", "1") if classes is None and "-1" in found else classes
     if classes is None:
         if not found:
             raise TableError(f"{name} has no label; at least one of each class is needed")
         if len(found) == 1:
             raise TableError(f"{name} has one class only ({found.pop()!r}); two are needed")
         classes = tuple(sorted(found))
-    strangers = found - set(classes)
+    strangers = sorted(found - set(classes))
     if strangers:
-        raise TableError(
-            f"{name} has the label {sorted(strangers)[0]!r}; the classes are "
-            f"{', '.join(map(repr, classes[:5]))}{'...' if len(classes) > 5 else ''}"
-        )
+        listed = ", ".join(map(repr, classes[:5])) + ("..." if len(classes) > 5 else "")
+        raise TableError(f"{name} has the label {strangers[0]!r}; the classes are {listed}")
     number = {c: k for k, c in enumerate(classes)}
     codes = np.full(n, -1, dtype=np.int32)
-    for place, value in zip(positions, canonical, strict=True):
+    for place, value in zip(positions, values, strict=True):
         if value.lower() not in marks:
             codes[place] = number[value]
     return NodeLabels(codes, classes)
+
+
+def _labels_by_name(
+    raw: bytes, name: str, delimiter: str, graph: NamedGraph
+) -> tuple[list[int], list[str]]:
+    """Places of nodes and their labels."""
+    rows = _text_rows(raw, name, delimiter, (2, 3, 4, 5))
+    if rows and rows[0][0].lower() in ("node", "id", "name") and rows[0][1].lower() == "label":
+        rows = rows[1:]
+    places = {str(node): i for i, node in enumerate(graph.nodes)}
+    positions = []
+    for row in rows:
+        node = row[0] if row[0] in places else _unquoted(row[0])
+        if node not in places:
+            raise TableError(
+                f"{name}: the graph has no node {node!r}; its {len(places)} nodes are called "
+                f"{graph.nodes[0]} to {graph.nodes[-1]}"
+            )
+        positions.append(places[node])
+    times = np.bincount(positions, minlength=1)
+    if times.max() > 1:
+        raise TableError(f"{name} has the node {graph.nodes[times.argmax()]} twice")
+    return positions, [_unquoted(row[1]) for row in rows]
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the apostrophe that our tables put before what a spreadsheet would run."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell

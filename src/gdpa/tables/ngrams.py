@@ -14,22 +14,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..codec import check_numbers, storable
+
 __all__ = ["TextDirections"]
 
-SIZES = (3, 4)
 BUCKETS = 2**15
-SAMPLE = 4000  # different texts that the directions are learnt from
-LONGEST = 2000  # characters of a text that count
-BLOCK = 2**16  # characters hashed at a time
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Ranges of texts with about `BLOCK` characters each."""
+    """Ranges of texts with about 65,536 characters each; 2,000 of a text count."""
     start = size = 0
     for i, text in enumerate(texts):
-        size += min(len(text), LONGEST) + 2
-        if size > BLOCK:
+        size += min(len(text), 2000) + 2
+        if size > 2**16:
             yield start, i + 1
             start, size = i + 1, 0
     if start < len(texts):
@@ -38,13 +35,13 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
     """How often each bucket's n-grams occur in each text."""
-    padded = [" " + " ".join(text[:LONGEST].lower().split()) + " " for text in texts]
+    padded = [" " + " ".join(text[:2000].lower().split()) + " " for text in texts]
     lengths = np.array([len(text) for text in padded])
     chars = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     owner = np.repeat(np.arange(len(texts), dtype=np.int32), lengths)
-    space = chars == 32
+    space, multiplier = chars == 32, np.uint64(0x9E3779B97F4A7C15)
     rows, columns = [], []
-    for size in SIZES:
+    for size in (3, 4):
         if chars.size < size:
             continue
         count = chars.size - size + 1
@@ -53,7 +50,7 @@ def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
         inside = owner[:count] == owner[size - 1 :]
         for k in range(size):
             part = slice(k, k + count)
-            code = (code + chars[part].astype(np.uint64) + np.uint64(1)) * MULTIPLIER
+            code = (code + chars[part].astype(np.uint64) + np.uint64(1)) * multiplier
             code ^= code >> np.uint64(29)
             if 0 < k < size - 1:
                 inside &= ~space[part]
@@ -66,6 +63,7 @@ def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
     return counts.tocsr()
 
 
+@storable("text-directions")
 @dataclass(frozen=True)
 class TextDirections:
     """Directions learnt from texts, and what makes features of a text.
@@ -83,6 +81,13 @@ class TextDirections:
     buckets: NDArray[np.int32]
     rarity: NDArray[np.float32]
     directions: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        check_numbers("buckets", self.buckets, (None,), at_least=0, at_most=BUCKETS - 1)
+        check_numbers("rarity", self.rarity, self.buckets.shape)
+        check_numbers("directions", self.directions, (self.buckets.size, None))
+        if not (np.diff(self.buckets) > 0).all():
+            raise ValueError("buckets must be in order")
 
     @classmethod
     def fit(
@@ -112,8 +117,8 @@ class TextDirections:
         """
         rng = np.random.default_rng(random_state)
         chosen = np.arange(len(texts))
-        if chosen.size > SAMPLE:
-            chosen = np.sort(rng.choice(chosen.size, SAMPLE, replace=False))
+        if chosen.size > 4000:
+            chosen = np.sort(rng.choice(chosen.size, 4000, replace=False))
         sample = [texts[c] for c in chosen.tolist()]
         raw = sp.vstack([_count_ngrams(sample[a:b]) for a, b in _blocks(sample)]).tocsr()
         present = np.bincount(raw.indices, minlength=BUCKETS)

@@ -1,8 +1,6 @@
-"""Read a table from a file, whatever its format.
+"""Read a table from a file of any format, and the labels of its target column.
 
-CSV and TSV need nothing; Parquet, Feather, Excel and JSON lines need the libraries that read them.
-Everything that can be wrong with a file is said with the file's name and, where there is one, the
-line.
+Errors name the file and, where there is one, the line.
 """
 
 from __future__ import annotations
@@ -11,42 +9,26 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
+from ..graph.memory import check_memory
 from ..npz import read_npz
+from .csv_reader import column_names, read_csv
 from .frames import table_of
 from .source import Source
-from .table import Column, Table, TableError
-from .text_file import column_names, read_text_file
-from .texts import code_texts
-from .words import shown
+from .table import Column, Table, TableError, intern_texts, shorten
 
-__all__ = ["FORMATS", "read_table"]
+__all__ = ["FORMATS", "read_table", "read_target"]
 
 FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm")
-SUFFIXES = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xls": "excel",
-    ".ods": "excel",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".npz": "npz",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".svm": "libsvm",
-}
+SUFFIXES = {f".{name}": name for name in FORMATS}
+SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
+SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
+SUFFIXES |= {".ndjson": "jsonl", ".svmlight": "libsvm", ".svm": "libsvm"}
 
 
 def read_table(
@@ -56,6 +38,7 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     as_text: frozenset[str] = frozenset(),
+    target: str | None = None,
     header: bool = True,
 ) -> Table:
     """Read a table.
@@ -63,17 +46,20 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        The file, or ``"-"`` for standard input; a folder of Parquet files is one table. CSV, TSV,
-        JSON lines and LIBSVM may be compressed (.gz, .bz2, .xz, .zip, .zst).
+        The file, or ``"-"`` for standard input; a folder of Parquet files is one table. Any file
+        may be compressed (.gz, .bz2, .xz, .zip, .zst).
     format : {"csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"}, optional
-        Told by the file's ending by default; CSV from standard input.
+        From the file extension by default; CSV from standard input.
     delimiter : str, optional
-        One character between the cells of a CSV file; found by looking by default (commas,
-        semicolons, tabs, bars; blanks between numbers).
+        One character between the cells of a CSV file; detected by default (commas, semicolons,
+        tabs, bars; blanks between numbers).
     encoding : str, optional
-        Encoding of a CSV file; found by looking by default.
+        Encoding of a CSV file; detected by default.
     as_text : frozenset of str
-        Columns of a CSV file whose cells are to be kept as they are written, numbers too.
+        Columns of a CSV file whose cells are kept as texts, numbers too.
+    target : str, optional
+        Column of labels, if there is one of this name: its cells are kept exactly as the file has
+        them (``007`` is not ``7``), white space included.
     header : bool, default=True
         Whether the first line of a CSV file has the names of the columns; else they are called 1,
         2, ...
@@ -90,13 +76,12 @@ def read_table(
     """
     if format is not None and format not in FORMATS:
         raise TableError(f"format={format!r}; {nearest_name(format, list(FORMATS))}")
-    folder = Path(path)
-    if str(path) != "-" and folder.is_dir() and format in (None, "parquet"):
-        return _read_folder(folder)
+    if str(path) != "-" and Path(path).is_dir() and format in (None, "parquet"):
+        return _read_folder(Path(path), target)
     source = Source(path)
     kind = format or SUFFIXES.get(source.suffix) or ("csv" if str(path) == "-" else None)
     if kind is None and source.compression:
-        source.open().close()  # an archive knows the ending of its member
+        source.open().close()  # an archive knows the extension of its member
         kind = SUFFIXES.get(source.suffix)
     if kind is None:
         raise TableError(
@@ -104,41 +89,46 @@ def read_table(
             f"{', '.join(FORMATS)}"
         )
     if kind in ("csv", "tsv"):
-        if kind == "tsv" and delimiter is None:
-            delimiter = "\t"
-        return read_text_file(
-            source, delimiter=delimiter, encoding=encoding, as_text=as_text, header=header
+        return read_csv(
+            source,
+            delimiter=delimiter or ("\t" if kind == "tsv" else None),
+            encoding=encoding,
+            as_text=as_text,
+            target=target,
+            header=header,
         )
     if not header:
         raise TableError(f"{source.name}: header=False (--no-header) belongs to CSV, not to {kind}")
-    if kind == "jsonl":
-        return _read_json_lines(source)
     with source.open() as stream:
+        if kind == "jsonl":
+            return _read_json_lines(stream, source.name, target)
+        whole = stream if stream.seekable() else io.BytesIO(stream.read())
         if kind == "libsvm":
-            return _read_libsvm(stream, source.name)
+            return _read_libsvm(whole.read(), source.name)
         if kind == "npz":
-            return _read_npz(stream, source.name)
-        whole: Any = stream if stream.seekable() else io.BytesIO(stream.read())
+            return _read_npz(whole, source.name)
         if kind == "excel":
-            return _read_excel(whole, source.name)
-        if kind == "feather":
-            return _read_feather(whole, source.name)
-        return _read_parquet({source.name: whole}, source.name)
+            return _read_excel(whole, source.name, target)
+        if kind == "parquet":
+            return _read_parquet({source.name: whole}, source.name, target)
+        feather = require("pyarrow.feather", "tables")
+        try:
+            frame = feather.read_table(whole)
+        except Exception as error:
+            raise TableError(f"{source.name} is not a readable Feather file: {error}") from error
+        return _named_table(frame, frame.column_names, source.name, target)
 
 
-def _read_feather(stream: Any, name: str) -> Table:
-    feather = require("pyarrow.feather", "parquet")
-    try:
-        data = feather.read_table(stream)
-    except Exception as error:
-        raise TableError(f"{name} is not a readable Feather file: {error}") from error
-    if data.num_rows == 0:
-        raise TableError(f"{name} has no rows")
-    names, notes = column_names([str(c) for c in data.column_names], name)
-    return Table(names, table_of(data, name).columns, name, notes)
+def _named_table(
+    frame: Any, header: list[Any], source: str, target: str | None, notes: tuple[str, ...] = ()
+) -> Table:
+    """A frame as a table whose columns are called as in a CSV header."""
+    names, renamed = column_names([str(name) for name in header], source)
+    columns = table_of(frame, source, target=target).columns
+    return Table(names, columns, source, notes + renamed)
 
 
-def _read_folder(folder: Path) -> Table:
+def _read_folder(folder: Path, target: str | None) -> Table:
     parts = sorted(
         p
         for p in folder.rglob("*")
@@ -146,51 +136,43 @@ def _read_folder(folder: Path) -> Table:
     )
     if not parts:
         raise TableError(f"{folder} is a directory without Parquet files; a file is needed")
-    return _read_parquet({str(part): part for part in parts}, str(folder))
+    return _read_parquet({str(part): part for part in parts}, str(folder), target)
 
 
-def _read_parquet(parts: Mapping[str, Any], name: str) -> Table:
+def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str | None) -> Table:
     """The rows of all parts, one column after the other: no other form of the table is held."""
-    arrow = require("pyarrow", "parquet")
-    parquet = require("pyarrow.parquet", "parquet")
-    files = {}
-    for part, opened in parts.items():
-        try:
+    arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
+    part = name
+    try:
+        files = {}
+        for part, opened in parts.items():
             files[part] = parquet.ParquetFile(opened)
-        except Exception as error:
-            raise TableError(f"{part} is not a readable Parquet file: {error}") from error
-    given = next(iter(files.values())).schema_arrow.names
-    for part, file in files.items():
-        if set(file.schema_arrow.names) != set(given):
-            first = Path(next(iter(files))).name
-            raise TableError(
-                f"{part} has other columns than {first}: {file.schema_arrow.names[:20]}"
-            )
-    if not given or not any(file.metadata.num_rows for file in files.values()):
-        raise TableError(f"{name} has no rows")
-    names, notes = column_names([str(c) for c in given], name)
-    columns = []
-    for column in given:
-        found = []
+        given = next(iter(files.values())).schema_arrow.names
         for part, file in files.items():
-            try:
-                found.append(file.read(columns=[column]))
-            except Exception as error:
-                raise TableError(f"{part} is not a readable Parquet file: {error}") from error
-        try:
-            whole = arrow.concat_tables(found, promote_options="permissive").unify_dictionaries()
-        except Exception as error:
-            raise TableError(f"{name}: the parts do not fit together: {error}") from error
-        columns.append(table_of(whole.select([column]), name).columns[0])
-        del found, whole
-        arrow.default_memory_pool().release_unused()
+            if set(file.schema_arrow.names) != set(given):
+                first, found = Path(next(iter(files))).name, file.schema_arrow.names[:20]
+                raise TableError(f"{part} has other columns than {first}: {found}")
+        if not given or not any(file.metadata.num_rows for file in files.values()):
+            raise TableError(f"{name} has no rows")
+        names, notes = column_names([str(c) for c in given], name)
+        columns: list[Column] = []
+        for column in given:
+            read = [file.read(columns=[column]).select([column]) for file in files.values()]
+            whole = arrow.concat_tables(read, promote_options="permissive").unify_dictionaries()
+            columns += table_of(whole, name, target=target).columns
+            del read, whole
+            arrow.default_memory_pool().release_unused()
+    except TableError:
+        raise
+    except Exception as error:
+        raise TableError(f"{part} is not a readable Parquet file: {error}") from error
     return Table(names, tuple(columns), name, notes)
 
 
-def _read_excel(stream: Any, name: str) -> Table:
+def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
     pandas = require("pandas", "excel")
     try:
-        book = pandas.read_excel(stream, sheet_name=None)
+        book = pandas.read_excel(stream, sheet_name=None, dtype=object)
     except ImportError as error:
         raise TableError(f"{name} cannot be read: {error}") from error
     except Exception as error:
@@ -201,74 +183,157 @@ def _read_excel(stream: Any, name: str) -> Table:
     title, sheet = next(iter(sheets.items()))
     notes = (f"the first sheet, {title!r}, of {len(sheets)} is read",) if len(sheets) > 1 else ()
     header = ["" if str(c).startswith("Unnamed: ") else str(c) for c in sheet.columns]
-    names, renamed = column_names(header, name)
-    return Table(names, table_of(sheet, name).columns, name, notes + renamed)
+    typed = {str(c): sheet[c] if c == target else sheet[c].infer_objects() for c in sheet.columns}
+    return _named_table(typed, header, name, target, notes)
 
 
-def _read_json_lines(source: Source) -> Table:
-    cells: dict[str, dict[int, Any]] = {}
+def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
+    cells: dict[str, list[Any]] = {}
     n = 0
-    with source.open() as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise TableError(f"{source.name}, line {number}: not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise TableError(f"{source.name}, line {number}: an object {{...}} is needed")
-            for key, value in row.items():
-                if isinstance(value, list | dict):
-                    kind = "list" if isinstance(value, list) else "nested object"
-                    raise TableError(
-                        f"{source.name}, line {number}: {shown(key)} holds a {kind}; cells are "
-                        "values"
-                    )
-                cells.setdefault(key, {})[n] = value
-            n += 1
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise TableError(f"{name}, line {number}: not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise TableError(f"{name}, line {number}: an object {{...}} is needed")
+        for key, value in row.items():
+            if isinstance(value, list | dict):
+                kind = "list" if isinstance(value, list) else "nested object"
+                raise TableError(
+                    f"{name}, line {number}: {shorten(key)} holds a {kind}; cells are values"
+                )
+            column = cells.setdefault(key, [])
+            column += [None] * (n - len(column)) + [value]
+        n += 1
     if n == 0:
-        raise TableError(f"{source.name} is empty")
-    names, notes = column_names(list(cells), source.name)
-    columns = {
-        name: np.array([*(column.get(i) for i in range(n)), None], dtype=object)[:-1]
-        for name, column in zip(names, cells.values(), strict=True)
-    }
-    return Table(names, table_of(columns, source.name).columns, source.name, notes)
+        raise TableError(f"{name} is empty")
+    padded = {key: column + [None] * (n - len(column)) for key, column in cells.items()}
+    return _named_table(padded, list(cells), name, target)
 
 
-def _read_npz(stream: Any, name: str) -> Table:
+def _read_npz(stream: BinaryIO, name: str) -> Table:
     try:
         arrays = read_npz(stream)
     except Exception as error:
         raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
     if "X" not in arrays or arrays["X"].ndim != 2:
         raise TableError(f"{name} needs a two-dimensional array X; it has {sorted(arrays)}")
-    X = arrays["X"]
-    names = [f"f{j + 1}" for j in range(X.shape[1])]
-    columns = [Column(X[:, j].astype(np.float64)) for j in range(X.shape[1])]
-    y = arrays.get("y")
-    if y is not None:
-        if y.shape != (X.shape[0],):
-            raise TableError(f"{name}: y has shape {y.shape}, X has {X.shape[0]} rows")
-        names.append("target")
-        columns.append(Column(*code_texts(y.tolist())))
-    if X.shape[0] == 0:
-        raise TableError(f"{name} has no rows")
-    return Table(tuple(names), tuple(columns), name)
+    X, y = arrays["X"], arrays.get("y")
+    if y is not None and y.shape != (X.shape[0],):
+        raise TableError(f"{name}: y has shape {y.shape}, X has {X.shape[0]} rows")
+    return _matrix_table(X, None if y is None else y.tolist(), name)
 
 
-def _read_libsvm(stream: Any, name: str) -> Table:
+def _read_libsvm(raw: bytes, name: str) -> Table:
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(stream)
+        X, _ = load_svmlight_file(io.BytesIO(raw))
+        cells = (line.partition(b"#")[0].split(None, 1)[:1] for line in raw.splitlines())
+        labels = [cell[0].decode() for cell in cells if cell]
     except Exception as error:
         raise TableError(f"{name} is not a readable LIBSVM file: {error}") from error
+    need = X.shape[1] * (8 * X.shape[0] + 1000)  # a column is an object with a name
+    check_memory(need, f"{name} with {X.shape[1]} columns", "a smaller file is needed")
+    return _matrix_table(X.toarray(), labels, name)
+
+
+def _matrix_table(X: NDArray[Any], labels: list[Any] | None, name: str) -> Table:
     if X.shape[0] == 0:
         raise TableError(f"{name} has no rows")
-    dense = X.toarray()
-    names = tuple(f"f{j + 1}" for j in range(dense.shape[1]))
-    columns = (Column(dense[:, j]) for j in range(dense.shape[1]))
-    labels = Column(*code_texts([f"{v:g}" for v in y]))
-    return Table((*names, "target"), (*columns, labels), name)
+    names = [f"f{j + 1}" for j in range(X.shape[1])]
+    columns = [Column(column.astype(np.float64)) for column in X.T]
+    if labels is not None:
+        names.append("target")
+        columns.append(Column(*intern_texts(labels, verbatim=True)))
+    return Table(tuple(names), tuple(columns), name)
+
+
+def read_target(
+    table: Table, name: str, *, unlabeled: str | None = None, complete: bool = False
+) -> tuple[NDArray[np.object_], tuple[str, ...]]:
+    """Labels of the rows, None where there is none.
+
+    Parameters
+    ----------
+    table : Table
+        The table, read with `name` as its target.
+    name : str
+        The target column.
+    unlabeled : str, optional
+        What marks an unknown label, besides what is a missing cell in any column (empty, NA, NaN,
+        null, ?).
+    complete : bool, default=False
+        Whether a table with a label in every row is accepted.
+
+    Returns
+    -------
+    labels : ndarray of objects
+        Text, exactly as in the file, or None.
+    notes : tuple of str
+        What the user should know.
+
+    Raises
+    ------
+    TableError
+        If there is no such column, no label, one class only, nothing to predict, or the column
+        looks like numbers rather than classes.
+    """
+    column = table.column(name, "target column").as_text()
+    texts = list(column.texts or ())
+    marker = (unlabeled or "").strip()
+    marked = _find_marked(texts, marker) if marker else []
+    labels = np.array([*texts, None], dtype=object)[column.values]
+    labels[np.isin(column.values, marked)] = None
+    known = sorted(set(labels.tolist()) - {None})
+    n, m = labels.size, int(np.count_nonzero(labels))  # no label is empty
+    where = f"{table.source}, target column {shorten(name)}"
+    if m == 0:
+        raise TableError(f"{where}: no row has a label; at least two classes need one each")
+    no_marker = bool(marker) and not marked
+    hint = f"; no row has the marker {unlabeled!r}" if no_marker else ""
+    if len(known) == 1:
+        raise TableError(
+            f"{where}: the only class is {known[0][:60]!r} ({m} rows); two are needed{hint}"
+        )
+    if len(known) > 1000 or (len(known) > 20 and 2 * len(known) > m):
+        raise TableError(
+            f"{where}: {len(known)} different labels in {m} labelled rows; these look like "
+            "numbers or names, not classes"
+        )
+    if m == n and not complete:
+        raise TableError(
+            f"{where}: all {n} rows have a label, nothing is left to predict; leave cells empty "
+            f"(or use --unlabeled MARKER), or use --model to keep the classifier for new rows{hint}"
+        )
+    notes = [f"no row of target column {shorten(name)} has the marker {unlabeled!r}"] * no_marker
+    suspects = "unknown unlabeled unlabelled undefined missing tbd todo n.a. - -- . .. ??? * x"
+    suspects += " -9 -99 -999 -9999 99999"  # often "unknown", and no missing cell to the reader
+    for text in known:
+        if text.lower() in suspects.split() or (text == "-1" and len(known) > 2):
+            notes.append(
+                f"target column {shorten(name)}: {text!r} is taken as a class; if it marks unknown "
+                f"labels, use --unlabeled {text}"
+            )
+        if text != text.strip() and text.strip() in known:
+            notes.append(
+                f"target column {shorten(name)}: {text!r} and {text.strip()!r} are two classes; "
+                "they differ in white space only"
+            )
+    return labels, tuple(notes)
+
+
+def _find_marked(texts: list[str], marker: str) -> list[int]:
+    """Texts that are the marker; as a number (-1 is also -1.0) where none is as a text."""
+    exact = [i for i, text in enumerate(texts) if text.strip() == marker]
+    return exact or [i for i, text in enumerate(texts) if _same_number(text, marker)]
+
+
+def _same_number(first: str, second: str) -> bool:
+    try:
+        return float(first) == float(second)
+    except ValueError:
+        return False

@@ -6,9 +6,12 @@ the rows of the table, in their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,16 +19,14 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name
 from ..graph.convert import from_edges
-from .edge_lists import HEADERS, EdgeList, edge_list
-from .graph_files import SUFFIXES, read_graph
-from .source import open_file
-from .table import TableError
-from .words import shown
+from .graph_files import EdgeList, format_of, parse_edge_list, read_bytes, read_graph
+from .table import TableError, shorten
 
 __all__ = ["DUPLICATES", "RowLinks", "read_links"]
 
 DUPLICATES = ("same", "sum", "max")
-NAMED = 5  # names that a message lists
+IntArray = NDArray[np.int64]
+Merge = Callable[[IntArray, IntArray, EdgeList], tuple[IntArray, IntArray, NDArray[np.float64]]]
 
 
 @dataclass(frozen=True)
@@ -85,63 +86,62 @@ def read_links(
     """
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates={duplicates!r}; {nearest_name(duplicates, list(DUPLICATES))}")
-    name = "standard input" if str(path) == "-" else str(path)
-    kind = SUFFIXES.get(Path(path).suffix.lower(), "csv")
+    kind = format_of(path)
     if kind in ("mtx", "npz"):
-        return _by_position(path, name, kind, len(rows), known)
-    places = _numbered(rows, name)
-    others = places if known is None else {text: i for i, text in enumerate(known)}
+        return _by_position(path, len(rows), known)
     if kind == "graphml":
-        graph = read_graph(path, format=kind)
+        name, graph = str(path), read_graph(path)
         upper = sp.triu(graph.W, 1).tocoo()
         ends = graph.nodes.astype(str)[np.stack(upper.coords, axis=1)]
-        listed = EdgeList(ends, upper.data)
+        places, listed = _index_rows(rows, name), EdgeList(ends, upper.data)
+        others = places if known is None else {text: i for i, text in enumerate(known)}
     else:
-        with open_file(path, name) as stream:
-            raw = stream.read()
-        listed = edge_list(raw, name, delimiter, frozenset(places) | frozenset(others))
-    notes = []
-    if listed.header and listed.header[0].lower() not in HEADERS:
-        notes.append(f"{name}: the first line, {', '.join(listed.header)}, was taken as a header")
+        raw, name = read_bytes(path)
+        places = _index_rows(rows, name)
+        others = places if known is None else {text: i for i, text in enumerate(known)}
+        listed = parse_edge_list(raw, name, delimiter, frozenset(places) | frozenset(others))
     _check_weights(listed, name)
+    notes = []
+    if listed.unusual_header:
+        header = ", ".join(listed.unusual_header)
+        notes.append(f"{name}: the first line, {header}, was taken as a header")
     # Known nodes behind the rows; a name may be both.
     first = _places(listed.ends, places)
     second = first if known is None else _places(listed.ends, others)
-    strange = (first < 0) & (second < 0)
-    if strange.any():
-        names = np.unique(listed.ends[strange])
+    unknown = (first < 0) & (second < 0)
+    if unknown.any():
+        names = np.unique(listed.ends[unknown])
         if not skip_unknown:
-            raise TableError(_unknown(name, names, rows))
+            raise TableError(_unknown_names(name, names, rows))
         notes.append(
-            f"{name}: {int(strange.any(axis=1).sum())} edges to {names.size} names that no row has "
+            f"{name}: {int(unknown.any(axis=1).sum())} edges to {names.size} names that no row has "
             "were left out"
         )
+    merge = partial(_merge_duplicates, name=name, duplicates=duplicates, notes=notes)
     if known is None:
-        W = _among(listed, first, len(rows), name, duplicates, notes)
+        W = _links_among(listed, first, len(rows), merge, notes, name)
+        missing = "no row is linked to another"
     else:
-        W = _across(listed, first, second, (len(rows), len(known)), name, duplicates, notes)
+        W = _links_across(listed, first, second, (len(rows), len(known)), merge, notes, name)
+        missing = "no row is linked to a known node"
     if not W.nnz:
-        what = (
-            "no row is linked to another" if known is None else "no row is linked to a known node"
-        )
-        raise TableError(f"{name}: {what}; leave the edges out to go by the columns alone")
+        raise TableError(f"{name}: {missing}; leave the edges out to go by the columns alone")
     return RowLinks(W, tuple(notes))
 
 
-def _by_position(
-    path: str | Path, name: str, kind: str, n: int, known: Sequence[str] | None
-) -> RowLinks:
+def _by_position(path: str | Path, n: int, known: Sequence[str] | None) -> RowLinks:
+    """A matrix: its rows are those of the table."""
     if known is not None:
-        raise TableError(f"{name} names no nodes; links of new rows need an edge list or GraphML")
-    W = read_graph(path, format=kind).W
+        raise TableError(f"{path} names no nodes; links of new rows need an edge list or GraphML")
+    W = read_graph(path).W
     if W.shape[0] != n:
-        raise TableError(f"{name} has {W.shape[0]} nodes, the table has {n} rows; one each")
+        raise TableError(f"{path} has {W.shape[0]} nodes, the table has {n} rows; one each")
     if not W.nnz:
-        raise TableError(f"{name} has no edges; leave it out to go by the columns alone")
-    return RowLinks(W, (f"{name} is a matrix: its rows are those of the table, in their order",))
+        raise TableError(f"{path} has no edges; leave it out to go by the columns alone")
+    return RowLinks(W, (f"{path} is a matrix: its rows are those of the table, in their order",))
 
 
-def _numbered(rows: Sequence[str], name: str) -> dict[str, int]:
+def _index_rows(rows: Sequence[str], name: str) -> dict[str, int]:
     """Place of each name."""
     places: dict[str, int] = {}
     for i, row in enumerate(rows):
@@ -149,61 +149,49 @@ def _numbered(rows: Sequence[str], name: str) -> dict[str, int]:
             raise TableError(f"row {i + 1} has no name; {name} needs one for every row")
         if places.setdefault(row, i) != i:
             raise TableError(
-                f"rows {places[row] + 1} and {i + 1} are both called {shown(row)}; {name} cannot "
+                f"rows {places[row] + 1} and {i + 1} are both called {shorten(row)}; {name} cannot "
                 "tell them apart"
             )
     return places
 
 
 def _places(ends: NDArray[np.str_], places: dict[str, int]) -> NDArray[np.int64]:
-    """Place of each end, -1 for strangers; whole numbers may be written with a point."""
+    """Place of each end, -1 for unknown ones; whole numbers may be written with a point."""
     names, codes = np.unique(ends, return_inverse=True)
-    found = [places.get(text, -1) for text in names.tolist()]
-    for i, text in enumerate(names.tolist()):
-        if found[i] < 0:
-            whole, point, zeros = text.partition(".")
-            if point and not zeros.strip("0"):
-                found[i] = places.get(whole, -1)
+    found = [
+        places.get(text, places.get(re.sub(r"\.0*$", "", text), -1)) for text in names.tolist()
+    ]
     return np.array(found, dtype=np.int64)[codes.reshape(ends.shape)]
 
 
-def _unknown(name: str, names: NDArray[np.str_], rows: Sequence[str]) -> str:
-    listed = ", ".join(shown(text) for text in names[:NAMED].tolist())
-    more = f" and {names.size - NAMED} more" if names.size > NAMED else ""
+def _unknown_names(name: str, names: NDArray[np.str_], rows: Sequence[str]) -> str:
+    listed = ", ".join(shorten(text) for text in names[:5].tolist())
+    more = f" and {names.size - 5} more" if names.size > 5 else ""
     return (
         f"{name} has ends that no row has: {listed}{more}; the {len(rows)} rows are called "
-        f"{shown(rows[0])} to {shown(rows[-1])} (--id names another column). Add these rows, or "
-        "leave their edges out (--skip-unknown)"
+        f"{shorten(rows[0])} to {shorten(rows[-1])} (--id names another column). Add these rows, "
+        "or leave their edges out (--skip-unknown)"
     )
 
 
 def _check_weights(listed: EdgeList, name: str) -> None:
-    weights = listed.weights
-    if weights is None:
-        return
+    weights = np.ones(0) if listed.weights is None else listed.weights
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if bad.size:
-        k = int(bad[0])
-        a, b = listed.ends[k].tolist()
+        weight, (a, b) = weights[bad[0]], listed.ends[bad[0]].tolist()
         advice = "weights say how alike two rows are: leave out links that join unlike ones"
-        if not np.isfinite(weights[k]):
+        if not np.isfinite(weight):
             advice = "a finite number is needed"
         raise TableError(
-            f"{name}: the edge ({shown(a)}, {shown(b)}) has weight {weights[k]:g}; {advice}"
+            f"{name}: the edge ({shorten(a)}, {shorten(b)}) has weight {weight:g}; {advice}"
         )
 
 
-def _pairs(
-    i: NDArray[np.int64],
-    j: NDArray[np.int64],
-    listed: EdgeList,
-    kept: NDArray[np.bool_],
-    name: str,
-    duplicates: str,
-    notes: list[str],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Every pair once."""
-    values = np.ones(kept.sum()) if listed.weights is None else listed.weights[kept]
+def _merge_duplicates(
+    i: IntArray, j: IntArray, listed: EdgeList, *, name: str, duplicates: str, notes: list[str]
+) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """Every pair (i, j) once, with its weight."""
+    values = np.ones(i.size) if listed.weights is None else listed.weights
     order = np.lexsort((j, i))
     i, j, values = i[order], j[order], values[order]
     new = np.ones(i.size, dtype=bool)
@@ -215,25 +203,23 @@ def _pairs(
         return i[first], j[first], np.add.reduceat(values, first)
     largest = np.maximum.reduceat(values, first)
     if duplicates == "same":
-        unlike = np.flatnonzero(largest != np.minimum.reduceat(values, first))
-        if unlike.size:
-            group = order[new.cumsum() - 1 == unlike[0]]
-            a, b = listed.ends[np.flatnonzero(kept)[group[0]]].tolist()
+        unequal = np.flatnonzero(largest != np.minimum.reduceat(values, first))
+        if unequal.size:
+            a, b = listed.ends[order[first[unequal[0]]]].tolist()
             raise TableError(
-                f"{name}: the edge ({shown(a)}, {shown(b)}) is listed with different weights; "
-                "links have no direction: give each once, or say --duplicates sum or max"
+                f"{name}: the edge ({shorten(a)}, {shorten(b)}) is listed with different weights; "
+                "links have no direction: give each once, or use --duplicates sum or max"
             )
         notes.append(f"{name}: {i.size - first.size} edges are listed again and count once")
     return i[first], j[first], largest
 
 
-def _among(
-    listed: EdgeList,
-    place: NDArray[np.int64],
-    n: int,
-    name: str,
-    duplicates: str,
-    notes: list[str],
+def _select(listed: EdgeList, kept: NDArray[Any]) -> EdgeList:
+    return EdgeList(listed.ends[kept], None if listed.weights is None else listed.weights[kept])
+
+
+def _links_among(
+    listed: EdgeList, place: IntArray, n: int, merge: Merge, notes: list[str], name: str
 ) -> sp.csr_array:
     """Symmetric links among the rows."""
     loops = (place[:, 0] == place[:, 1]) & (place[:, 0] >= 0)
@@ -241,18 +227,18 @@ def _among(
         notes.append(f"{name}: {int(loops.sum())} links of a row to itself were left out")
     kept = (place >= 0).all(axis=1) & ~loops
     low, high = place[kept].min(axis=1), place[kept].max(axis=1)
-    low, high, values = _pairs(low, high, listed, kept, name, duplicates, notes)
+    low, high, values = merge(low, high, _select(listed, kept))
     return from_edges(np.stack([low, high], axis=1), values, n_nodes=n).W
 
 
-def _across(
+def _links_across(
     listed: EdgeList,
-    row: NDArray[np.int64],
-    node: NDArray[np.int64],
+    row: IntArray,
+    node: IntArray,
     shape: tuple[int, int],
-    name: str,
-    duplicates: str,
+    merge: Merge,
     notes: list[str],
+    name: str,
 ) -> sp.csr_array:
     """Links from new rows to known nodes, whichever end is named first."""
     proper = listed.ends[:, 0] != listed.ends[:, 1]
@@ -261,14 +247,10 @@ def _across(
     unused = int((~(forth | back) & ((row >= 0) | (node >= 0)).all(axis=1)).sum())
     if unused:
         notes.append(f"{name}: {unused} edges join no new row to a known node and were left out")
-    both = EdgeList(
-        np.concatenate([listed.ends, listed.ends]),
-        None if listed.weights is None else np.tile(listed.weights, 2),
-    )
-    kept = np.concatenate([forth, back])
-    i = np.concatenate([row[:, 0], row[:, 1]])[kept]
-    j = np.concatenate([node[:, 1], node[:, 0]])[kept]
-    i, j, values = _pairs(i, j, both, kept, name, duplicates, notes)
+    kept = np.concatenate([np.flatnonzero(forth), np.flatnonzero(back)])
+    i = np.concatenate([row[forth, 0], row[back, 1]])
+    j = np.concatenate([node[forth, 1], node[back, 0]])
+    i, j, values = merge(i, j, _select(listed, kept))
     W = sp.csr_array(sp.coo_array((values, (i, j)), shape=shape))
     W.eliminate_zeros()
     return W

@@ -15,12 +15,11 @@ from typing import Any, BinaryIO, cast
 from ..errors import require
 from .table import TableError
 
-__all__ = ["COMPRESSED", "Source", "open_file"]
+__all__ = ["Source", "open_file"]
 
-COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
-# A text that is so much larger than its compressed file, and so large, is no table.
-MOST_INFLATION = 300
-ALWAYS_FINE = 2**29
+# A file that inflates to more than this many times its size, and beyond half a gigabyte, is a bomb.
+MAX_INFLATION = 300
+SAFE_SIZE = 2**29
 
 
 class Source:
@@ -35,47 +34,40 @@ class Source:
     def __init__(self, path: str | Path) -> None:
         self.path = path
         self.name = "standard input" if str(path) == "-" else str(path)
-        suffixes = [s.lower() for s in Path(path).suffixes]
-        self.compression = COMPRESSED.get(suffixes[-1]) if suffixes else None
-        inner = suffixes[:-1] if self.compression else suffixes
-        self.suffix = inner[-1] if inner else ""
-        self._kept: bytes | None = None
+        *inner, self.suffix = ["", *map(str.lower, Path(path).suffixes)]
+        known = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
+        self.compression = known.get(self.suffix)
+        if self.compression:
+            self.suffix = inner[-1]
+        self._content: bytes | None = None
         if str(path) == "-":
-            self._kept = sys.stdin.buffer.read()
-            self.compression = _magic(self._kept[:6])
-            if not self._kept.strip():
+            self._content = sys.stdin.buffer.read()
+            if not self._content.strip():
                 raise TableError(f"{self.name} is empty")
-
-    @property
-    def size(self) -> int:
-        """Bytes of what :meth:`open` reads; 0 if that is not known."""
-        if self.compression is not None:
-            return 0
-        return len(self._kept) if self._kept is not None else Path(self.path).stat().st_size
+            for mark, kind in ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz")):
+                if self._content.startswith(mark):
+                    self.compression = kind
 
     def open(self) -> BinaryIO:
         """A stream from the beginning, decompressed."""
-        raw = io.BytesIO(self._kept) if self._kept is not None else open_file(self.path, self.name)
+        raw: BinaryIO = (
+            open_file(self.path, self.name) if self._content is None else io.BytesIO(self._content)
+        )
         if self.compression is None:
             return raw
-        try:
-            stream = self._inflate(raw)
-        except (OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
-            raise TableError(
-                f"{self.name} is not a readable {self.compression} file: {error}"
-            ) from error
-        packed = len(self._kept) if self._kept is not None else Path(self.path).stat().st_size
-        return cast(BinaryIO, io.BufferedReader(_Measured(stream, packed, self), 2**16))
+        size = 0
+        if raw.seekable():
+            size = raw.seek(0, io.SEEK_END)
+            raw.seek(0)
+        return cast(BinaryIO, io.BufferedReader(_GuardedStream(self, raw, size), 2**16))
 
-    def _inflate(self, raw: BinaryIO) -> Any:
-        if self.compression == "gzip":
-            return gzip.GzipFile(fileobj=raw)
-        if self.compression == "bzip2":
-            return bz2.BZ2File(raw)
-        if self.compression == "xz":
-            return lzma.LZMAFile(raw)
+    def decompress(self, raw: BinaryIO) -> Any:
+        """A stream of the content of `raw`; a zip archive holds one file."""
         if self.compression == "zstd":
-            return require("pyarrow", "parquet").CompressedInputStream(raw, "zstd")
+            return require("pyarrow", "tables").CompressedInputStream(raw, "zstd")
+        if self.compression != "zip":
+            modules: dict[str | None, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
+            return modules[self.compression].open(raw)
         archive = zipfile.ZipFile(raw)
         members = [
             m
@@ -84,41 +76,36 @@ class Source:
         ]
         if len(members) != 1:
             raise TableError(f"{self.name} holds {len(members)} files; one table is needed")
-        if not self.suffix:
-            self.suffix = Path(members[0].filename).suffix.lower()
+        self.suffix = self.suffix or Path(members[0].filename).suffix.lower()
         return archive.open(members[0])
 
 
-def _magic(head: bytes) -> str | None:
-    if head.startswith(b"\x1f\x8b"):
-        return "gzip"
-    if head.startswith(b"BZh"):
-        return "bzip2"
-    return "xz" if head.startswith(b"\xfd7zXZ\0") else None
+class _GuardedStream(io.RawIOBase):
+    """A decompressed stream that raises TableError where it is damaged or a bomb."""
 
-
-class _Measured(io.RawIOBase):
-    """A decompressed stream that ends in an error where it is damaged, or a bomb."""
-
-    def __init__(self, stream: Any, packed: int, source: Source) -> None:
-        self._stream, self._packed, self._source = stream, packed, source
+    def __init__(self, source: Source, raw: BinaryIO, packed: int) -> None:
+        self._source, self._limit = source, max(SAFE_SIZE, MAX_INFLATION * packed)
         self._size = 0
+        self._stream = self._guard(source.decompress, raw)
+
+    def _guard(self, call: Any, argument: Any) -> Any:
+        try:
+            return call(argument)
+        except (TableError, ImportError):
+            raise
+        except Exception as error:  # zlib.error, RuntimeError of an encrypted archive, ...
+            name, kind = self._source.name, self._source.compression
+            raise TableError(f"{name} is not a readable {kind} file: {error}") from error
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._stream.read(len(buffer))
-        except TableError:
-            raise
-        except Exception as error:  # zlib.error and the like: whatever a damaged file provokes
-            name, kind = self._source.name, self._source.compression
-            raise TableError(f"{name} is not a readable {kind} file: {error}") from error
+        data = self._guard(self._stream.read, len(buffer))
         self._size += len(data)
-        if self._size > max(ALWAYS_FINE, MOST_INFLATION * self._packed):
+        if self._size > self._limit:
             raise TableError(
-                f"{self._source.name} inflates to more than {MOST_INFLATION} times its size; "
+                f"{self._source.name} inflates to more than {MAX_INFLATION} times its size; "
                 "decompress it yourself if that is right"
             )
         buffer[: len(data)] = data
@@ -126,7 +113,7 @@ class _Measured(io.RawIOBase):
 
 
 def open_file(path: str | Path, name: str) -> BinaryIO:
-    """Open a file (``"-"``: standard input), or say why it cannot be read."""
+    """Open a file (``"-"``: standard input), or raise an error that says why it cannot be read."""
     if str(path) == "-":
         return io.BytesIO(sys.stdin.buffer.read())
     file = Path(path)
@@ -137,7 +124,7 @@ def open_file(path: str | Path, name: str) -> BinaryIO:
     except FileNotFoundError:
         folder = file.parent if file.parent.is_dir() else None
         siblings = [p.name for p in folder.iterdir() if p.is_file()][:500] if folder else []
-        close = difflib.get_close_matches(file.name, siblings, n=1)
+        close = difflib.get_close_matches(file.name, siblings, n=1, cutoff=0.75)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise TableError(f"{name} does not exist{hint}") from None
     except OSError as error:

@@ -1,0 +1,681 @@
+"""What the three estimators share: checks, prediction, further labels, questions and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import fields
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..graph import Links, neighbor_graph
+from ..graph.features import check_features, warn_about_scales
+from ..graph.rescale import Rescaler
+from ..notebook import card
+from ..policy import DEFAULT_POLICY, Policy
+from ..solution import Solution
+from ..tables import TableEncoder, is_frame
+from ..tables.columns import ColumnList
+from .ensemble import Ensemble, MemberWeights
+from .frames import encoded_rows
+from .inputs import check_new_links, given_weights
+from .labels import (
+    LabelCoding,
+    encode_labels,
+    encode_more,
+    is_missing,
+    known_labels,
+    with_more_classes,
+)
+from .members.base import Features
+from .members.graphs import FittedGraph
+from .options import FitOptions, GraphOptions
+from .probabilities import check_prior
+from .query import query_nodes
+from .storage import load_model, save_model
+from .tuning import Tuning
+
+FloatArray = NDArray[np.float64]
+Labels = NDArray[Any]  # labels are of the user's kind: text, numbers, truth values
+
+DEFAULT_OPTIONS = GraphOptions()
+RESCALE_KINDS = {"minmax": "min-max", "standard": "standard"}
+NEEDS_LINKS = "a model that was fitted with adjacency= on three samples or more"
+
+
+class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; a subclass has parameters and `fit`.
+
+    A fit takes effect whole or not at all: its outcome is one frozen :class:`Ensemble`, from which
+    all fitted attributes are read.
+    """
+
+    unlabeled: object
+    abstain_below: float | None
+    class_prior: str | ArrayLike | None
+    random_state: int | None
+    options: GraphOptions | None
+    graph: str = "knn"
+    _policy: ClassVar[Policy] = DEFAULT_POLICY
+    _links: Links | None = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "graph": [StrOptions({"knn", "full", "precomputed"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "label_weight": [Interval(Real, 0, None, closed="right"), StrOptions({"auto"})],
+        "self_loop": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "class_prior": [None, StrOptions({"labeled"}), "array-like"],
+        "abstain_below": [None, Interval(Real, 0, 1, closed="both")],
+        "n_jobs": [None, Integral],
+        "random_state": [None, Interval(Integral, 0, None, closed="left")],
+        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
+        "options": [None, GraphOptions],
+        "multiclass": [StrOptions({"tree", "one-vs-rest"})],
+        "rescale": [None, StrOptions(set(RESCALE_KINDS))],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.graph == "precomputed"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_ensemble")
+
+    @property
+    def expert_options(self) -> GraphOptions:
+        """Options for experts, the defaults where none are given."""
+        return self.options or DEFAULT_OPTIONS
+
+    def _fit_options(self, classes: Labels) -> FitOptions:
+        """Return the parameters as the fit takes them; "auto" is None."""
+        given: dict[str, Any] = dict(vars(self.options or DEFAULT_OPTIONS))
+        if hasattr(self, "encoder_"):  # it has put the columns of a frame on one scale
+            given["rescale"] = None
+        for f in fields(FitOptions):
+            if f.name not in given and hasattr(self, f.name):
+                value = getattr(self, f.name)
+                given[f.name] = None if isinstance(value, str) and value == "auto" else value
+        if not (self.class_prior is None or isinstance(self.class_prior, str)):
+            given["class_prior"] = check_prior(self.class_prior, classes)
+        given["random_state"] = self.random_state or 0
+        return FitOptions(**given, policy=self._policy)
+
+    def _prepare(
+        self, X: object, y: ArrayLike
+    ) -> tuple[Any, Features, LabelCoding, FitOptions, Rescaler | None]:
+        """Return a copy that knows the features, these re-scaled, the labels and the options."""
+        fitted = copy(self)
+        fitted._validate_params()
+        A = fitted._check_X(X)
+        labels = encode_labels(y, self.unlabeled)
+        n = A.shape[0]
+        if labels.codes.size != n:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
+                f"y has {labels.codes.size}"
+            )
+        options, rescaler = fitted._fit_options(labels.classes), None
+        if options.rescale is not None and self.graph != "precomputed":
+            rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
+            A = rescaler.transform(A)
+        return fitted, A, labels, options, rescaler
+
+    def _check_X(self, X: object, *, reset: bool = True) -> Features:
+        """Return checked features, encoded where X is a data frame; or a precomputed graph."""
+        if self.graph == "precomputed" and reset:
+            return self._check_precomputed(X)
+        if reset:
+            self.__dict__.pop("encoder_", None)
+        if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
+            encoded: Features | None = encoded_rows(self, X, reset=reset)
+            if encoded is not None:
+                return encoded
+        dtypes = (np.float64, np.float32)
+        # Missing and infinite values are refused below, with the row and the column.
+        A = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
+        )
+        A = check_features(A)
+        if reset and (self.options or DEFAULT_OPTIONS).rescale is None:
+            warn_about_scales(A)
+        return A
+
+    def _check_precomputed(self, X: object) -> sp.csr_array:
+        if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+            A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        else:
+            A = given_weights(X)
+            self.n_features_in_ = A.shape[1]
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(
+                f"graph='precomputed' needs a square matrix of weights, X has shape {A.shape}"
+            )
+        return given_weights(A)
+
+    def _adopt(self, ensemble: Ensemble) -> None:
+        """Take over a fitted state and publish its attributes."""
+        self._ensemble = ensemble
+        self.classes_ = ensemble.labels.classes
+        self.transduction_ = self.classes_[ensemble.codes]
+        self.label_scores_ = ensemble.shares
+        first = ensemble.members[0]
+        assert isinstance(first, FittedGraph)
+        self.graph_ = first.graph.W
+        self.unreached_ = ensemble.unreached
+        self.skipped_: NDArray[np.intp] = np.arange(0)
+        self.n_iter_ = max(1, first.run.iterations)
+
+    # Fitted attributes that are computed when they are asked for.
+
+    @property
+    def ensemble_(self) -> Ensemble:
+        """The whole fitted state, as one frozen record."""
+        check_is_fitted(self)
+        return self._ensemble
+
+    @property
+    def committee_(self) -> MemberWeights | None:
+        """Names, weights and held-out losses of the members; None for a single graph."""
+        return self.ensemble_.weighting
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Importances of the features in the forest; they add up to 1."""
+        if self.ensemble_.importances is None:
+            raise AttributeError("no forest was grown: importances come with CommitteeClassifier")
+        return self.ensemble_.importances
+
+    @property
+    def graph_share_(self) -> FloatArray:
+        """Part of each sample's answer that comes from links (``adjacency=``)."""
+        return self.ensemble_.graph_share()
+
+    @property
+    def objective_(self) -> float:
+        """Smoothness of the labels on ``graph_``."""
+        return self.ensemble_.objective()
+
+    @property
+    def solution_(self) -> Solution | tuple[Solution, ...]:
+        """Record of the solve, with its certified lower bound."""
+        records = self.ensemble_.solutions()
+        return records[0] if len(records) == 1 else records
+
+    @property
+    def tuning_(self) -> Tuning:
+        """What was chosen and why."""
+        return self.ensemble_.tuning
+
+    @property
+    def label_weight_(self) -> float:
+        """Weight of the labels in use."""
+        return self.ensemble_.setting.label_weight
+
+    @property
+    def self_loop_(self) -> float:
+        """Self-loop in use."""
+        return self.ensemble_.setting.self_loop
+
+    @property
+    def n_neighbors_(self) -> int | None:
+        """Neighbours in use; None without a neighbour graph."""
+        return self.ensemble_.graph.n_neighbors
+
+    @property
+    def unsure_(self) -> NDArray[np.bool_]:
+        """Unlabelled samples whose largest probability is below `abstain_below`."""
+        ensemble = self.ensemble_
+        unsure = ensemble.probabilities().max(axis=1) < (self.abstain_below or 0.0)
+        unsure[ensemble.labels.labeled] = False
+        return np.asarray(unsure)
+
+    @property
+    def columns_(self) -> ColumnList:
+        """How each column of the data frame was encoded."""
+        encoder = getattr(self, "encoder_", None)
+        if encoder is None:
+            raise AttributeError("columns_ exists after fit on a data frame, not on an array")
+        columns: ColumnList = encoder.columns_
+        return columns
+
+    # Prediction.
+
+    def predict(self, X: object, *, adjacency: object = None) -> Labels:
+        """Predict labels of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed graph their weights to the fitted samples. A row equal to
+            a fitted sample gets that sample's label, as in ``transduction_``: the label given to
+            `fit`, where there was one (where equal samples were given different labels, the most
+            frequent). None where there are only links.
+        adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples), optional
+            Links of the rows to the fitted samples, where `fit` had an adjacency.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels; the marker `unlabeled` where `abstain_below` says so.
+        """
+        ensemble = self.ensemble_
+        shares = self._row_shares(X, adjacency)
+        labels = ensemble.labels.classes[ensemble.winners(shares)]
+        if self.abstain_below is None:
+            return np.asarray(labels)
+        unsure = ensemble.probabilities(shares).max(axis=1) < self.abstain_below
+        return self._abstain(labels, unsure)
+
+    def predict_proba(self, X: object, *, adjacency: object = None) -> FloatArray:
+        """Predict probabilities, calibrated on held-out labels where there are 20 or more.
+
+        Parameters
+        ----------
+        X, adjacency
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1, in the order of ``classes_``.
+        """
+        return self.ensemble_.probabilities(self._row_shares(X, adjacency))
+
+    def decision_function(self, X: object, *, adjacency: object = None) -> FloatArray:
+        """Return the log-odds of the classes.
+
+        Parameters
+        ----------
+        X, adjacency
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Logarithms of the probabilities up to a constant; for two classes the difference,
+            positive for the second one.
+        """
+        p = np.log(self.predict_proba(X, adjacency=adjacency))
+        return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
+
+    def score(
+        self,
+        X: object,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        adjacency: object = None,
+    ) -> float:
+        """Return the accuracy on the rows whose label is known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            Rows.
+        y : array-like of shape (n_rows,)
+            Labels; rows with the marker `unlabeled` do not count.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows.
+        adjacency : array-like, sparse matrix or Links, optional
+            Links of the rows to the fitted samples.
+
+        Returns
+        -------
+        float
+            Share of correct labels.
+        """
+        predicted = self.predict(X, adjacency=adjacency)
+        values, known = known_labels(y, self.unlabeled)
+        if not known.any():
+            raise ValueError("y has no known label to score against")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        truth = np.asarray(values[known].tolist()) if values.dtype.kind == "O" else values[known]
+        if self.abstain_below is not None:
+            right = np.array([a == b for a, b in zip(truth, predicted[known], strict=True)])
+            return float(np.average(right, weights=weight))
+        return float(accuracy_score(truth, predicted[known], sample_weight=weight))
+
+    def graph_share(self, X: object, *, adjacency: object) -> FloatArray:
+        """Return the part of each new row's answer that comes from its links.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; None where there are only links.
+        adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples)
+            Links of the rows to the fitted samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            From 0, where a row has no link, to 1, where only members that know the links count; for
+            the fitted samples see ``graph_share_``.
+        """
+        if not self.ensemble_.linked:
+            raise ValueError(f"graph_share needs {NEEDS_LINKS}")
+        rows, links = self._rows_and_links(X, adjacency)
+        if links is None:
+            return np.zeros(0 if rows is None else rows.shape[0])
+        return self.ensemble_.graph_share(rows, links)
+
+    def _row_shares(self, X: object, adjacency: object) -> FloatArray:
+        """Return shares of rows by their features, their links, or both."""
+        ensemble = self.ensemble_
+        if ensemble.linked or (adjacency is not None and self.classes_.size == 1):
+            rows, links = self._rows_and_links(X, adjacency)
+            if not ensemble.linked and links is not None:  # one class: there is nothing to weigh
+                return np.ones((links.shape[0], 1))
+            return ensemble.predict(rows, links)
+        if adjacency is not None:
+            raise ValueError(f"adjacency= needs {NEEDS_LINKS} (fewer go by their features)")
+        return ensemble.predict(self._check_X(X, reset=False))
+
+    def _rows_and_links(
+        self, X: object, adjacency: object
+    ) -> tuple[Features | None, sp.csr_array | None]:
+        """Check new rows of a model that was fitted with a graph beside features."""
+        if X is None and adjacency is None:
+            raise ValueError("X and adjacency are both None; features, links or both are needed")
+        rows = None if X is None else self._check_X(X, reset=False)
+        if adjacency is None:
+            return rows, None
+        count = None if rows is None else rows.shape[0]
+        n = self.ensemble_.n_samples
+        return rows, check_new_links(adjacency, self._links, count, n)
+
+    def _abstain(self, labels: Labels, unsure: NDArray[np.bool_]) -> Labels:
+        """Replace labels by the marker of an unknown one."""
+        marker = self.unlabeled
+        if labels.dtype.kind in "iuf" and isinstance(marker, int | float | np.number):
+            return np.where(unsure, marker, labels)
+        if labels.dtype.kind == "f" and is_missing(marker):
+            return np.where(unsure, np.nan, labels)
+        out = labels.astype(object)
+        out[unsure] = marker
+        return out
+
+    # Further labels.
+
+    def add_labels(
+        self, indices: ArrayLike, labels: Any, *, tol: float = 1e-3, new_classes: bool = True
+    ) -> Any:
+        """Learn more labels of fitted samples, or corrected ones, without fitting again.
+
+        Only the neighbourhood whose scores change is relaxed. Graphs, weights, models and
+        calibration stay as they are.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Which samples of `fit`.
+        labels : label or array-like of labels
+            Their labels; the marker `unlabeled` takes a label back.
+        tol : float, default=1e-3
+            Residual that the update may leave, relative to the right-hand side. When updates have
+            added up to five times this, the whole system is solved again, from where it stands.
+        new_classes : bool, default=True
+            Whether labels may be of classes that are not known yet.
+
+        Returns
+        -------
+        estimator
+            This object.
+        """
+        ensemble = self.ensemble_
+        rows = self._rows(indices)
+        if rows.size == 0:
+            return self
+        if not (isinstance(tol, int | float) and 0 < tol < 1):
+            raise ValueError(f"tol={tol!r} must be a number between 0 and 1")
+        classes = ensemble.labels.classes
+        if new_classes:
+            classes = with_more_classes(labels, classes, self.unlabeled)
+            if classes.size > ensemble.labels.classes.size:
+                ensemble = ensemble.with_classes(classes)
+        codes = encode_more(labels, classes, self.unlabeled)
+        if codes.size != rows.size:
+            raise ValueError(f"labels has {codes.size} entries, indices has {rows.size}")
+        unique, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+        if (codes[first][inverse] != codes).any():
+            twice = rows[codes[first][inverse] != codes][0]
+            raise ValueError(f"labels names two classes for sample {twice}")
+        skipped = np.setdiff1d(self.skipped_, unique)
+        options = self._fit_options(classes)
+        self._adopt(ensemble.with_labels(unique, codes[first], options, float(tol)))
+        self.skipped_ = skipped
+        return self
+
+    def skip(self, indices: ArrayLike) -> Any:
+        """Mark samples that cannot be decided; :meth:`query` does not ask for them again.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Which samples of `fit`. :meth:`add_labels` takes them up again.
+
+        Returns
+        -------
+        estimator
+            This object; ``skipped_`` lists the samples.
+        """
+        self.skipped_ = np.union1d(self.skipped_, self._rows(indices)).astype(np.intp)
+        return self
+
+    def _rows(self, indices: ArrayLike) -> NDArray[np.intp]:
+        n = self.ensemble_.n_samples
+        rows = np.atleast_1d(np.asarray(indices))
+        if rows.size == 0:
+            return np.arange(0)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise ValueError(f"indices={indices!r} must be whole numbers, one per label")
+        wrong = rows[(rows < 0) | (rows >= n)]
+        if wrong.size:
+            raise ValueError(
+                f"indices has {wrong[0]}; the fitted samples are numbered 0 to {n - 1}"
+            )
+        return rows.astype(np.intp)
+
+    def query(self, n: int = 1, strategy: str = "auto", *, X: object = None) -> NDArray[np.intp]:
+        """List the samples to label next.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        strategy : {"auto", "margin", "representatives", "discs", "random"}, default="auto"
+            "auto" multiplies uncertainty by the variance that the labels leave, among samples drawn
+            at random; "margin" takes the smallest leads of the first class over the second, apart
+            from each other; "representatives" the centres of clusters; "discs" the samples whose
+            self-loops raise the smallest Gershgorin disc the most.
+        X : array-like, sparse matrix or graph, optional
+            Data of a classifier that is not fitted, because there is no label yet.
+
+        Returns
+        -------
+        ndarray of int
+            Unlabelled samples, the most valuable first, without skipped ones. Components without a
+            label come first.
+
+        Examples
+        --------
+        >>> from gdpa import CommitteeClassifier
+        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+        >>> sorted(CommitteeClassifier(n_neighbors=2).query(2, X=X).tolist())
+        [1, 4]
+        """
+        seed, none = self.random_state or 0, np.arange(0)
+        if X is not None:
+            W, points = self._unlabeled_graph(X, seed)
+            return query_nodes(W, points, None, none, none, n, strategy, seed=seed)
+        ensemble = self.ensemble_
+        graph, known, p = ensemble.graph, ensemble.labels.labeled, ensemble.probabilities()
+        skipped = self.skipped_
+        return query_nodes(graph.W, graph.features, p, known, skipped, n, strategy, seed=seed)
+
+    def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
+        """Return graph and features of data without any label."""
+        if self.graph == "precomputed":
+            return given_weights(X), None
+        if is_frame(X):
+            X = TableEncoder(random_state=seed).fit(X).transform(X)
+        A = check_features(check_array(X, accept_sparse="csr", ensure_all_finite=False))
+        expert = self.expert_options
+        if expert.rescale is not None:
+            A = Rescaler.fit(A, RESCALE_KINDS[expert.rescale]).transform(A)
+        k = getattr(self, "n_neighbors", "auto")
+        if A.shape[0] == 1:
+            return sp.csr_array((1, 1)), A
+        count = min(10 if k == "auto" else k, A.shape[0] - 1)
+        return neighbor_graph(A, count, algorithm=expert.algorithm, random_state=seed), A
+
+    # Files and pages.
+
+    def save(self, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> Path:
+        """Write the fitted classifier to a file without pickle: arrays and JSON, with a checksum.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; ".npz" is customary.
+        extra : dict, optional
+            Plain data to keep beside the classifier, such as how its features were made;
+            :meth:`load` returns it as the attribute ``extra_``.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If something cannot be stored safely: the user's models, options that are no plain data,
+            classes that are neither numbers nor text.
+        """
+        return save_model(self, path, extra or {})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Any:
+        """Read a classifier written by :meth:`save`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        estimator
+            The fitted classifier, of the class that was saved.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, of another version, or holds no such classifier.
+        """
+        return load_model(cls, path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: object = None,
+        *,
+        title: str = "gdpa report",
+        ids: Sequence[object] | None = None,
+        sure: float = 0.75,
+    ) -> Path:
+        """Write a page about the fitted classifier: one HTML file, no script, no network.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        X : DataFrame, optional
+            The table that was fitted, for the cells of the rows to label next.
+        title : str, default="gdpa report"
+            Title of the page.
+        ids : sequence, optional
+            Names of the rows; numbers from 1 by default.
+        sure : float, default=0.75
+            Probability below which a prediction is called unsure.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, gdpa
+        >>> X = {"size": [1.0, 1.2, 1.1, 5.0, 5.2, 5.1], "kind": ["a", "b"] * 3}
+        >>> y = ["low", None, None, None, None, "high"]
+        >>> model = gdpa.CommitteeClassifier(unlabeled=None, n_neighbors=2).fit(X, y)
+        >>> page = model.report(pathlib.Path(tempfile.mkdtemp()) / "out.html", X)
+        >>> page.read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        # The report stands to the right of the estimators; only this method looks there.
+        from ..files import written_whole
+        from ..report import gather, render
+        from ..tables.frames import table_of
+
+        n = self.ensemble_.n_samples
+        encoder = getattr(self, "encoder_", None)
+        table = X if is_frame(X) else None
+        sizes = {"ids": None if ids is None else len(ids)}
+        sizes["X"] = None if table is None else table_of(table).n_rows
+        for name, size in sizes.items():
+            if size is not None and size != n:
+                raise ValueError(f"{name} has {size} rows, the classifier has {n}")
+        data = gather(
+            self,
+            None,
+            title=title,
+            notes=() if encoder is None else encoder.notes_,
+            table=table,
+            columns=() if encoder is None else encoder.columns_,
+            sure=sure,
+            ids=None if ids is None else [str(name) for name in ids],
+        )
+        with written_whole(path) as staged:
+            staged.write_text(render(data), encoding="utf-8")
+        return Path(path)
+
+    def _card(self) -> str:
+        ensemble, tuning, k = self.ensemble_, self.tuning_, self.classes_.size
+        known = int(ensemble.labels.labeled.size)
+        counts = np.bincount(ensemble.codes, minlength=k)
+        listed = ", ".join(f"{c} {n:,}" for c, n in zip(self.classes_[:6], counts, strict=False))
+        more = f" and {k - 6} more" if k > 6 else ""
+        facts: list[tuple[str, str]] = [
+            ("samples", f"{ensemble.n_samples:,}, of which {known:,} labelled"),
+            ("predicted labels", listed + more),
+            ("graph", f"{self.graph_.nnz // 2:,} edges, {self.n_neighbors_} neighbours"),
+            ("settings", f"chosen by {tuning.source}, {tuning.tried} tried"),
+        ]
+        if getattr(self, "encoder_", None) is not None:
+            used = sum(plan.encoding is not None for plan in self.columns_)
+            facts.append(("columns", f"{used} of {len(self.columns_)} in use; see columns_"))
+        return card(f"{type(self).__name__} (fitted)", facts)
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        if hasattr(self, "_ensemble"):
+            return {"text/plain": repr(self), "text/html": self._card()}
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        return bundle
+
+    def _repr_html_(self) -> str:
+        if hasattr(self, "_ensemble"):
+            return self._card()
+        return str(super()._repr_html_inner())

@@ -1,0 +1,808 @@
+"""The fitted state of every estimator: members, their weights, and calibrated probabilities.
+
+Each member's cross-validated log-loss gives its weight,
+
+    w ~ exp(-sqrt(m) (loss - least loss)),   m held-out labels,
+
+so that nothing less than the noise of the loss excludes a member, and with more labels the better
+ones carry more. Each member is sharpened by its own held-out labels first; the weighted mean is the
+answer. The user's models together get no more weight than leaves the held-out loss no worse than
+without them. A single graph is an ensemble of one member without weights.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from ..codec import check_numbers, storable
+from ..errors import DegenerateProblemWarning
+from ..gershgorin.bounds import class_bounds
+from ..graph.rescale import Rescaler
+from ..solution import Solution
+from ..system import arrange
+from .labels import LabelCoding, expand_class_columns, stratified_folds
+from .members.base import (
+    Features,
+    FitData,
+    FittedMember,
+    Member,
+    cross_validated_loss,
+    subsample,
+)
+from .members.forest import ForestMember
+from .members.graphs import (
+    AUTO_NEIGHBORS,
+    FittedGraph,
+    ForestGraphMember,
+    NeighborMember,
+    SampleGraph,
+    SolveRun,
+    WhitenedMember,
+    graph_candidates,
+    solve_graph,
+)
+from .members.kernel import ForestKernelMember, KernelMember
+from .members.linear import GaussianMember, LinearMember, SelfTrainedMember
+from .members.links import link_members
+from .members.user_models import user_members
+from .options import FitOptions, report
+from .probabilities import (
+    LEAST_SHARE,
+    can_hold_out,
+    fit_sharpness,
+    judged_labels,
+    left_out_loss,
+    match_masses,
+    sharpen,
+    to_shares,
+    warn_about,
+    winners,
+)
+from .tuning import DEFAULT, Given, Setting, Tuning, tune
+
+FloatArray = NDArray[np.float64]
+
+# The members, in the order in which they are tried. On real tables each of them is the best on
+# some, and none on most: it is their difference that makes the ensemble good.
+MEMBERS: Mapping[str, type[Member]] = {
+    "neighbours": NeighborMember,
+    "forest": ForestMember,
+    "linear": LinearMember,
+    "self-trained": SelfTrainedMember,
+    "kernel": KernelMember,
+    "gaussian": GaussianMember,
+    "whitened": WhitenedMember,
+    "forest graph": ForestGraphMember,
+    "forest kernel": ForestKernelMember,
+}
+# With many samples, or beside links: a member is not tried where the weight of another is less than
+# this part of the largest, and is dropped where it is redundant (it needs a neighbour search, or
+# comparisons with all labels).
+SKIP_RULES = {
+    "whitened": ("neighbours", 0.0),
+    "forest graph": ("forest", 0.3),
+    "forest kernel": ("forest", 0.3),
+    "union": ("neighbours", 0.01),
+}
+# The least part of the forest beside links: on networks like PubMed graphs of the features took
+# half of the time and got no weight.
+FOREST_BESIDE_LINKS = 0.15
+# Weights and sharpness where no label can be held out. With one label a class the neighbours alone
+# are best on digits (88.6 %) and no better than the others on tables; so weighted the ensemble
+# loses 0.7 points on digits and has the least error of all on tables (2 points below the
+# neighbours). Scores of a graph fade with the distance to a label: their shares want sharpening.
+PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0}
+PRIOR_SHARPNESS = {"neighbours": 4.0, "forest graph": 4.0}
+# Smaller weights are set to 0; those from a subsample, where the member would have to be fitted to
+# many samples, below the second number.
+LEAST_WEIGHT, LEAST_SAMPLE_WEIGHT = 0.01, 0.05
+# Held-out labels judge the forest's members by a fifth of their trees. On real tables, the paper's
+# sets and generated ones their log-loss on other rows is lower than on held-out labels by 0.03 to
+# 0.06 more than that of other members. With any one of 16 tables left out the other fifteen choose
+# this allowance over none, and weights as soft as they are, not half or twice so.
+FOREST_ALLOWANCE = 0.05
+FOREST_MEMBERS = ("forest", "forest graph", "forest kernel")
+# A smaller gain in log-loss is not worth another graph of many samples: a fifth of a percent of the
+# rows or less go wrong without it.
+LEAST_GAIN = 0.003
+
+
+@storable("weights")
+@dataclass(frozen=True, eq=False)
+class MemberWeights:
+    """Weights of the members, and the held-out losses that they come from.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The members.
+    weights : ndarray of shape (n_members,)
+        Their weights; they add up to 1.
+    losses : ndarray of shape (n_members,) or None
+        Cross-validated log-losses; None where no label could be held out.
+    sharpness : ndarray of shape (n_members,)
+        Exponent of each member's shares.
+    loss : float or None
+        Log-loss of the ensemble.
+    loss_without_models : float or None
+        The same without the user's models, where there are any.
+    """
+
+    names: tuple[str, ...]
+    weights: FloatArray
+    losses: FloatArray | None
+    sharpness: FloatArray
+    loss: float | None = None
+    loss_without_models: float | None = None
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        m = len(self.names)
+        check_numbers("weights", self.weights, (m,), at_least=0, at_most=1.0 + 1e-9)
+        check_numbers("sharpness", self.sharpness, (m,), at_least=0)
+        if self.losses is not None:
+            check_numbers("losses", self.losses, (m,))
+        if len(set(self.names)) < m or abs(self.weights.sum() - 1.0) > 1e-6:
+            raise ValueError("names must differ, and weights add up to 1")
+
+    def __repr__(self) -> str:
+        order = np.argsort(-self.weights, kind="stable")
+        losses = np.full(len(self.names), np.nan) if self.losses is None else self.losses
+        lines = [f"{'member':20s} weight  held-out log-loss"]
+        for i in order.tolist():
+            loss = "" if self.losses is None else f"  {losses[i]:.3f}"
+            lines.append(f"{self.names[i]:20s} {self.weights[i]:6.3f}{loss}")
+        if self.loss is not None:
+            lines.append(f"{'all together':20s} {1:6.3f}  {self.loss:.3f}")
+        return "\n".join(lines)
+
+    def of(self, name: str) -> float:
+        """Return the weight of a member; 0 if there is none of that name."""
+        return float(self.weights[self.names.index(name)]) if name in self.names else 0.0
+
+    def without(self, name: str) -> FloatArray:
+        """Return the weights if a member were left out; the same if no other has any."""
+        weights = np.where(np.array(self.names) == name, 0.0, self.weights)
+        total = float(weights.sum())
+        return np.asarray(weights / total) if total > 0 else self.weights
+
+    def combine(
+        self,
+        member_probabilities: Sequence[FloatArray | None],
+        abstaining: Sequence[NDArray[np.integer]] | None = None,
+    ) -> FloatArray:
+        """Return the weighted mean of the members' sharpened probabilities.
+
+        None stands for a member that is not asked; `abstaining` are the rows that each member knows
+        nothing about. The weights of the others are raised to add up to 1.
+        """
+        total = available = fallback = np.zeros((1, 1))
+        for i, shares in enumerate(member_probabilities):
+            if self.weights[i] > 0 and shares is not None:
+                w = np.full((shares.shape[0], 1), self.weights[i])
+                p = w * sharpen(shares, float(self.sharpness[i]), least=LEAST_SHARE)
+                fallback = fallback + p
+                if abstaining is not None:
+                    w[abstaining[i]] = p[abstaining[i]] = 0.0
+                total, available = total + p, available + w
+        silent = available == 0  # no member knows anything: what they fall back to
+        total = np.where(silent, fallback, total)
+        return np.asarray(total / np.where(silent, total.sum(axis=1, keepdims=True), available))
+
+
+def soft_weights(losses: FloatArray, n_labels: int, least: float = LEAST_WEIGHT) -> FloatArray:
+    """Return weights ``exp(-sqrt(m) (loss - least loss))`` that add up to 1; 0 below `least`."""
+    w = np.exp(-np.sqrt(n_labels) * (losses - losses.min()))
+    w /= w.sum()
+    w[w < least] = 0.0
+    return np.asarray(w / w.sum())
+
+
+def weigh(
+    held_out: Mapping[str, FloatArray | None],
+    codes: NDArray[np.integer],
+    n_models: int = 0,
+    least_weight: float = LEAST_WEIGHT,
+) -> MemberWeights:
+    """Weigh the members by their held-out losses.
+
+    Parameters
+    ----------
+    held_out : mapping of str to ndarray of shape (n_labels, n_classes) or None
+        Held-out probabilities of the members, those of the user's models last.
+    codes : ndarray of int of shape (n_labels,)
+        Classes of the labels.
+    n_models : int, default=0
+        How many of them are the user's models.
+    least_weight : float, default=0.01
+        Smaller weights are set to 0.
+
+    Returns
+    -------
+    MemberWeights
+        Weights and sharpness.
+    """
+    names, n = tuple(held_out), len(held_out)
+    shares, losses, sharpness = [], np.empty(n), np.empty(n)
+    for i, (name, p) in enumerate(held_out.items()):
+        if p is None:
+            losses[i], sharpness[i] = PRIOR_WEIGHTS.get(name, 1.0), PRIOR_SHARPNESS.get(name, 1.0)
+        else:
+            each, sharpness[i] = cross_validated_loss(p, codes)
+            losses[i] = each.mean()
+            shares.append(p)
+    if len(shares) < n:
+        return MemberWeights(names, losses / losses.sum(), None, sharpness)
+    m = int(judged_labels(codes, shares[0].shape[1]).sum())
+    # Never worth more than a factor e.
+    fair = losses - min(FOREST_ALLOWANCE, m**-0.5) * np.isin(names, FOREST_MEMBERS)
+    inside = np.arange(n) < n - n_models
+    if names[0] == "links":
+        # Beside a given graph every second member may know nothing but noise. Each alone would
+        # cost little; those that do no better than the class frequencies get no weight.
+        p = np.bincount(codes) / codes.size
+        chance = float(-(p[p > 0] * np.log(p[p > 0])).sum())
+        useless = inside & (losses >= chance)
+        fair[useless if useless.sum() < inside.sum() else False] = np.inf
+    first = soft_weights(fair, m, least_weight)
+    candidates = [first]
+    if n_models and inside.any():
+        inner, outer = np.zeros(n), np.zeros(n)
+        inner[inside] = soft_weights(fair[inside], m, least_weight)
+        outer[~inside] = soft_weights(fair[~inside], m, least_weight)
+        candidates = []
+        for part in (1.0, 0.5, 0.25, 0.125, 0.0):
+            given = part * float(first[~inside].sum())
+            candidates.append((1.0 - given) * inner + given * outer)
+    found = []
+    for weights in candidates:
+        tried = MemberWeights(names, weights, losses, sharpness)
+        loss = float(cross_validated_loss(tried.combine(shares), codes)[0].mean())
+        found.append(replace(tried, loss=loss))
+    if len(found) == 1:
+        return found[0]
+    losses_found = np.array([w.loss for w in found])
+    return replace(found[int(losses_found.argmin())], loss_without_models=found[-1].loss)
+
+
+def is_redundant(
+    weighting: MemberWeights,
+    held_out: Mapping[str, FloatArray | None],
+    codes: NDArray[np.integer],
+    name: str,
+) -> bool:
+    """Return whether held-out labels are predicted as well without a member.
+
+    As well is within one standard error, or a gain in log-loss below 0.003.
+    """
+    others = weighting.without(name)
+    if others is weighting.weights:  # no other member has weight
+        return False
+    judged = judged_labels(codes, int(codes.max()) + 1)
+    losses = []
+    for weights in (others, weighting.weights):
+        p = replace(weighting, weights=weights).combine(list(held_out.values()))
+        at_label = p[np.arange(codes.size), codes][judged]
+        losses.append(-np.log(np.maximum(at_label, 1e-12)))
+    gain = losses[0] - losses[1]
+    noise = float(gain.std()) / np.sqrt(max(gain.size, 1))
+    return bool(gain.mean() <= max(noise, LEAST_GAIN))
+
+
+def should_skip(name: str, held_out: Mapping[str, FloatArray | None], part: FitData) -> bool:
+    """Return whether :data:`SKIP_RULES` say that a member is not worth trying."""
+    if name not in SKIP_RULES or part.folds is None:
+        return False
+    basis, least = SKIP_RULES[name]
+    found = weigh(held_out, part.codes, least_weight=0.0)
+    if basis not in found.names:
+        return False
+    if basis == "forest" and part.links is not None:
+        least = max(least, FOREST_BESIDE_LINKS)
+    return bool(found.of(basis) < least * found.weights.max())
+
+
+@storable("ensemble")
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A fitted classifier, whole.
+
+    Parameters
+    ----------
+    labels : LabelCoding
+        Class numbers of the samples and the classes.
+    members : tuple of FittedMember
+        The first is the graph that ``graph_`` shows; the others have weight.
+    weighting : MemberWeights or None
+        Weights of all members that were tried; None for a single graph.
+    tuning : Tuning
+        The setting of the first graph, and the held-out scores of the whole.
+    shares : ndarray of shape (n_samples, n_classes)
+        Combined shares.
+    codes : ndarray of int of shape (n_samples,)
+        Class number of every sample; given labels are kept.
+    prior : ndarray of shape (n_classes,)
+        Class prior.
+    sharpness : float
+        Exponent that makes the shares probabilities.
+    offset : ndarray of shape (n_classes,)
+        Shift of the thresholds that matches the class prior; zeros without one.
+    unreached : ndarray of int
+        Samples that no member knows anything about.
+    n_features : int
+        Number of features.
+    sparse : bool
+        Whether they are sparse.
+    rescaler : Rescaler or None
+        Re-scaling of the features.
+    importances : ndarray of shape (n_features,) or None
+        Importances of the features in the forest.
+    """
+
+    labels: LabelCoding
+    members: tuple[FittedMember, ...]
+    weighting: MemberWeights | None
+    tuning: Tuning
+    shares: FloatArray = field(repr=False)
+    codes: NDArray[np.integer]
+    prior: FloatArray
+    sharpness: float
+    offset: FloatArray
+    unreached: NDArray[np.integer]
+    n_features: int
+    sparse: bool = False
+    rescaler: Rescaler | None = None
+    importances: FloatArray | None = None
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        n, k = self.labels.codes.size, self.labels.classes.size
+        if not self.members or not isinstance(self.members[0], FittedGraph):
+            raise ValueError("the first member must be a graph")
+        for member in self.members:
+            check_numbers(f"shares of {member.name}", member.shares, (n, k), at_least=0)
+        check_numbers("shares", self.shares, (n, k), at_least=0)
+        check_numbers("codes", self.codes, (n,), at_least=0, at_most=k - 1)
+        check_numbers("prior", self.prior, (k,), at_least=0)
+        check_numbers("offset", self.offset, (k,), at_least=-1e3, at_most=1e3)
+        check_numbers("unreached", self.unreached, (None,), at_least=0, at_most=n - 1)
+        if abs(self.prior.sum() - 1) > 1e-6 or np.abs(self.shares.sum(axis=1) - 1).max() > 1e-6:
+            raise ValueError("prior or shares do not add up to 1")
+        if np.unique(self.labels.codes[self.labels.codes >= 0]).size < k:
+            raise ValueError("a class has no label")
+        names = [member.name for member in self.members]
+        if self.weighting is None and len(names) > 1:
+            raise ValueError("several members need weights")
+        if self.weighting is not None and not set(names) <= set(self.weighting.names):
+            raise ValueError("a member has no weight")
+        checked, held_out = self.tuning.checked, self.tuning.left_out
+        m = self.labels.labeled.size
+        if checked is not None:
+            check_numbers("checked", checked, (None,), at_least=0, at_most=m - 1)
+        if held_out is not None:
+            check_numbers("left_out", held_out, (m if checked is None else checked.size, k))
+        if not 0 < self.sharpness < 1e4 or self.n_features < 1:
+            raise ValueError("sharpness or n_features are out of range")
+        if self.importances is not None:
+            check_numbers("importances", self.importances, (None,), at_least=0)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.labels.codes.size)
+
+    @property
+    def first(self) -> FittedGraph:
+        """The graph that is shown."""
+        member = self.members[0]
+        assert isinstance(member, FittedGraph)
+        return member
+
+    @property
+    def graph(self) -> SampleGraph:
+        """The first member's graph."""
+        return self.first.graph
+
+    @property
+    def run(self) -> SolveRun:
+        """How the scores of the first graph were solved for."""
+        return self.first.run
+
+    @property
+    def setting(self) -> Setting:
+        """Weights of the first graph."""
+        return self.tuning.setting
+
+    @property
+    def linked(self) -> bool:
+        """Whether a graph was given beside features."""
+        return self.members[0].knows_links
+
+    def probabilities(self, shares: FloatArray | None = None) -> FloatArray:
+        """Return calibrated probabilities of the samples, or of the given shares."""
+        return sharpen(self.shares if shares is None else shares, self.sharpness, self.offset)
+
+    def winners(self, shares: FloatArray) -> NDArray[np.intp]:
+        """Return the class number of each row of shares."""
+        return winners(shares, self.sharpness, self.offset)
+
+    def left_out(self) -> tuple[NDArray[np.intp], FloatArray] | None:
+        """Return the samples whose label was held out, and their shares without it; or None."""
+        scores, rows = self.tuning.left_out, self.labels.labeled
+        if self.tuning.checked is not None:
+            rows = rows[self.tuning.checked]
+        if scores is None or scores.shape[0] != rows.size:
+            return None
+        return rows, to_shares(scores, self.prior)
+
+    # New rows.
+
+    def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray:
+        """Return shares of new rows by their features, their links, or both.
+
+        A row that coincides with fitted samples takes their labels where they have some, else their
+        mean shares.
+        """
+        X = self._rescaled(X)
+        if self.weighting is None:
+            shares = self.members[0].predict(X, links)
+            assert shares is not None
+            return shares
+        found, same = self._member_probabilities(X, links)
+        asked = [found.get(name) for name in self.weighting.names]
+        if not any(p is not None and w for p, w in zip(asked, self.weighting.weights, strict=True)):
+            by_links = found[self.members[0].name]
+            if by_links is None:
+                raise ValueError(
+                    "the given graph alone carries this answer: new rows need adjacency=, their "
+                    "links to the fitted samples"
+                )
+            return by_links  # only features carry weight, and there are only links
+        abstaining = None
+        if links is not None:
+            nobody = np.empty(0, dtype=np.intp)
+            abstaining = [nobody] * len(asked)
+            abstaining[0] = np.flatnonzero(np.diff(links.indptr) == 0)
+        shares = self.weighting.combine(asked, abstaining)
+        if same is not None:
+            # Of equal samples the labelled ones count, where there are any.
+            given = np.flatnonzero(np.diff(same[:, self.labels.labeled].indptr))
+            hit = np.setdiff1d(np.flatnonzero(np.diff(same.indptr)), given)
+            shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
+            of_graph = found[self.members[0].name]
+            assert of_graph is not None
+            shares[given] = of_graph[given]
+        return shares
+
+    def _rescaled(self, X: Features | None) -> Features | None:
+        return X if X is None or self.rescaler is None else self.rescaler.transform(X)
+
+    def _member_probabilities(
+        self, X: Features | None, links: sp.csr_array | None
+    ) -> tuple[dict[str, FloatArray | None], sp.csr_array | None]:
+        """Return what each member predicts for new rows, and the samples these coincide with."""
+        found: dict[str, FloatArray | None] = {}
+        same = None
+        for member in self.members:
+            if member is self.members[0] and not self.linked and X is not None:
+                found[member.name], same = self.first.predict_rows(X)
+            else:
+                found[member.name] = member.predict(X, links)
+        return found, same
+
+    def graph_share(
+        self, X: Features | None = None, links: sp.csr_array | None = None
+    ) -> FloatArray:
+        """Return the part of each row's answer that members with a given graph carry.
+
+        Parameters
+        ----------
+        X, links
+            New rows and their links; the samples of the fit if neither is given.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            0 for rows without a link; of a precomputed graph without features 1, without a given
+            graph 0 for all.
+        """
+        if not self.linked or self.weighting is None:
+            linked = np.diff(self.graph.W.indptr) > 0
+            return np.asarray(linked & (self.graph.kind == "precomputed"), dtype=np.float64)
+        found: dict[str, FloatArray | None]
+        if links is None:
+            found, codes, edges = {m.name: m.shares for m in self.members}, self.codes, self.graph.W
+        else:
+            codes, edges = self.winners(self.predict(X, links)), links
+            found, _ = self._member_probabilities(self._rescaled(X), links)
+        knows = {m.name for m in self.members if m.knows_links}
+        rows, by_links, total = np.arange(codes.size), np.zeros(codes.size), np.zeros(codes.size)
+        w = self.weighting
+        for name, weight, beta in zip(w.names, w.weights, w.sharpness.tolist(), strict=True):
+            shares = found.get(name)
+            if weight > 0 and shares is not None:
+                vote = weight * sharpen(shares, beta, least=LEAST_SHARE)[rows, codes]
+                total += vote
+                by_links += vote if name in knows else 0.0
+        part = np.divide(by_links, total, out=np.zeros(codes.size), where=total > 0)
+        return np.asarray(np.where(np.diff(edges.indptr) > 0, part, 0.0))
+
+    # Certificates.
+
+    def solutions(self) -> tuple[Solution, ...]:
+        """Return one record per class against the rest (two classes: one, for the second)."""
+        first, run = self.first, self.run
+        if first.records:
+            return first.records
+        problem, k, codes = self.graph.problem(self.labels), self.labels.classes.size, self.codes
+        names = ("residual", "matvecs", "edge_visits", "drift")
+        info = MappingProxyType({name: getattr(run, name) for name in names})
+        records = []
+        for c, bound in zip(
+            range(1, 2) if k == 2 else range(k), class_bounds(problem).tolist(), strict=True
+        ):
+            x = np.where(codes == c, 1, -1).astype(np.int8)
+            certified = bool(np.isfinite(bound)) and run.method == "harmonic"
+            records.append(
+                Solution(
+                    method=run.method,
+                    labels=x,
+                    scores=2.0 * first.scores[:, c] - first.scores.sum(axis=1),
+                    objective=problem.against_rest(c).objective(x),
+                    lower_bound=bound if certified else -np.inf,
+                    bound_status="certified" if certified else "none",
+                    iterations=run.iterations,
+                    converged=run.converged,
+                    message=run.message,
+                    unreached=np.asarray(self.unreached, dtype=np.intp),
+                    seconds=MappingProxyType({"recovery": run.seconds}),
+                    info=info,
+                )
+            )
+        return tuple(records)
+
+    def objective(self) -> float:
+        """Return the smoothness ``x' L x`` of the labels; of more classes half the sum over them.
+
+        For each class x is +1 on its samples and -1 on all others; with two classes both terms are
+        equal, and the result is the objective of the binary problem.
+        """
+        problem, k, codes = self.graph.problem(self.labels), self.labels.classes.size, self.codes
+        total = [
+            problem.against_rest(c).objective(np.where(codes == c, 1.0, -1.0)) for c in range(k)
+        ]
+        with np.errstate(over="ignore"):
+            value = float(np.sum(total) * (0.5 if k > 1 else 1.0))
+        return min(value, float(np.finfo(float).max))
+
+    # Other labels.
+
+    def with_labels(
+        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+    ) -> Ensemble:
+        """Return the ensemble with more, corrected or fewer labels (-1).
+
+        Members, weights and calibration stay; the scores of graphs move. The held-out scores belong
+        to the old labels and are dropped.
+        """
+        labels = self.labels.with_labels(rows, codes)
+        inner = options if self.weighting is None else replace(options, class_prior=None)
+        members = [member.with_labels(rows, codes, inner, tol) for member in self.members]
+        tuning = replace(self.tuning, left_out=None, checked=None)
+        return build_ensemble(
+            *(labels, members, self.weighting, tuning, options, self.n_features, self.sparse),
+            sharpness=self.sharpness,
+            rescaler=self.rescaler,
+            importances=self.importances,
+        )
+
+    def with_classes(self, classes: NDArray[np.generic]) -> Ensemble:
+        """Return the ensemble with more classes (sorted), which nothing speaks for yet."""
+        place, k = np.searchsorted(classes, self.labels.classes), classes.size
+        labels = self.labels.with_classes(classes, place)
+        return replace(
+            self,
+            labels=labels,
+            members=tuple(member.with_classes(labels, place) for member in self.members),
+            tuning=replace(self.tuning, left_out=None, checked=None),
+            shares=expand_class_columns(self.shares, place, k),
+            codes=place[self.codes],
+            prior=expand_class_columns(self.prior, place, k),
+            offset=expand_class_columns(self.offset, place, k),
+        )
+
+
+def build_ensemble(
+    labels: LabelCoding,
+    members: Sequence[FittedMember],
+    weighting: MemberWeights | None,
+    tuning: Tuning,
+    options: FitOptions,
+    n_features: int,
+    sparse: bool,
+    *,
+    sharpness: float | None = None,
+    rescaler: Rescaler | None = None,
+    importances: FloatArray | None = None,
+) -> Ensemble:
+    """Combine fitted members, and calibrate unless a sharpness is given."""
+    known, k = labels.labeled, labels.classes.size
+    codes = labels.codes[known]
+    prior = np.bincount(codes, minlength=k) / codes.size
+    if isinstance(options.class_prior, np.ndarray):
+        prior = options.class_prior
+    unreached = members[0].abstaining
+    if weighting is None:
+        shares = members[0].shares
+    else:
+        fitted, asked, abstaining = {}, [], []
+        for member in members:
+            fitted[member.name] = member
+            unreached = np.intersect1d(unreached, member.abstaining)
+        for name in weighting.names:
+            one = fitted.get(name)
+            asked.append(None if one is None else one.shares)
+            abstaining.append(np.empty(0, np.intp) if one is None else one.abstaining)
+        shares = weighting.combine(asked, abstaining)
+        shares[known] = np.eye(k)[codes]
+    if sharpness is None:
+        checked = codes if tuning.checked is None else codes[tuning.checked]
+        fewest = options.policy.calibration_labels
+        sharpness = fit_sharpness(tuning.left_out, checked, fewest=fewest)
+    offset = np.zeros(k)
+    if options.class_prior is not None and k > 1:
+        free = labels.codes < 0
+        free[unreached] = False
+        offset = match_masses(sharpen(shares[free], sharpness), prior)
+    decided = winners(shares, sharpness, offset)
+    decided[known] = codes
+    parts = (labels, tuple(members), weighting, tuning, shares, decided, prior, float(sharpness))
+    return Ensemble(*parts, offset, unreached, n_features, sparse, rescaler, importances)
+
+
+def fit_ensemble(
+    X: Features,
+    labels: LabelCoding,
+    options: FitOptions,
+    *,
+    links: sp.csr_array | None = None,
+    models: Sequence[BaseEstimator] = (),
+    members: Mapping[str, type[Member]] = MEMBERS,
+    rescaler: Rescaler | None = None,
+) -> Ensemble:
+    """Cross-fit the members, weigh them, and fit those with weight.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Checked features, re-scaled.
+    labels : LabelCoding
+        The labels.
+    options : FitOptions
+        What is asked for.
+    links : csr_array of shape (n_samples, n_samples), optional
+        A given graph of the samples, checked.
+    models : sequence of estimators, optional
+        The user's models.
+    members : mapping of str to class, optional
+        The members; the first is the neighbour graph.
+    rescaler : Rescaler, optional
+        How the features were re-scaled.
+
+    Returns
+    -------
+    Ensemble
+        The fitted state.
+    """
+    codes, k = labels.codes[labels.labeled], labels.classes.size
+    enough = can_hold_out(codes, k, options.policy.fewest_labels)
+    folds = stratified_folds(codes, 5) if enough else None
+    data = FitData(X, labels, folds, replace(options, class_prior=None), links)
+    part, kept = data, None
+    if folds is not None and X.shape[0] > options.policy.judged_nodes:
+        part, kept = subsample(data)
+    candidates: list[Member] = []
+    for kind in members.values():
+        candidates.append(kind())
+    if links is None:
+        graph = NeighborMember().graph(data)[0]
+    else:
+        graph, first, last = link_members(data, part)
+        candidates = [*first, *candidates, *last]
+    report(options, stage="graph", nodes=X.shape[0], edges=int(graph.W.nnz) // 2)
+    if models:
+        candidates += user_members(models, [m.name for m in candidates], options.random_state)
+    held_out: dict[str, FloatArray | None] = {}
+    tried: list[Member] = []
+    for member in candidates:
+        skipping = kept is not None or links is not None
+        if (
+            not (folds is None and member.needs_folds)
+            and member.suits(part)
+            and not (skipping and should_skip(member.name, held_out, part))
+        ):
+            held_out[member.name] = None if folds is None else member.cross_fit(part)
+            tried.append(member)
+            report(options, stage="member", member=member.name, action="cross-validated")
+    weighting = weigh(
+        held_out, part.codes, len(models), LEAST_WEIGHT if kept is None else LEAST_SAMPLE_WEIGHT
+    )
+    # With many samples a member that would need another neighbour search is dropped if redundant.
+    costly = [] if kept is None else [*SKIP_RULES, *([] if links is None else ["neighbours"])]
+    for name in costly:
+        if weighting.of(name) > 0 and is_redundant(weighting, held_out, part.codes, name):
+            weighting = replace(weighting, weights=weighting.without(name))
+    if kept is not None and kept.size == codes.size and "forest" in part.cache:
+        data.cache["forest"] = part.cache["forest"]  # the same labels grow the same trees
+    loss, source, whole = 1.0, "too few labels", None
+    if folds is not None:
+        whole = weighting.combine(list(held_out.values()))
+        judged = judged_labels(part.codes, k)
+        loss = left_out_loss(part.targets[judged], whole[judged])
+        source = "k-fold" if kept is None else "sample"
+    about = {"weights": dict(zip(weighting.names, weighting.weights.tolist(), strict=True))}
+    report(options, stage="tuning", source=source, tried=len(tried), loss=loss, **about)
+    fitted: list[FittedMember] = []
+    for member, weight in zip(tried, weighting.weights.tolist(), strict=True):
+        if weight > 0 or not fitted:
+            fitted.append(member.fit(data))
+            report(options, stage="member", member=member.name, action="fitted", weight=weight)
+    assert isinstance(fitted[0], FittedGraph)
+    tuning = Tuning(fitted[0].setting, loss, source, whole, len(tried), checked=kept)
+    importances = part.cache["forest"].forest.importances if "forest" in part.cache else None
+    n_features = X.shape[1] if rescaler is None else rescaler.columns.size
+    parts = (labels, fitted, weighting, tuning, options, n_features, sp.issparse(X))
+    ensemble = build_ensemble(*parts, rescaler=rescaler, importances=importances)
+    warn_about(ensemble, fitted[0].run)
+    return ensemble
+
+
+def fit_single_graph(
+    X: Features, labels: LabelCoding, options: FitOptions, *, rescaler: Rescaler | None = None
+) -> Ensemble:
+    """Fit one graph: choose its weights by cross-validation, and solve."""
+    n, k, codes = X.shape[0], labels.classes.size, labels.codes[labels.labeled]
+    counts = [options.n_neighbors or 1]
+    if options.n_neighbors is None:
+        auto = AUTO_NEIGHBORS if n <= options.policy.auto_nodes else AUTO_NEIGHBORS[:1]
+        counts = list(dict.fromkeys(max(min(count, n - 1), 1) for count in auto))
+    candidates = graph_candidates(X, options, counts)
+    report(options, stage="graph", nodes=n, edges=int(candidates[0].W.nnz) // 2)
+    if k == 1:
+        warnings.warn(
+            f"y has one class only, {labels.classes.tolist()[0]!r}; every sample gets it",
+            DegenerateProblemWarning,
+            stacklevel=3,
+        )
+    arranged = None
+    if len(candidates) == 1 and n > options.policy.large_nodes:
+        arranged = arrange(candidates[0].adjacency, options.policy)
+    systems, targets = [], np.eye(k)[codes]
+    for graph in candidates:
+        systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
+    tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
+    report(
+        options,
+        stage="tuning",
+        source=tuning.source,
+        tried=tuning.tried,
+        loss=tuning.loss,
+        label_weight=tuning.setting.label_weight,
+        self_loop=tuning.setting.self_loop,
+    )
+    graph = candidates[tuning.candidate]
+    fitted = solve_graph(graph, labels, tuning.setting, options, arranged=arranged)
+    n_features = X.shape[1] if rescaler is None else rescaler.columns.size
+    sparse = sp.issparse(X) and options.graph != "precomputed"
+    parts = (labels, [fitted], None, tuning, options, n_features, sparse)
+    ensemble = build_ensemble(*parts, rescaler=rescaler)
+    warn_about(ensemble, fitted.run)
+    return ensemble

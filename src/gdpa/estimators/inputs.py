@@ -1,0 +1,98 @@
+"""What estimators are given besides features: graphs, and links of the samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import DegenerateProblemWarning
+from ..graph import Links, from_edges, from_networkx
+from ..graph.adjacency import check_adjacency
+from .members.graphs import check_link_rows
+
+
+def given_weights(X: Any, name: str = "X", n_nodes: int | None = None) -> sp.csr_array:
+    """Return the weights of a graph in any form that is accepted, checked.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_nodes, n_nodes), networkx.Graph, or edge list
+        Symmetric non-negative weights; NetworkX graphs and edge lists (a list of pairs or
+        triples) are converted, rows in the order of ``G.nodes`` or of the node numbers.
+    name : str, default="X"
+        How the argument is called in messages.
+    n_nodes : int, optional
+        How many nodes there are, where that is known: edge lists may then be arrays, and nodes
+        without an edge exist, too.
+    """
+    if hasattr(X, "is_directed") and hasattr(X, "nodes"):
+        return from_networkx(X).W
+    listed = isinstance(X, list | tuple) and len(X) and _is_edge_list(X)
+    if n_nodes is not None and n_nodes > 3 and isinstance(X, np.ndarray) and X.ndim == 2:
+        listed = X.shape[1] in (2, 3)  # too narrow for a matrix
+    if not listed:
+        return check_adjacency(X, name=name)
+    ends = X[:, :2] if isinstance(X, np.ndarray) else np.asarray([edge[:2] for edge in X])
+    if isinstance(X, np.ndarray) and ends.dtype.kind == "f" and (ends == np.rint(ends)).all():
+        ends = ends.astype(np.int64)  # whole numbers as all numbers of a floating-point array are
+        X = np.column_stack([ends, X[:, 2:]]) if X.shape[1] == 3 else ends
+    if ends.dtype.kind not in "iu":
+        raise ValueError(
+            "an edge list must name nodes by their row numbers (0 to n - 1); use "
+            "gdpa.graph.from_edges for nodes of other names"
+        )
+    most = int(ends.max(initial=-1)) + 1
+    return from_edges(X, n_nodes=max(most, n_nodes or 1)).W
+
+
+def _is_edge_list(X: Sequence[object]) -> bool:
+    """Return whether a list holds pairs or triples; 2 or 3 rows of numbers are a matrix."""
+    widths = {len(row) if isinstance(row, list | tuple) else -1 for row in X}
+    tuples = all(isinstance(row, tuple) for row in X)
+    return widths <= {2, 3} and (len(widths) > 1 or len(X) not in widths or tuples)
+
+
+def check_links(adjacency: object, n: int) -> sp.csr_array:
+    """Return the weights of a graph of the n fitted samples, checked."""
+    if isinstance(adjacency, Links):
+        W = adjacency.among()
+    else:
+        shape: tuple[int, ...] = getattr(adjacency, "shape", ())
+        if len(shape) == 2 and shape[0] == n != shape[1] > 3:
+            raise ValueError(
+                f"adjacency has shape {shape}: its rows were picked, its columns not; for "
+                "cross-validation give gdpa.graph.Links(W), which picks both"
+            )
+        W = given_weights(adjacency, "adjacency", n)
+    if W.shape[0] != n:
+        raise ValueError(f"adjacency has {W.shape[0]} nodes, X has {n} rows; one each is needed")
+    if not W.nnz:
+        warnings.warn(
+            "adjacency has no links; the features decide alone",
+            DegenerateProblemWarning,
+            stacklevel=4,
+        )
+    return W
+
+
+def check_new_links(
+    adjacency: object, fitted: Links | None, n_rows: int | None, n_nodes: int
+) -> sp.csr_array:
+    """Return the links of new rows to the fitted samples, checked."""
+    if isinstance(adjacency, Links):
+        if fitted is None:
+            raise ValueError("adjacency=Links needs a fit with Links of the same graph")
+        links = adjacency.to(fitted)
+    else:
+        links = check_link_rows(adjacency, name="adjacency")
+    wanted = (links.shape[0] if n_rows is None else n_rows, n_nodes)
+    if links.shape != wanted:
+        raise ValueError(
+            f"adjacency has shape {links.shape}; links of new rows to the fitted samples have "
+            f"shape {wanted}"
+        )
+    return links

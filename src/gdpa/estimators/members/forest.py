@@ -1,0 +1,313 @@
+"""A forest of extremely randomised trees: grown by scikit-learn, kept as plain arrays.
+
+All nodes of all trees lie one after the other. A node asks ``x[feature] <= threshold`` and sends
+the sample to `left` or `right`; a leaf has feature -1 and the shares of the classes in it. Every
+child lies behind its parent and within its tree, so that a walk always ends.
+
+The forest is grown in groups of trees, each of which has never seen one fold of the labels. The
+trees of a group give the held-out probabilities of their fold; all together predict new rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...codec import check_numbers, storable
+from ..labels import by_appearance
+from .base import Features, FitData, FittedModel, Member, Model, stratified_subsample
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+
+FloatArray = NDArray[np.float64]
+Leaves = NDArray[np.int32]
+
+# Cells of one block of rows in a walk.
+BLOCK = 2**21
+# Single precision holds values of up to this power of two as they are; scikit-learn's trees take
+# values within 1e-7 of each other for equal, so small columns are brought to the size of 1.
+ORDINARY, SMALL = 60, -10
+FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # the range of a column is a number, too
+
+
+@storable("forest")
+@dataclass(frozen=True, eq=False)
+class Forest(Model):
+    """Trees as arrays.
+
+    Parameters
+    ----------
+    roots : ndarray of int of shape (n_trees + 1,)
+        Number of each tree's first node; at the end the number of nodes.
+    feature : ndarray of int of shape (n_nodes,)
+        Column that a node asks about, -1 in a leaf.
+    threshold : ndarray of shape (n_nodes,)
+        What it compares with.
+    left, right : ndarray of int of shape (n_nodes,)
+        Where the answers yes and no lead; the node itself in a leaf.
+    value : ndarray of shape (n_nodes, n_classes)
+        Shares of the classes.
+    importances : ndarray of shape (n_features,)
+        How much each column decides; they add up to 1, or are all 0.
+    """
+
+    roots: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: FloatArray
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float32]
+    importances: FloatArray
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        n, roots = self.feature.size, self.roots
+        check_numbers("forest: roots", roots, (None,))
+        for name in ("feature", "left", "right"):
+            check_numbers(f"forest: {name}", getattr(self, name), (n,))
+        check_numbers("forest: value", self.value, (n, None), at_least=0)
+        check_numbers("forest: importances", self.importances, (None,), at_least=0)
+        if self.threshold.shape != (n,) or np.isnan(self.threshold).any():
+            raise ValueError("forest: one threshold per node is needed")
+        whole = roots.size >= 2 and roots[0] == 0 and roots[-1] == n and (np.diff(roots) >= 1).all()
+        if not whole:
+            raise ValueError("forest: roots must ascend from 0 to the number of nodes")
+        number, end = np.arange(n), np.repeat(roots[1:], np.diff(roots))
+        leaf = (self.feature == -1) & (self.left == number) & (self.right == number)
+        inner = (self.feature >= 0) & (self.feature < self.importances.size)
+        for child in (self.left, self.right):
+            inner &= (child > number) & (child < end)
+        if not (leaf | inner).all():
+            raise ValueError("forest: a node leads out of its tree or asks for no column")
+
+    def predict(self, X: Features) -> FloatArray:
+        """Return the mean shares of the leaves that rows fall into."""
+        return leaf_means(self.roots, self.value, self.leaves(X))
+
+    def leaves(self, X: Features) -> Leaves:
+        """Return the leaf of each sample in each tree, numbered within the tree."""
+        asked = np.flatnonzero(np.bincount(self.feature[self.feature >= 0], minlength=1))
+        place = np.zeros(int(asked.max(initial=0)) + 1, dtype=np.int32)
+        place[asked] = np.arange(asked.size, dtype=np.int32)
+        column = place[np.maximum(self.feature, 0)]
+        size = np.abs(self.threshold[self.threshold != 0])
+        wide = size.size and (size.max() > 2.0**ORDINARY or size.min() < 2.0**-ORDINARY)
+        out = np.empty((X.shape[0], (self.roots.size - 1)), dtype=np.int32)
+        step = max(1, BLOCK // max(1, asked.size))
+        for start in range(0, X.shape[0], step):
+            rows = X[start : start + step][:, asked]
+            # Trees were grown on single precision: near a threshold that is what decides.
+            dense = rows.toarray() if isinstance(rows, sp.csr_array) else rows
+            cells = _single_digits(dense) if wide else as_single(dense)
+            for t in range(self.roots.size - 1):
+                out[start : start + step, t] = self._walk(cells, column, t)
+        return out
+
+    def _walk(self, cells: NDArray[np.floating], column: NDArray[np.int32], t: int) -> Leaves:
+        """Return the leaves of some rows in tree t."""
+        root = int(self.roots[t])
+        node = np.full(cells.shape[0], root, dtype=np.int32)
+        moving = np.arange(cells.shape[0])
+        for _ in range(int(self.roots[t + 1]) - root):  # children lie behind their parents
+            at = node[moving]
+            inside = self.feature[at] >= 0
+            if not inside.all():
+                moving, at = moving[inside], at[inside]
+            if moving.size == 0:
+                break
+            yes = cells[moving, column[at]] <= self.threshold[at]
+            node[moving] = np.where(yes, self.left[at], self.right[at])
+        return np.asarray(node - root)
+
+
+def leaf_means(
+    roots: NDArray[np.int64],
+    value: NDArray[np.float32],
+    leaves: Leaves,
+    trees: slice = slice(None),
+) -> FloatArray:
+    """Return the mean over trees of the values in the leaves of samples."""
+    out = np.zeros((leaves.shape[0], value.shape[1]))
+    asked = range(roots.size - 1)[trees]
+    for t in asked:
+        out += value[roots[t] + leaves[:, t]]
+    return out / max(len(asked), 1)
+
+
+def column_units(X: Features) -> NDArray[np.int32]:
+    """Return the power of two of each column's largest value; 0 where trees take it as it is."""
+    if sp.issparse(X):
+        size = abs(X).max(axis=0).toarray().ravel()
+    else:
+        size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    exponent = np.frexp(size)[1]
+    ordinary = (size == 0) | ((exponent >= SMALL) & (exponent <= ORDINARY))
+    return np.where(ordinary, 0, exponent).astype(np.int32)
+
+
+def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
+    """Return X in single precision, as trees compare it; the largest number where it is larger."""
+    if units is None or not units.any():
+        units = None
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        data = X.data if units is None else np.ldexp(X.data, -units[X.indices])
+        data = np.clip(data, -FLOAT32, FLOAT32).astype(np.float32)
+        return sp.csr_array((data, X.indices, X.indptr), X.shape)
+    with np.errstate(over="ignore"):
+        cells = X if units is None else np.ldexp(X, -units)
+    return np.clip(cells, -FLOAT32, FLOAT32).astype(np.float32)
+
+
+def _single_digits(X: NDArray[np.floating]) -> FloatArray:
+    """Round numbers of any size to the digits that single precision has."""
+    mantissa, exponent = np.frexp(X)
+    return np.asarray(np.ldexp(mantissa.astype(np.float32).astype(np.float64), exponent))
+
+
+@dataclass(frozen=True, eq=False)
+class CrossForest:
+    """A forest grown in groups of trees, each of which has never seen one fold of the labels.
+
+    Parameters
+    ----------
+    growers : list of ExtraTreesClassifier
+        scikit-learn's forests, one per fold (one in all, without folds).
+    forest : Forest
+        Their trees, in the same order, in the units of the data.
+    units : ndarray of int of shape (n_features,)
+        Powers of two that the columns were divided by.
+    """
+
+    growers: list[ExtraTreesClassifier]
+    forest: Forest
+    units: NDArray[np.int32]
+
+    def leaves(self, X: Features) -> Leaves:
+        """Return the leaves, as :meth:`Forest.leaves` does, by scikit-learn's compiled walk."""
+        A, found = as_single(X, self.units), []
+        for grower in self.growers:
+            found.append(grower.apply(A).astype(np.int32))
+        return np.hstack(found)
+
+    def group(self, f: int) -> slice:
+        """Return the positions of the trees that have not seen fold f."""
+        size = (self.forest.roots.size - 1) // len(self.growers)
+        return slice(f * size, (f + 1) * size)
+
+
+def cross_forest(
+    X: Features,
+    codes: NDArray[np.integer],
+    folds: NDArray[np.integer] | None,
+    n_classes: int,
+    *,
+    n_trees: int,
+    random_state: int,
+    n_jobs: int | None = None,
+) -> CrossForest:
+    """Grow extremely randomised trees on labelled samples, one group of them per fold."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    units = column_units(X)
+    A = as_single(X, units)
+    # A split of equal gain is taken or not by rounding, and so by the order of the classes: one
+    # that does not depend on their names.
+    place = by_appearance(codes)
+    names = np.empty(n_classes, dtype=np.intp)
+    names[place] = codes
+    n_groups = 1 if folds is None else int(folds.max()) + 1
+    growers = []
+    for f in range(n_groups):
+        seen = slice(None) if folds is None else np.flatnonzero(folds != f)
+        grower = ExtraTreesClassifier(
+            max(1, n_trees // n_groups), random_state=random_state + f, n_jobs=n_jobs
+        )
+        growers.append(grower.fit(A[seen], place[seen]))
+    return CrossForest(growers, _as_arrays(growers, n_classes, names, units), units)
+
+
+def _as_arrays(
+    growers: list[ExtraTreesClassifier],
+    n_classes: int,
+    names: NDArray[np.intp],
+    units: NDArray[np.int32],
+) -> Forest:
+    """Return the trees of several of scikit-learn's forests as arrays."""
+    parts, importances, roots = [], [], [0]
+    for grower in growers:
+        with np.errstate(invalid="ignore"):  # where no split tells classes apart it divides by 0
+            found = np.asarray(grower.feature_importances_, dtype=np.float64)
+        importances.append(np.nan_to_num(found, nan=0.0))
+        for estimator in grower.estimators_:
+            tree, start = estimator.tree_, roots[-1]
+            n = tree.node_count
+            leaf = tree.children_left < 0
+            number = np.arange(start, start + n)
+            value = np.zeros((n, n_classes), dtype=np.float32)
+            value[:, names[grower.classes_]] = tree.value[:, 0, :]
+            value /= value.sum(axis=1, keepdims=True)
+            exponent = units[np.maximum(tree.feature, 0)]
+            parts.append(
+                (
+                    np.where(leaf, -1, tree.feature).astype(np.int32),
+                    np.where(leaf, 0.0, np.ldexp(tree.threshold, exponent)),
+                    np.where(leaf, number, tree.children_left + start).astype(np.int32),
+                    np.where(leaf, number, tree.children_right + start).astype(np.int32),
+                    value,
+                )
+            )
+            roots.append(start + n)
+    feature, threshold, left, right, values = map(np.concatenate, zip(*parts, strict=True))
+    mean = np.mean(importances, axis=0)
+    first = np.array(roots, dtype=np.int64)
+    return Forest(first, feature, threshold, left, right, values, mean)
+
+
+def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
+    """Return the forest that several members share, and the leaves of all samples in it."""
+    cache, policy = data.cache, data.options.policy
+    if "forest" not in cache:
+        kept = stratified_subsample(data.codes, policy.forest_labels)
+        large = data.whole is not None or data.X.shape[0] > policy.judged_nodes
+        cache["forest"] = cross_forest(
+            data.X[data.labeled[kept]],
+            data.codes[kept],
+            None if data.folds is None else data.folds[kept],
+            data.n_classes,
+            n_trees=policy.forest_trees // 2 if large else policy.forest_trees,
+            random_state=data.options.random_state,
+            n_jobs=data.options.n_jobs,
+        )
+    if "leaves" not in cache:
+        cache["leaves"] = cache["forest"].leaves(data.X)
+    return cache["forest"], cache["leaves"]
+
+
+class ForestMember(Member):
+    """The forest itself: the mean of its trees."""
+
+    name = "forest"
+
+    def cross_fit(self, data: FitData) -> FloatArray:
+        """Predict each label by the trees that have not seen its fold."""
+        grown, leaves = shared_forest(data)
+        forest = grown.forest
+        held_out = np.empty((data.codes.size, data.n_classes))
+        for f in range(data.n_folds):
+            out = data.folds == f
+            rows = leaves[data.labeled[out]]
+            held_out[out] = leaf_means(forest.roots, forest.value, rows, grown.group(f))
+        return held_out
+
+    def fit(self, data: FitData) -> FittedModel:
+        """Take all trees."""
+        grown, leaves = shared_forest(data)
+        forest = grown.forest
+        return FittedModel(self.name, forest, leaf_means(forest.roots, forest.value, leaves))

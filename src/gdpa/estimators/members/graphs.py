@@ -1,0 +1,695 @@
+"""Graphs as members: labels spread over neighbours, in the columns as they are or as learned.
+
+    (L + diag(a + gamma)) F = a Y
+
+on a graph of the samples: labels Y with weight a (infinite: kept exactly), a self-loop gamma that
+keeps their influence local. In the ensemble there are three graphs: the nearest neighbours in the
+given columns; the same in whitened columns; and the samples that share most leaves of the forest,
+which, when a fold is held out, is built from the trees that have not seen it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...codec import check_numbers, storable
+from ...graph import forest_graph, full_graph
+from ...graph.adjacency import check_adjacency, connected_to, degrees, laplacian_parts
+from ...graph.features import BoundingBox, check_features
+from ...graph.forest import LeafEmbedding, leaf_weights
+from ...graph.kernels import distances, node_scales
+from ...graph.memory import check_memory
+from ...graph.neighbor_graph import (
+    SCALE_NEIGHBOR,
+    NeighborGraph,
+    check_bandwidth,
+    kernel_weights,
+    local_scales,
+    neighbor_graphs,
+)
+from ...graph.rescale import Rescaler
+from ...problem import ClassProblem
+from ...solution import Solution
+from ...system import LabeledSystem, ReorderedGraph, attached_scores
+from ...system.rows import with_far_nodes
+from ...system.update import update_scores
+from ...threads import one_thread
+from ..binary_methods import binary_scores
+from ..labels import LabelCoding, expand_class_columns
+from ..options import FitOptions, Laplacian, report
+from ..probabilities import to_shares
+from ..tuning import Setting
+from .base import Features, FitData, FittedMember, Member, rescale_columns
+from .forest import Forest, shared_forest
+
+FloatArray = NDArray[np.float64]
+
+# Tried by n_neighbors="auto" in a single graph, the preferred one first.
+AUTO_NEIGHBORS = (10, 15, 20)
+HELD_OUT_TOL = 1e-4  # held-out scores are compared, not kept
+# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
+# no other member gains as much from labels everywhere.
+WHOLE_GRAPH_LABELS = 3
+# Updates may leave the residual at this multiple of their tolerance before all is solved again.
+MOST_DRIFT = 5.0
+
+
+@storable("graph")
+@dataclass(frozen=True, eq=False)
+class SampleGraph:
+    """A graph of the samples, its Laplacian, and what attaches new rows to it.
+
+    Parameters
+    ----------
+    kind : {"knn", "full", "precomputed", "forest"}
+        Where it comes from.
+    W : csr_array of shape (n_samples, n_samples)
+        Weights.
+    laplacian : {"normalized", "combinatorial"}
+        Kind of the Laplacian ``diag(diagonal) - adjacency``.
+    neighbors : NeighborGraph or None
+        The search behind a neighbour graph.
+    points, scales, bandwidth
+        Features and bandwidths of a full graph.
+    leaves, kept
+        Leaves of the samples, and edges kept per sample, of a forest graph.
+    """
+
+    kind: Literal["knn", "full", "precomputed", "forest"]
+    W: sp.csr_array
+    laplacian: Laplacian
+    neighbors: NeighborGraph | None = field(default=None, repr=False)
+    points: NDArray[np.floating] | sp.csr_array | None = field(default=None, repr=False)
+    scales: FloatArray | None = field(default=None, repr=False)
+    bandwidth: str | float | None = None
+    leaves: NDArray[np.integer] | None = field(default=None, repr=False)
+    kept: int | None = None
+    adjacency: sp.csr_array = field(init=False, repr=False)
+    diagonal: FloatArray = field(init=False, repr=False)
+    unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
+
+    def __post_init__(self) -> None:
+        adjacency, diagonal = laplacian_parts(self.W, self.laplacian)
+        # Relative to the largest: the sum of weights may be beyond the largest number.
+        top = float(diagonal.max(initial=0.0))
+        unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
+        self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit)
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        n = self.W.shape[0]
+        check_adjacency(self.W, name="W")
+        parts = {"knn": self.neighbors, "full": self.points, "forest": self.leaves}
+        if any((part is not None) != (kind == self.kind) for kind, part in parts.items()):
+            raise ValueError(f"a {self.kind} graph lacks a part or has one too many")
+        if self.neighbors is not None and self.neighbors.W.shape != self.W.shape:
+            raise ValueError("the neighbours are not those of the graph")
+        if self.points is not None and (self.scales is None or self.bandwidth is None):
+            raise ValueError("a full graph needs scales and a bandwidth")
+        if self.scales is not None and self.points is not None:
+            check_features(self.points, name="points")
+            check_numbers("scales", self.scales, (n,), at_least=np.finfo(float).tiny)
+            check_bandwidth(self.bandwidth)
+            if self.points.shape[0] != n:
+                raise ValueError("the points are not those of the graph")
+        if self.leaves is not None:
+            check_numbers("leaves", self.leaves, (n, None), at_least=0)
+            if self.kept is None or self.kept < 1:
+                raise ValueError(f"kept={self.kept!r} must be at least 1")
+
+    @property
+    def n_neighbors(self) -> int | None:
+        """Neighbours per sample, where there is such a number."""
+        return self.kept if self.neighbors is None else self.neighbors.n_neighbors
+
+    @property
+    def features(self) -> Features | None:
+        """Features of the samples, as neighbours are searched in them."""
+        return self.points if self.neighbors is None else self.neighbors.index.X
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of samples."""
+        return int(self.W.shape[0])
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Row sums of the weights."""
+        return degrees(self.W)
+
+    def problem(self, labels: LabelCoding) -> ClassProblem:
+        """Return the classes on this graph, as solvers take them."""
+        known = labels.labeled
+        targets = np.eye(labels.classes.size)[labels.codes[known]]
+        parts = (self.W, self.laplacian, self.adjacency, self.diagonal)
+        return ClassProblem(*parts, known, targets)
+
+    def system(
+        self,
+        labeled: NDArray[np.intp],
+        targets: FloatArray,
+        setting: Setting,
+        options: FitOptions,
+        arranged: ReorderedGraph | None = None,
+        *,
+        evidence: FloatArray | None = None,
+        evidence_weight: float = 0.0,
+    ) -> LabeledSystem:
+        """Return the labelled system; evidence, if any, ties every sample to probabilities."""
+        loop = setting.self_loop
+        if loop == 0 and evidence is None:
+            # Components without a label have no equation; the tiny pull makes their scores 0.
+            loop = 1e-12 * self.unit
+        return LabeledSystem(
+            self.adjacency,
+            self.diagonal,
+            labeled,
+            targets,
+            label_weight=setting.label_weight,
+            self_loop=loop,
+            evidence=None if evidence is None else evidence_weight * evidence,
+            evidence_weight=evidence_weight,
+            arranged=arranged,
+            policy=options.policy,
+            n_jobs=options.n_jobs,
+        )
+
+    def attach(self, X: Features) -> tuple[sp.csr_array, sp.csr_array | None]:
+        """Return the weights between new rows and the samples, and which are the same points.
+
+        The second is None where that cannot be told: for a precomputed graph, whose rows are the
+        weights themselves, and for a forest graph, whose rows are leaves.
+        """
+        if self.kind == "precomputed":
+            return check_link_rows(X), None
+        if self.leaves is not None:
+            return leaf_weights(X, self.leaves, self.kept or 1), None
+        near = self.neighbors
+        weights = self._attach_full(X) if near is None else near.attach(X)
+        return weights, _coincident(weights, X, self.features)
+
+    def _attach_full(self, X: Features) -> sp.csr_array:
+        assert self.scales is not None
+        check_memory(
+            40.0 * X.shape[0] * self.n_nodes,
+            f"the weights of {X.shape[0]} new rows in a full graph of {self.n_nodes} nodes",
+            "predict in parts or use graph='knn'",
+        )
+        d, unit = distances(BoundingBox.of(self.points).project(X), self.points)
+        if self.bandwidth == "self-tuning":
+            k = min(SCALE_NEIGHBOR, d.shape[1])
+            nearest = np.sort(np.partition(d, k - 1, axis=1)[:, :k], axis=1)
+            scales = local_scales(nearest, fallback=float(np.median(self.scales)) / unit)
+        else:
+            scales = np.full(d.shape[0], self.scales[0] / unit)
+        weights = kernel_weights(d, scales[:, None], self.scales[None, :] / unit, floor=False)
+        return sp.csr_array(weights)
+
+
+def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) -> list[SampleGraph]:
+    """Build the graph of the features, or one for each number of neighbours."""
+    laplacian = options.laplacian
+    if options.graph == "precomputed":
+        return [given_graph(X, laplacian)]
+    if options.graph == "full":
+        n, width = X.shape[0], options.bandwidth
+        check_memory(
+            28.0 * n * n, f"the full graph of {n} nodes", "use graph='knn', which is sparse"
+        )
+        W = check_adjacency(full_graph(X, bandwidth=width, n_jobs=options.n_jobs))
+        scales = node_scales(X, width, n_jobs=options.n_jobs)
+        return [SampleGraph("full", W, laplacian, None, X, scales, width)]
+    built = neighbor_graphs(
+        X,
+        counts,
+        bandwidth=options.bandwidth,
+        algorithm=options.algorithm,
+        n_jobs=options.n_jobs,
+        random_state=options.random_state,
+        policy=options.policy,
+    )
+    graphs = []
+    for near in built:
+        graphs.append(SampleGraph("knn", near.W, laplacian, near))
+    return graphs
+
+
+def given_graph(W: sp.csr_array, laplacian: Laplacian) -> SampleGraph:
+    """Take checked weights that the user has."""
+    return SampleGraph("precomputed", W, laplacian)
+
+
+def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
+    """Return the weights of new rows to the fitted samples, checked."""
+    rows = sp.csr_array(X, dtype=np.float64)
+    if rows.nnz and (not np.isfinite(rows.data).all() or rows.data.min() < 0):
+        raise ValueError(f"{name} holds weights to the fitted nodes: they must be finite and >= 0")
+    rows.eliminate_zeros()
+    return rows
+
+
+def _coincident(weights: sp.csr_array, X: Features, points: Features | None) -> sp.csr_array:
+    """Return which stored weights belong to a sample with the very same features.
+
+    A distance of 0 has weight 1; so has a small one beside a huge bandwidth, and a distance of
+    rounding errors has less. So near pairs are compared, feature by feature.
+    """
+    near = weights.data > 1.0 - 1e-6
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))[near]
+    columns = weights.indices[near]
+    if rows.size == 0:
+        equal = np.zeros(0, dtype=bool)
+    elif sp.issparse(X) or sp.issparse(points):
+        difference = sp.csr_array(X)[rows] - sp.csr_array(points)[columns]
+        equal = np.asarray(abs(difference).max(axis=1).toarray()).ravel() == 0
+    else:
+        equal = (np.asarray(X)[rows] == np.asarray(points)[columns]).all(axis=1)
+    return sp.csr_array(
+        (np.ones(int(equal.sum())), (rows[equal], columns[equal])), shape=weights.shape
+    )
+
+
+@storable("view")
+@dataclass(frozen=True, eq=False)
+class View:
+    """What becomes of features before neighbours are searched.
+
+    Parameters
+    ----------
+    columns : Rescaler or None
+        Shift and factor of the columns.
+    mix : ndarray of shape (n_kept, n_mixed) or None
+        Linear map of the columns so scaled.
+    forest : Forest or None
+        Trees whose leaves take the features' place.
+    embedding : LeafEmbedding or None
+        Points that take the leaves' place.
+    """
+
+    columns: Rescaler | None = None
+    mix: FloatArray | None = None
+    forest: Forest | None = None
+    embedding: LeafEmbedding | None = None
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        if self.mix is not None:
+            width = None if self.columns is None else int(self.columns.scale.size)
+            check_numbers("mix", self.mix, (width, None))
+        if self.embedding is not None:
+            first, vectors = self.embedding.first, self.embedding.vectors
+            n_trees = -1 if self.forest is None else self.forest.roots.size - 1
+            check_numbers("first", first, (n_trees + 1,))
+            check_numbers("vectors", vectors, (int(first[-1]), None))
+            if first[0] != 0 or (np.diff(first) <= 0).any():
+                raise ValueError("the leaves' points do not fit the forest")
+
+    def transform(self, X: Features) -> Features:
+        """Return features as the graph sees them."""
+        if self.forest is not None:
+            leaves = self.forest.leaves(X)
+            return leaves if self.embedding is None else self.embedding.transform(leaves)
+        points = X if self.columns is None else rescale_columns(self.columns, X)
+        return points if self.mix is None else np.clip(points, -1e150, 1e150) @ self.mix
+
+
+@storable("solve")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SolveRun:
+    """How the scores of a graph were solved for.
+
+    Parameters
+    ----------
+    tol : float
+        Relative residual asked for.
+    iterations, matvecs, edge_visits : int
+        Iterations, products with one vector, and stored entries read in them.
+    residual : float
+        Largest relative residual.
+    converged, exact : bool
+        Whether the tolerance was met, and whether by a factorisation.
+    method, message : str
+        Method, and why it stopped.
+    drift : float
+        Residual that updates since the last whole solve may have left.
+    active : int
+        Samples that the last update relaxed; 0 for a whole solve.
+    seconds : float
+        Time of the solve.
+    """
+
+    tol: float = 1e-6
+    iterations: int = 0
+    matvecs: int = 0
+    edge_visits: int = 0
+    residual: float = 0.0
+    converged: bool = True
+    exact: bool = False
+    method: str = "harmonic"
+    message: str = ""
+    drift: float = 0.0
+    active: int = 0
+    seconds: float = 0.0
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        counts = (self.iterations, self.matvecs, self.edge_visits, self.active)
+        if min(counts) < 0 or not (0 < self.tol < 1 and self.residual >= 0 and self.drift >= 0):
+            raise ValueError("the record of the solve has numbers out of range")
+
+
+@storable("graph member")
+@dataclass(frozen=True, eq=False)
+class FittedGraph(FittedMember):
+    """A graph with its scores.
+
+    Parameters
+    ----------
+    name : str
+        Name.
+    graph : SampleGraph
+        The graph.
+    view : View
+        What becomes of features before they are attached.
+    setting : Setting
+        Weight of the labels and self-loop.
+    labels : LabelCoding
+        Labels that the scores come from.
+    scores : ndarray of shape (n_samples, n_classes)
+        Solution of the system, column by column; non-negative up to rounding.
+    shares : ndarray of shape (n_samples, n_classes)
+        The scores, rows divided by their sums; the prior where nothing is known.
+    prior : ndarray of shape (n_classes,)
+        What unreached samples get.
+    abstaining : ndarray of int
+        Samples without a path to a label.
+    run : SolveRun
+        How the scores were solved for.
+    knows_links : bool
+        Whether the graph was given beside features.
+    records : tuple of Solution
+        Records of the binary problems of another method than "harmonic".
+    """
+
+    name: str
+    graph: SampleGraph
+    view: View
+    setting: Setting
+    labels: LabelCoding
+    scores: FloatArray = field(repr=False)
+    shares: FloatArray = field(repr=False)
+    prior: FloatArray
+    abstaining: NDArray[np.integer] = field(repr=False)
+    run: SolveRun
+    knows_links: bool = False
+    records: tuple[Solution, ...] = field(default=(), repr=False, metadata={"stored": False})
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        n, k = self.graph.n_nodes, self.labels.classes.size
+        if self.labels.codes.size != n:
+            raise ValueError(f"{self.labels.codes.size} labels for a graph of {n} samples")
+        check_numbers("scores", self.scores, (n, k))
+        check_numbers("shares", self.shares, (n, k), at_least=0)
+        check_numbers("prior", self.prior, (k,), at_least=0)
+        check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Records of binary problems are large and read-only; they are not carried along.
+        return self.__dict__ | {"records": ()}
+
+    def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
+        """Return shares of new rows, by their neighbours or their links."""
+        rows = links if self.knows_links else X
+        return None if rows is None else self.predict_rows(rows)[0]
+
+    def predict_rows(self, X: Features) -> tuple[FloatArray, sp.csr_array | None]:
+        """Return shares of new rows, and which samples they coincide with."""
+        graph = self.graph
+        weights, same = graph.attach(self.view.transform(X))
+        scores = attached_scores(
+            weights,
+            same,
+            self.scores,
+            self.shares,
+            self.labels.codes,
+            100.0 * self.run.tol,
+            degrees=graph.degrees,
+            laplacian=graph.laplacian,
+            self_loop=self.setting.self_loop,
+        )
+        return to_shares(scores, self.prior), same
+
+    def with_labels(
+        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+    ) -> FittedGraph:
+        """Return the same graph with more, corrected or fewer labels: the scores move."""
+        labels = self.labels.with_labels(rows, codes)
+        drift = self.run.drift + tol
+        shared = options.method == "harmonic" and labels.classes.size > 1
+        about: dict[str, Any] = {"name": self.name, "view": self.view}
+        about["knows_links"] = self.knows_links
+        if not shared or drift > MOST_DRIFT * tol:
+            x0 = self.scores if shared else None
+            return solve_graph(self.graph, labels, self.setting, options, x0=x0, **about)
+        systems = []
+        for coding in (self.labels, labels):
+            targets = np.eye(coding.classes.size)[coding.codes[coding.labeled]]
+            systems.append(self.graph.system(coding.labeled, targets, self.setting, options))
+        update = update_scores(systems[0], systems[1], self.scores, tol=tol)
+        run = SolveRun(
+            tol=options.tol,
+            iterations=update.iterations,
+            edge_visits=update.edge_visits,
+            residual=update.residual,
+            converged=update.converged,
+            exact=self.run.exact,
+            message=f"{update.active} of {self.graph.n_nodes} nodes relaxed in "
+            f"{update.rounds} rounds",
+            drift=drift,
+            active=update.active,
+        )
+        return with_scores(self.graph, labels, self.setting, options, update.values, run, **about)
+
+    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedGraph:
+        """Return the same graph beside more classes, which nothing speaks for yet."""
+        k = labels.classes.size
+        # One class is not solved for: the first label of a second one does it.
+        drift = np.inf if self.labels.classes.size == 1 else self.run.drift
+        return replace(
+            self,
+            labels=labels,
+            scores=expand_class_columns(self.scores, place, k),
+            shares=expand_class_columns(self.shares, place, k),
+            prior=expand_class_columns(self.prior, place, k),
+            run=replace(self.run, drift=drift),
+            records=(),
+        )
+
+
+def solve_graph(
+    graph: SampleGraph,
+    labels: LabelCoding,
+    setting: Setting,
+    options: FitOptions,
+    *,
+    x0: FloatArray | None = None,
+    arranged: ReorderedGraph | None = None,
+    name: str = "graph",
+    view: View | None = None,
+    knows_links: bool = False,
+) -> FittedGraph:
+    """Solve for the scores of all classes on a graph, by the method that is asked for."""
+    known, k, start = labels.labeled, labels.classes.size, time.perf_counter()
+    records: tuple[Solution, ...] = ()
+    if k == 1:
+        scores = np.ones((graph.n_nodes, 1))
+        run = SolveRun(tol=options.tol, exact=True, message="one class")
+    elif options.method != "harmonic":
+        found, records = binary_scores(graph.problem(labels), setting, options)
+        scores = found.scores
+        run = SolveRun(
+            tol=options.tol,
+            iterations=found.iterations,
+            matvecs=found.matvecs,
+            converged=found.converged,
+            exact=True,
+            method=found.method,
+            message=found.message,
+        )
+    else:
+        listening = options.callback is not None or options.verbose > 1
+        targets = np.eye(k)[labels.codes[known]]
+        solved = graph.system(known, targets, setting, options, arranged).solve(
+            tol=options.tol,
+            max_iter=options.max_iter,
+            x0=x0,
+            callback=partial(report, options) if listening else None,
+        )
+        scores = solved.x
+        run = SolveRun(
+            tol=options.tol,
+            iterations=solved.iterations,
+            matvecs=solved.matvecs,
+            edge_visits=solved.matvecs * int(graph.adjacency.nnz),
+            residual=solved.residual,
+            converged=solved.converged,
+            exact=solved.method != "cg",
+            message=solved.message,
+            seconds=time.perf_counter() - start,
+        )
+    about: dict[str, Any] = {"name": name, "view": view or View(), "knows_links": knows_links}
+    return with_scores(graph, labels, setting, options, scores, run, records=records, **about)
+
+
+def with_scores(
+    graph: SampleGraph,
+    labels: LabelCoding,
+    setting: Setting,
+    options: FitOptions,
+    scores: FloatArray,
+    run: SolveRun,
+    *,
+    name: str,
+    view: View,
+    knows_links: bool,
+    records: tuple[Solution, ...] = (),
+) -> FittedGraph:
+    """Return the fitted graph that solved scores make: shares, and the prior where none reach."""
+    known = labels.labeled
+    codes = labels.codes[known]
+    prior = np.bincount(codes, minlength=labels.classes.size) / codes.size
+    if isinstance(options.class_prior, np.ndarray):
+        prior = options.class_prior
+    unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
+    # Below this the error of an iteration is as large as a score.
+    threshold = 1e-250 if run.exact else 100.0 * options.tol
+    trusted = scores
+    if unreached.size or scores.sum(axis=1).min() < threshold:
+        system = (graph.adjacency, graph.diagonal, known, scores, unreached, threshold)
+        trusted = with_far_nodes(*system, options.n_jobs)
+    shares = to_shares(trusted, prior)
+    parts = (name, graph, view, setting, labels, scores, shares, prior, unreached, run)
+    return FittedGraph(*parts, knows_links, records)
+
+
+def held_out_shares(data: FitData, graph: SampleGraph, held: NDArray[np.bool_]) -> FloatArray:
+    """Return the shares of some labelled samples by the labels of the others."""
+    targets = data.targets[~held]
+    setting = Setting(np.inf, data.self_loop * graph.unit)
+    system = graph.system(data.labeled[~held], targets, setting, data.options)
+    scores = system.solve(tol=HELD_OUT_TOL).x
+    return to_shares(scores[data.labeled[held]], targets.mean(axis=0))
+
+
+class GraphMember(Member):
+    """A graph of the samples on which labels spread."""
+
+    label_free = False  # whether no label has a part in the graph
+
+    def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
+        """Return the graph without the labels of a fold, and what features become for it."""
+        raise NotImplementedError
+
+    def cross_fit(self, data: FitData) -> FloatArray:
+        """Predict each fold by the labels of the others.
+
+        With very many labels those of the subsample are all held out at once, of the graph of all
+        samples.
+        """
+        whole, rows = data.whole, data.rows
+        if whole is not None and rows is not None and self.label_free and data.links is None:
+            many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
+            held = np.isin(whole.labeled, rows[data.labeled])
+            if many:
+                return held_out_shares(whole, self.graph(whole)[0], held)
+        held_out = np.empty((data.codes.size, data.n_classes))
+        for f in range(data.n_folds):
+            held = np.asarray(data.folds == f)
+            held_out[held] = held_out_shares(data, self.graph(data, f)[0], held)
+        return held_out
+
+    def fit(self, data: FitData) -> FittedGraph:
+        """Solve with all labels."""
+        graph, view = self.graph(data)
+        setting = Setting(np.inf, data.self_loop * graph.unit)
+        return solve_graph(graph, data.labels, setting, data.options, name=self.name, view=view)
+
+
+class NeighborMember(GraphMember):
+    """The nearest neighbours in the columns as they are: no label has a part in the graph."""
+
+    name = "neighbours"
+    label_free = True
+
+    def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
+        """Return the neighbour graph; it is built once."""
+        if "neighbours" not in data.cache:
+            alone = data.whole is None and data.links is None
+            # A number that is too large is reduced with a warning.
+            count = (data.options.n_neighbors if alone else None) or data.n_neighbors
+            data.cache["neighbours"] = graph_candidates(data.X, data.options, [count])[0]
+        return data.cache["neighbours"], View()
+
+
+class WhitenedMember(GraphMember):
+    """The nearest neighbours in columns that are uncorrelated and of one variance.
+
+        Z -> (Z - mean) V (D + floor)^-1/2,   cov(Z) = V D V^T
+
+    Columns that measure the same thing several times outweigh those that measure something once;
+    here directions count alike, the small ones too, in which classes often differ.
+    """
+
+    name = "whitened"
+    needs_folds = True
+
+    def suits(self, data: FitData) -> bool:
+        """Return whether the covariance of the columns is cheap and known well enough."""
+        d = int(data.scaling.scale.size)
+        return 2 <= d <= min(200, data.X.shape[0] // 3) and not sp.issparse(data.X)
+
+    def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
+        """Return the neighbour graph in whitened columns; it is built once."""
+        if "whitened" not in data.cache:
+            with one_thread():
+                found = np.linalg.eigh(np.atleast_2d(np.cov(data.Z.T)))
+            variances = np.maximum(found.eigenvalues, 0.0)
+            # Directions with less variance than this are taken for noise; 0.02 to 0.3 err alike.
+            floor = 0.02 * float(variances.mean()) or 1.0
+            mix = np.asarray(found.eigenvectors / np.sqrt(variances + floor))
+            view = View(columns=data.scaling, mix=mix)
+            near = graph_candidates(data.Z @ mix, data.options, [data.n_neighbors])[0]
+            data.cache["whitened"] = near, view
+        pair: tuple[SampleGraph, View] = data.cache["whitened"]
+        return pair
+
+
+class ForestGraphMember(GraphMember):
+    """The samples that share most leaves of the forest."""
+
+    name = "forest graph"
+
+    def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
+        """Return the forest graph, of a fold from the trees that have not seen it."""
+        grown, leaves = shared_forest(data)
+        if fold is not None:
+            leaves = leaves[:, grown.group(fold)]
+        options = data.options
+        if data.X.shape[0] > options.policy.exact_leaves:
+            embedding = LeafEmbedding.fit(leaves, random_state=options.random_state)
+            view = View(forest=grown.forest, embedding=embedding)
+            points = embedding.transform(leaves)
+            return graph_candidates(points, options, [data.n_neighbors])[0], view
+        k = data.n_neighbors
+        W = forest_graph(leaves, k)
+        graph = SampleGraph("forest", W, options.laplacian, leaves=leaves, kept=k)
+        return graph, View(forest=grown.forest)

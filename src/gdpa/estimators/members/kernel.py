@@ -1,0 +1,279 @@
+"""Kernel machines: regularised least squares on the classes' indicators.
+
+    s(x) = sum_i k(x, x_i) c_i,   c = (K + lambda I)^-1 (Y - 1/n_classes),   shares ~ exp(4 s)
+
+*kernel*: the RBF kernel. Least squares instead of hinges because every fold is held out in closed
+form: with ``G = (K + lambda)^-1`` and the labels f of a fold, their scores without them are
+``Y_f - G_ff^-1 (G Y)_f``. One inverse evaluates a setting.
+
+*forest kernel*: the share of trees in which two samples share a leaf. Its score
+
+    s(x) = 1/T sum_t v_t(leaf of x),   v_t(leaf) = sum of c_i of the i in it
+
+is a walk through the same trees with other numbers in their leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ...codec import check_numbers, storable
+from ...graph.forest import shared_leaves
+from ...graph.rescale import Rescaler
+from ...threads import one_thread
+from .base import (
+    Features,
+    FitData,
+    FittedModel,
+    Member,
+    Model,
+    best_candidate,
+    different_units,
+    rescale_columns,
+    stratified_subsample,
+)
+from .forest import Forest, leaf_means, shared_forest
+from .linear import softmax
+
+FloatArray = NDArray[np.float64]
+KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
+
+# Labels that are compared at most, and to choose the setting; more are subsampled, evenly over the
+# classes: an inverse takes the cube of their number.
+MOST_LABELS, CHOICE_LABELS = 1_000, 400
+STEEPNESS = 4.0
+# Comparisons made at a time, and rows from which on they are made in single precision.
+BLOCK, SINGLE_ROWS = 1_000_000, 20_000
+
+
+@storable("kernel machine")
+@dataclass(frozen=True, eq=False)
+class KernelMachine(Model):
+    """A fitted kernel machine.
+
+    Parameters
+    ----------
+    scaling : Rescaler or None
+        Scales of the columns; None leaves them as they are.
+    points : ndarray or csr_array of shape (n_labels, n_kept)
+        Labelled samples, so scaled.
+    coefficients : ndarray of shape (n_labels, n_classes)
+        c.
+    gamma : float
+        Width of the kernel ``exp(-gamma d^2)``.
+    """
+
+    scaling: Rescaler | None
+    points: NDArray[np.floating] | sp.csr_array
+    coefficients: FloatArray
+    gamma: float
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        if not sp.issparse(self.points):
+            check_numbers("points", self.points, (None, None))
+        check_numbers("coefficients", self.coefficients, (self.points.shape[0], None))
+        if not 0 < self.gamma < np.inf:
+            raise ValueError(f"gamma={self.gamma!r} of the kernel must be positive")
+
+    def predict(self, X: Features) -> FloatArray:
+        """Return shares of rows."""
+        return self.shares(X if self.scaling is None else rescale_columns(self.scaling, X))
+
+    def shares(self, Z: Features) -> FloatArray:
+        """Return shares of rows that are scaled already, a block at a time."""
+        n, out = Z.shape[0], np.empty((Z.shape[0], self.coefficients.shape[1]))
+        single = n > SINGLE_ROWS and not sp.issparse(Z)
+        step = max(1, BLOCK // max(1, self.points.shape[0]))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            if single:
+                scores = self._single_scores(Z[rows])
+            else:
+                scores = rbf(Z[rows], self.points, self.gamma) @ self.coefficients
+            out[rows] = softmax(STEEPNESS * scores)
+        return out
+
+    def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
+        """Return scores of rows in single precision.
+
+        Shifted to the points' mean, squared distances are of the size of ``1 / gamma`` where the
+        kernel is not 0, and their rounding does not matter.
+        """
+        middle = self.points.mean(axis=0, dtype=np.float64)
+        gamma = np.float32(self.gamma)
+        P = np.asarray(self.points - middle, dtype=np.float32)
+        A = np.clip(rows - middle, -1e18, 1e18).astype(np.float32)  # the square still fits
+        K = A @ (np.float32(2.0 * self.gamma) * P.T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            K -= (gamma * (A * A).sum(axis=1))[:, None]
+            K -= gamma * (P * P).sum(axis=1)
+            np.exp(np.minimum(np.nan_to_num(K, copy=False, nan=-np.inf), 0.0, out=K), out=K)
+        return np.asarray(K @ self.coefficients.astype(np.float32), dtype=np.float64)
+
+
+@storable("leaf machine")
+@dataclass(frozen=True, eq=False)
+class LeafMachine(Model):
+    """A forest with the scores of a kernel machine in its leaves.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+    scores : ndarray of shape (n_nodes, n_classes)
+        v; 0 where a node is no leaf or holds no label.
+    """
+
+    forest: Forest
+    scores: NDArray[np.float32]
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        check_numbers("scores", self.scores, (self.forest.feature.size, None))
+
+    def predict(self, X: Features) -> FloatArray:
+        """Return shares of rows."""
+        leaves = self.forest.leaves(X)
+        return softmax(STEEPNESS * leaf_means(self.forest.roots, self.scores, leaves))
+
+
+def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
+    """Return the RBF kernel, 0 where a distance is too large to be a number."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sp.issparse(A):  # about the points' mean distances keep their digits
+            middle = B.mean(axis=0, dtype=np.float64)
+            if np.isfinite(middle).all():
+                A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
+        K = np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
+    return np.nan_to_num(K, copy=False, nan=0.0)
+
+
+def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
+    """Return c of a kernel matrix."""
+    A = K.copy()
+    A[np.diag_indices_from(A)] += ridge
+    with one_thread():
+        found = linalg.solve(A, targets - 1.0 / targets.shape[1], assume_a="pos")
+    return np.asarray(found)
+
+
+class KernelMember(Member):
+    """RBF kernel machine; width, ridge and scaling are chosen by held-out labels."""
+
+    name = "kernel"
+    # Multiples of 1 / (columns * variance) for the width, and ridges. On real tables a coarser grid
+    # of ridges costs nothing, one width alone 0.2 points.
+    widths: ClassVar = (0.3, 1.0, 3.0)
+    ridges: ClassVar = (0.03, 0.3, 3.0)
+    setting: KernelSetting = (False, 0.0, 0.3)  # width 0: not chosen yet
+
+    def cross_fit(self, data: FitData) -> FloatArray:
+        """Choose width and ridge, in the columns as they are and, if units differ, scaled."""
+        assert data.folds is not None
+        kept = stratified_subsample(data.codes, CHOICE_LABELS)
+        Y, folds = data.targets[kept] - 1.0 / data.n_classes, data.folds[kept]
+        found: dict[KernelSetting, FloatArray] = {}
+        scalings = (False, True) if different_units(data.X) else (False,)
+        for scaling, width in product(scalings, self.widths):
+            points, gamma = kernel_points(data, (scaling, width, 0.0))
+            anchors = points[data.labeled[kept]]
+            K = rbf(anchors, anchors, gamma)
+            for ridge in self.ridges:
+                A = K.copy()
+                A[np.diag_indices_from(A)] += ridge
+                scores = np.empty_like(Y)
+                with one_thread():
+                    G = linalg.inv(A)
+                    C = G @ Y
+                    for number in range(data.n_folds):
+                        f = np.flatnonzero(folds == number)
+                        if f.size:
+                            scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
+                found[scaling, width, ridge] = softmax(STEEPNESS * scores)
+        self.setting, held_out = best_candidate(found, data.codes[kept], folds)
+        if kept.size < data.codes.size:
+            kept = stratified_subsample(data.codes, MOST_LABELS)
+            held_out = np.empty((data.codes.size, data.n_classes))
+            points, _ = kernel_points(data, self.setting)
+            for fold in range(data.n_folds):
+                machine = self._machine(data, kept[data.folds[kept] != fold])
+                out = data.folds == fold
+                held_out[out] = machine.shares(points[data.labeled[out]])
+        return held_out
+
+    def fit(self, data: FitData) -> FittedModel:
+        """Fit to all labels, or a thousand of them."""
+        if self.setting[1] == 0:
+            self.setting = (different_units(data.X), 1.0, 0.3)
+        machine = self._machine(data, stratified_subsample(data.codes, MOST_LABELS))
+        return FittedModel(self.name, machine, machine.shares(kernel_points(data, self.setting)[0]))
+
+    def _machine(self, data: FitData, kept: NDArray[np.intp]) -> KernelMachine:
+        """Fit to the labels at the positions `kept`."""
+        points, gamma = kernel_points(data, self.setting)
+        anchors = points[data.labeled[kept]]
+        c = ridge_coefficients(rbf(anchors, anchors, gamma), data.targets[kept], self.setting[2])
+        return KernelMachine(data.scaling if self.setting[0] else None, anchors, c, gamma)
+
+
+def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, float]:
+    """Return the features of a setting, and gamma in units of all cells' variance."""
+    points = data.Z if setting[0] else data.X
+    if isinstance(points, sp.csr_array):
+        variance = float(points.multiply(points).mean() - points.mean() ** 2)
+    else:
+        with np.errstate(over="ignore"):
+            variance = float(np.var(points, dtype=np.float64))
+    spread = points.shape[1] * variance
+    return points, setting[1] / spread if 1e-300 < spread < np.inf else 1.0
+
+
+class ForestKernelMember(Member):
+    """Least squares on shared leaves; the ridge is chosen by held-out labels."""
+
+    name = "forest kernel"
+    needs_folds = True
+    ridges: ClassVar = (0.1, 0.3, 1.0, 3.0)
+    ridge = 1.0
+
+    def cross_fit(self, data: FitData) -> FloatArray:
+        """Choose the ridge, each fold in the trees that have not seen it."""
+        assert data.folds is not None
+        kept = stratified_subsample(data.codes, CHOICE_LABELS)
+        grown, all_leaves = shared_forest(data)
+        found = {}
+        for ridge in self.ridges:
+            found[ridge] = np.empty((data.codes.size, data.n_classes))
+        leaves = all_leaves[data.labeled]
+        for f in range(data.n_folds):
+            part = leaves[:, grown.group(f)]
+            inside, out = kept[data.folds[kept] != f], data.folds == f
+            K = shared_leaves(part[inside], part[inside])
+            asked = shared_leaves(part[out], part[inside])
+            for ridge in self.ridges:
+                c = ridge_coefficients(K, data.targets[inside], ridge)
+                found[ridge][out] = softmax(STEEPNESS * (asked @ c))
+        self.ridge, held_out = best_candidate(found, data.codes, data.folds)
+        return held_out
+
+    def fit(self, data: FitData) -> FittedModel:
+        """Fit to all labels, or a thousand of them."""
+        grown, all_leaves = shared_forest(data)
+        forest, kept = grown.forest, stratified_subsample(data.codes, MOST_LABELS)
+        leaves = all_leaves[data.labeled[kept]]
+        c = ridge_coefficients(shared_leaves(leaves, leaves), data.targets[kept], self.ridge)
+        scores = np.zeros((forest.feature.size, data.n_classes))
+        np.add.at(scores, leaves + forest.roots[:-1], c[:, None])
+        machine = LeafMachine(forest, scores.astype(np.float32))
+        shares = softmax(STEEPNESS * leaf_means(forest.roots, machine.scores, all_leaves))
+        return FittedModel(self.name, machine, shares)

@@ -1,0 +1,515 @@
+"""Numbers, dates and scales as the world writes them: 1.234,5, 45 %, (12), 80 kg, 5.1.2020, 65+.
+
+How a column writes its numbers (decimal mark, thousands, currency, unit) or its dates (order of day
+and month) is found from all its texts together and kept: later rows are read the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codec import storable
+
+__all__ = [
+    "CYCLES",
+    "FormatError",
+    "NumberFormat",
+    "cycle_points",
+    "find_cycles",
+    "find_date_format",
+    "find_number_format",
+    "is_compact_date",
+    "order_on_scale",
+    "parse_dates",
+    "parse_numbers",
+    "plain_number",
+    "unit_in_name",
+]
+
+FloatArray = NDArray[np.float64]
+
+# -- numbers ----------------------------------------------------------------------------------
+
+_CURRENCY = (
+    "[$€£¥₹₽₩₺₫฿₴₦₱₪¢]|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|CNY|RMB|INR|RUB|SEK|NOK|DKK|PLN|CZK|HUF|BRL"
+    "|MXN|ZAR|TRY|kr|zł|Rs"
+)
+_UNIT = (
+    rf"%|‰|{_CURRENCY}|"
+    "kg|g|mg|µg|ug|t|lbs?|oz|km|m|cm|mm|µm|nm|in|ft|yd|mi|miles?|m²|m2|km²|km2|sq ?ft|sqm|ha|acres?"
+    "|l|L|ml|mL|cl|dl|gal|s|secs?|seconds?|ms|min|mins|minutes?|h|hrs?|hours?|d|days?|weeks?"
+    "|months?|y|yrs?|years?|°C|°F|°|K|C|F|W|kW|MW|Wh|kWh|V|mV|mA|Hz|kHz|MHz|GHz|Pa|hPa|kPa|bar|mbar"
+    "|psi|J|kJ|cal|kcal|N|Nm|hp|HP|bhp|PS|rpm|mph|kmph|km/h|m/s|kn|mpg|kmpl|km/kg|CC|cc|dB|px|bits?"
+    "|bytes?|KB|MB|GB|TB|ppm|ppb|bps?|mg/dL|mg/dl|mmol/L|g/dL|bpm|mmHg|people|pcs|units?"
+)
+_NUMBER_CELL = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[-+]?)\s*(?P<before>{_CURRENCY})?\s*(?P<sign2>[-+]?)\s*"
+    r"(?P<digits>\d[\d.,'’ ]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*"
+    rf"(?P<after>{_UNIT})?\s*(?P<close>\))?"
+)
+_PLAIN_SIGNS = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "’": "'"})
+_GROUPS = {
+    mark: re.compile(rf"\d{{1,3}}(?:{re.escape(mark)}\d{{2,3}})*{re.escape(mark)}\d{{3}}")
+    for mark in (",", ".", "'", " ")
+}
+
+
+@storable("number-format")
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a column writes numbers.
+
+    Parameters
+    ----------
+    decimal : {".", ","}, default="."
+        The decimal mark.
+    thousands : str, default=""
+        Characters between thousands.
+    unit : str, default=""
+        Sign of currency, percent or a unit that cells carry.
+    certain : bool, default=True
+        Whether the texts leave no other reading: ``1,234`` alone may be either.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+    certain: bool = True
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ",") or not set(self.thousands) <= _GROUPS.keys():
+            raise ValueError(f"decimal={self.decimal!r} and thousands={self.thousands!r}")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether any program reads these numbers, without their unit, the same way."""
+        return self.decimal == "." and not self.thousands
+
+    def describe(self) -> str:
+        """The format in words; empty for plain numbers."""
+        parts = ["decimal comma"] if self.decimal == "," else []
+        parts += [f"thousands by {self.thousands!r}"] if self.thousands else []
+        parts += [f"unit {self.unit}"] if self.unit else []
+        return ", ".join(parts)
+
+
+class FormatError(ValueError):
+    """Texts that contradict each other: `place` is the one that does, `count` are numbers."""
+
+    def __init__(self, message: str, place: int, count: int) -> None:
+        super().__init__(message)
+        self.place, self.count = place, count
+
+
+def unit_in_name(name: str) -> str:
+    """Unit that a column's name ends with, in brackets: kg of "weight (kg)"; empty if none."""
+    match = re.search(rf"[(\[]\s*({_UNIT})\s*[)\]]\s*$", name)
+    return match.group(1) if match is not None else ""
+
+
+def plain_number(text: str) -> float | None:
+    """A number that any program reads the same way; None for other texts."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return None if "_" in text else value
+
+
+def _split_number(text: str) -> tuple[str, str, str] | None:
+    """Sign with digits, power, unit; None where the text is no number."""
+    match = _NUMBER_CELL.fullmatch(text.translate(_PLAIN_SIGNS).strip())
+    if match is None:
+        return None
+    opened, sign, before, sign2, digits, power, after, closed = match.groups()
+    if bool(opened) != bool(closed) or (sign and sign2) or (before and after):
+        return None
+    minus = "-" if bool(opened) != ((sign or sign2) == "-") else ""
+    return minus + digits.strip(), power or "", before or after or ""
+
+
+def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[NumberFormat, int]:
+    """Find how texts write numbers.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The different texts of a column.
+    comma : bool, default=False
+        Whether other columns of the table have decimal commas: then ``1,234`` is read so too.
+
+    Returns
+    -------
+    format : NumberFormat
+        The format.
+    count : int
+        How many of the texts are numbers.
+
+    Raises
+    ------
+    FormatError
+        If decimal marks or units are mixed; it knows which text is the first to contradict.
+    """
+    sample = texts[:: max(1, len(texts) // 200)]
+    if all(plain_number(text) is None and _split_number(text) is None for text in sample):
+        return NumberFormat(), 0  # no need to look at every sentence of a text
+    count = 0
+    marks: dict[str, tuple[int, str]] = {}  # decimal mark that some text proves -> which text
+    units: dict[str, tuple[int, str]] = {}
+    groups: set[str] = set()
+    either = ""  # the mark of texts such as 1,234
+    for place, text in enumerate(texts):
+        if plain_number(text) is not None and "," not in text:
+            count += 1
+            if "." in text and not _GROUPS["."].fullmatch(text.lstrip("+-")):
+                marks.setdefault(".", (place, text))
+            elif "." in text:
+                either = either or "."
+            continue
+        parts = _split_number(text)
+        if parts is None:
+            continue
+        digits, _, unit = parts
+        if unit:
+            units.setdefault(unit, (place, text))
+        found = _marks(digits.lstrip("-"))
+        if found is None:
+            continue
+        count += 1
+        decimal, thousands, certain = found
+        if not certain:
+            either = either or decimal or thousands
+            continue
+        groups |= set(thousands)
+        if not decimal and thousands in (".", ","):
+            decimal = "," if thousands == "." else "."
+        if decimal:
+            marks.setdefault(decimal, (place, text))
+    for what, proofs in (("units", units), ("decimal marks", marks)):
+        if len(proofs) > 1:
+            (_, first), (place, text), *_ = sorted(proofs.values())
+            raise FormatError(f"{what} are mixed: {first!r} and {text!r}", place, count)
+    # A text such as 1,234 beside 5.5: the comma can only separate thousands.
+    certain = bool(marks) or not either or (either == "." and not comma)
+    decimal = next(iter(marks), "," if comma and either else ".")
+    if either and either != decimal:
+        groups.add(either)
+    return NumberFormat(decimal, "".join(sorted(groups)), next(iter(units), ""), certain), count
+
+
+def _marks(digits: str) -> tuple[str, str, bool] | None:
+    """Decimal mark, thousands mark, and whether that is certain; None for no number at all."""
+    for space in (" ", "'"):
+        if space in digits:
+            head = re.split(r"[.,]", digits)[0]
+            if not _GROUPS[space].fullmatch(head) or space in digits[len(head) :]:
+                return None
+            rest = _marks(digits.replace(space, ""))
+            if rest is None or (rest[1] and rest[2]):
+                return None
+            return rest[0] or rest[1], space, True  # 1 234,567: what follows is decimal
+    comma, point = digits.count(","), digits.count(".")
+    if not comma and not point:
+        return "", "", True
+    if comma and point:
+        decimal, other = (",", ".") if digits.rindex(",") > digits.rindex(".") else (".", ",")
+        head, _, tail = digits.rpartition(decimal)
+        if decimal in head or not tail.isdigit() or not _GROUPS[other].fullmatch(head):
+            return None
+        return decimal, other, True
+    mark = "," if comma else "."
+    if max(comma, point) > 1:
+        return ("", mark, True) if _GROUPS[mark].fullmatch(digits) else None
+    head, _, tail = digits.partition(mark)
+    if (head and not head.isdigit()) or (tail and not tail.isdigit()):
+        return None
+    return mark, "", not (len(tail) == 3 and 1 <= len(head) <= 3 and head[0] != "0")
+
+
+def parse_numbers(texts: Sequence[str], format: NumberFormat) -> FloatArray:
+    """Texts as numbers in a format; NaN where a text is none."""
+    return np.fromiter((_parse_number(text, format) for text in texts), np.float64, len(texts))
+
+
+def _parse_number(text: str, format: NumberFormat) -> float:
+    if format.is_plain:
+        value = plain_number(text)
+        if value is not None:
+            return value
+    parts = _split_number(text)
+    if parts is None or parts[2] not in ("", format.unit):
+        return np.nan
+    digits, power, _ = parts
+    for mark in format.thousands:
+        if mark in digits:
+            if not _GROUPS[mark].fullmatch(digits.lstrip("-").partition(format.decimal)[0]):
+                return np.nan
+            digits = digits.replace(mark, "")
+    if format.decimal == ",":
+        if "." in digits:
+            return np.nan
+        digits = digits.replace(",", ".")
+    value = plain_number(digits + power)
+    return np.nan if value is None else value
+
+
+# -- dates ------------------------------------------------------------------------------------
+
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*([AaPp][Mm])?(?:\s*(?:Z|UTC|GMT))?)?"
+_NUMERIC_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})" + _CLOCK)
+_NAMED_DATE = re.compile(
+    r"(?:[A-Za-z]{3,9},?\s+)?(?:(\d{1,2})(?:st|nd|rd|th)?[\s\-]+([A-Za-z]{3,9})\.?|"
+    r"([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?),?[\s\-]+(\d{4})" + _CLOCK
+)
+CYCLES = {"year": 365.2425 * 86400.0, "week": 7 * 86400.0, "day": 86400.0}
+
+
+def _split_date(text: str) -> tuple[tuple[int, int, int], str, list[str | None]] | None:
+    """Three numbers, what is known of their order, and the clock."""
+    match = _NUMERIC_DATE.fullmatch(text)
+    if match is not None:
+        a, mark, b, c, *clock = match.groups()
+        if len(a) == 4 and len(c) <= 2:
+            return (int(a), int(b), int(c)), "iso", clock
+        if len(a) <= 2 and len(c) in (2, 4):
+            year = int(c) if len(c) == 4 else 2000 + int(c) - 100 * (int(c) >= 70)
+            return (int(a), int(b), year), "day-first" if mark == "." else "", clock
+        return None
+    match = _NAMED_DATE.fullmatch(text)
+    if match is None:
+        return None
+    day, month, month2, day2, year_text, *clock = match.groups()
+    word = (month or month2).lower()
+    for number, name in enumerate(_MONTHS, 1):
+        if word in (name, name[:3], name[:4]):
+            return (int(year_text), number, int(day or day2)), "iso", clock
+    return None
+
+
+def find_date_format(texts: Sequence[str]) -> tuple[str, bool, int]:
+    """Find how texts write dates.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The different texts of a column.
+
+    Returns
+    -------
+    format : str
+        "iso" (year first, or the month by name), "day-first", "month-first" or "compact"
+        (20200131, every text); empty if these are no dates.
+    certain : bool
+        Whether no other reading fits: 03/04/2020 alone may be either.
+    count : int
+        How many texts have the form of a date.
+    """
+    sample = texts if len(texts) <= 40 else texts[:: len(texts) // 40]
+    if 2 * sum(_looks_like_date(text) for text in sample) < len(sample):
+        return "", True, 0
+    count = first = second = iso = points = 0
+    for text in texts:
+        parts = _split_date(text)
+        if parts is None:
+            count += _looks_like_date(text)
+            iso += 1
+            continue
+        (a, b, _), order, _ = parts
+        count += 1
+        iso += order == "iso"
+        points += order == "day-first"
+        first += order != "iso" and a > 12
+        second += order != "iso" and b > 12
+    if iso == len(texts) or (first + second + points == 0 and iso > count / 2):
+        return "iso", True, count
+    if first >= second and (first or points):
+        return "day-first", True, count
+    return "month-first", second > 0, count
+
+
+def _looks_like_date(text: str) -> bool:
+    if _split_date(text) is not None:
+        return True
+    if len(text) < 8 or not text[:4].isdigit() or text.isdigit():
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_dates(texts: Sequence[str], format: str) -> FloatArray:
+    """Texts as seconds since 1970 (UTC) in a format of :func:`find_date_format`; NaN for others."""
+    return np.fromiter((_parse_date(text, format) for text in texts), np.float64, len(texts))
+
+
+def is_compact_date(text: str) -> bool:
+    """Whether a text has the form 20200131."""
+    return re.fullmatch(r"(?:19|20)\d{6}", text) is not None
+
+
+def _seconds(moment: datetime) -> float:
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment - datetime(1970, 1, 1)).total_seconds()
+
+
+def _parse_date(text: str, format: str) -> float:
+    if format == "compact":
+        if not is_compact_date(text):
+            return np.nan
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    try:
+        return _seconds(datetime.fromisoformat(text))
+    except ValueError:
+        pass
+    parts = _split_date(text)
+    if parts is None:
+        return np.nan
+    (a, b, c), order, (hour, minute, second, half) = parts
+    if order == "iso":
+        year, month, day = a, b, c
+    elif format == "month-first":
+        month, day, year = a, b, c
+    else:
+        day, month, year = a, b, c
+    try:
+        seconds = _seconds(datetime(year, month, day))
+    except ValueError:
+        return np.nan
+    if hour is None or minute is None:
+        return seconds
+    hours = int(hour) % 12 + 12 * (half.lower() == "pm") if half else int(hour)
+    if hours > 24 or int(minute) > 59 or float(second or 0) >= 61:
+        return np.nan
+    return seconds + 3600.0 * hours + 60.0 * int(minute) + float(second or 0)
+
+
+def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
+    """Cycles that a column of moments varies in.
+
+    Parameters
+    ----------
+    seconds : ndarray
+        Moments that are present.
+
+    Returns
+    -------
+    tuple of str
+        Of "year", "week", "day": those that the moments span and do not always meet at the same
+        place. The weekday of yearly or monthly dates only follows from the calendar: no cycle.
+    """
+    if seconds.size == 0:
+        return ()
+    span = float(seconds.max() - seconds.min())
+    sample = seconds[:: max(1, seconds.size // 10_000)]
+    found = []
+    for name, length in CYCLES.items():
+        place = np.sort(np.mod(sample, length))
+        # The largest arc without a moment; the cycle is closed.
+        empty = max(float(np.diff(place).max(initial=0.0)), float(place[0] - place[-1]) + length)
+        if span >= length and length - empty > 0.02 * length:
+            found.append(name)
+    days_only = span < 14 * 86400.0 and not np.mod(seconds, 86400.0).any()
+    if "week" in found and (days_only or _same_day_of_month(sample)):
+        found.remove("week")
+    return tuple(found)
+
+
+def _same_day_of_month(seconds: FloatArray) -> bool:
+    """Whether all moments are on the same day of their months, or all on the last."""
+    day = np.floor(seconds / 86400.0).astype("datetime64[D]")
+    first, last = (d - d.astype("datetime64[M]").astype("datetime64[D]") for d in (day, day + 1))
+    return bool((first == first[0]).all() or (last == last[0]).all())
+
+
+def cycle_points(seconds: FloatArray, name: str) -> FloatArray:
+    """Points on a circle that is gone around once per cycle: sine and cosine, shape (n, 2)."""
+    # 1970 began on a Thursday; from Monday on the angle of a week is easier to read.
+    shift = 3 * 86400.0 if name == "week" else 0.0
+    angle = 2.0 * np.pi * np.mod(seconds + shift, CYCLES[name]) / CYCLES[name]
+    return np.column_stack([np.sin(angle), np.cos(angle)])
+
+
+# -- scales ---------------------------------------------------------------------------------
+
+_SCALES = (
+    "very low<low<medium low<medium<moderate<medium high<high<very high<extreme; "
+    "lowest<low<average<high<highest; low<mid<high; low<middle<high; low<normal<high<very high; "
+    "lower<middle<upper; none<low<medium<high; none<mild<moderate<severe<very severe; "
+    "negligible<minor<moderate<major<severe<critical; xxs<xs<s<m<l<xl<xxl<xxxl; "
+    "tiny<small<medium<large<huge; very small<small<medium<big<very big; small<med<large; "
+    "small<med<big; short<medium<long; young<adult<old; child<young adult<adult<senior; "
+    "very bad<bad<poor<fair<average<good<very good<excellent<outstanding; "
+    "very poor<poor<fair<good<very good<excellent; unacc<acc<good<vgood; "
+    "very unhappy<unhappy<not too happy<neutral<pretty happy<happy<very happy; "
+    "strongly disagree<disagree<slightly disagree<neither agree nor disagree<neutral<undecided"
+    "<slightly agree<agree<strongly agree; "
+    "very dissatisfied<dissatisfied<neutral<satisfied<very satisfied; "
+    "never<almost never<rarely<seldom<sometimes<occasionally<often<frequently<usually"
+    "<almost always<always; "
+    "cold<cool<mild<warm<hot; slow<medium<fast; light<medium<heavy; "
+    "beginner<intermediate<advanced<expert; bronze<silver<gold<platinum<diamond; "
+    "first<second<third<fourth<fifth; 1st<2nd<3rd<4th<5th<6th<7th<8th<9th<10th; "
+    "fair<good<very good<premium<ideal"
+)
+
+
+def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Words in the order of a scale that they all belong to, such as low, medium, high.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The different texts of a column.
+
+    Returns
+    -------
+    tuple of str or None
+        The words in order; None where they are on no known scale. Ranges (``10-20``, ``under
+        18``, ``65+``) are a scale too.
+    """
+    if len(words) < 3:
+        return None  # two values need no order
+    plain = [re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words]
+    for scale in _SCALES.split("; "):
+        steps = scale.split("<")
+        if set(plain) <= set(steps) and len(set(plain)) == len(plain):
+            return tuple(
+                word for _, word in sorted(zip(map(steps.index, plain), words, strict=True))
+            )
+    ends = [_range_ends(word.strip().lower()) for word in words]
+    if None in ends or len(set(ends)) != len(ends):
+        return None
+    return tuple(word for _, word in sorted(zip(ends, words, strict=True)))
+
+
+def _range_ends(word: str) -> tuple[float, float] | None:
+    match = re.fullmatch(
+        r"(?:(<=?|under|below|less than|up to|[\[(])?\s*)(-?\d+(?:\.\d+)?)"
+        r"(?:\s*(?:-|–|to|,|\.\.)\s*(-?\d+(?:\.\d+)?))?\s*"
+        r"(?:(\+|and over|and more|or more|plus)|[\])])?",
+        word,
+    )
+    if match is None:
+        return None
+    low, end, high, open_end = match.groups()
+    first = float(end)
+    if low in ("<", "<=", "under", "below", "less than", "up to"):
+        return (float("-inf"), first) if high is None and open_end is None else None
+    if high is not None:
+        return (first, float(high)) if open_end is None and float(high) >= first else None
+    if open_end is not None:
+        return first, float("inf")
+    return (first, first) if low is None else None

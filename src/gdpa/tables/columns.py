@@ -1,0 +1,586 @@
+"""What a column is (number, category, scale, text, date or left out), and how it is encoded.
+
+The same rules hold for files and data frames; every decision comes with its reason in words.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codec import pack, storable, unpack
+from .cell_formats import (
+    FormatError,
+    NumberFormat,
+    find_date_format,
+    find_number_format,
+    is_compact_date,
+    order_on_scale,
+    parse_dates,
+    parse_numbers,
+    unit_in_name,
+)
+from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, TextEncoding
+from .frames import row_blocks, table_of
+from .table import Column, Frame, Table, TableError, moment_text, shorten
+
+__all__ = [
+    "KINDS",
+    "ColumnList",
+    "ColumnPlan",
+    "column_numbers",
+    "decide_column",
+    "describe_content",
+    "ranks_of",
+]
+
+FloatArray = NDArray[np.float64]
+KINDS = ("number", "category", "text", "date", "drop")
+MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
+_ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python)"
+
+
+@storable("column-plan")
+@dataclass(frozen=True)
+class ColumnPlan:
+    """One column: what it is taken for, why, and how it becomes features.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    kind : {"number", "ordered", "category", "text", "date", "left out"}
+        What it is taken for.
+    reason : str
+        Why, in words; empty where it is plain to see.
+    format : NumberFormat or str or None
+        How its texts write numbers or dates.
+    ranks : tuple of str
+        The words of an ordered column, in order.
+    notes : tuple of str
+        What the user should know about the decision.
+    encoding : NumberEncoding, CategoryEncoding, DateEncoding, TextEncoding or None
+        How it becomes features; None if it is left out.
+    missing : int
+        Missing cells of the table fitted on.
+    content : str
+        What is in it, in a few words.
+    """
+
+    name: str
+    kind: Literal["number", "ordered", "category", "text", "date", "left out"]
+    reason: str = ""
+    format: NumberFormat | str | None = None
+    ranks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    encoding: Encoding | None = None
+    missing: int = 0
+    content: str = ""
+
+    def __post_init__(self) -> None:
+        kinds: dict[str, Any] = {"number": NumberEncoding, "ordered": NumberEncoding}
+        kinds |= {"category": CategoryEncoding, "text": TextEncoding, "date": DateEncoding}
+        fits = self.encoding is None or isinstance(self.encoding, kinds.get(self.kind, ()))
+        if not fits or bool(self.ranks) != (self.kind == "ordered"):
+            raise ValueError(f"{self.encoding!r:.60} with {len(self.ranks)} ranks of {self.kind!r}")
+
+    @property
+    def n_features(self) -> int:
+        """Features that it becomes."""
+        return 0 if self.encoding is None else len(self.encoding.suffixes)
+
+    @property
+    def needs_text(self) -> bool:
+        """Whether a file must be read as text, lest the reader takes its cells for numbers."""
+        format = self.format
+        if isinstance(self.encoding, NumberEncoding):
+            return isinstance(format, NumberFormat) and not format.is_plain
+        return self.encoding is not None
+
+    def done(self) -> str:
+        """What is done with it, in words."""
+        encoding = self.encoding
+        if encoding is None:
+            return f"left out: {self.reason}"
+        gaps = f", {self.missing} missing cell{'s' * (self.missing > 1)}" * bool(self.missing)
+        if isinstance(encoding, CategoryEncoding):
+            words = f"{len(encoding.categories)} categories{gaps}"
+            words += " taken as one of them" * bool(self.missing)
+        elif isinstance(encoding, TextEncoding):
+            words = f"text, character n-grams in {self.n_features} directions"
+        elif isinstance(encoding, DateEncoding):
+            cycles = {"year": "yearly cycle", "week": "weekly cycle", "day": "daily cycle"}
+            words = " and ".join(["time", *(cycles[c] for c in encoding.cycles)])
+        else:
+            words = ("rank" if self.kind == "ordered" else "number") + gaps
+            words += f" filled with the median ({encoding.fill:g})" * bool(self.missing)
+            words += " and marked" * bool(encoding.gap)
+        return f"{words} ({self.reason})" if self.reason else words
+
+    def messages(self) -> list[str]:
+        """What the log should list about it: all but plain numbers and categories without gaps."""
+        name = f"column {shorten(self.name)}"
+        unusual = self.kind == "date" or self.reason not in ("", "as asked")
+        if unusual or (self.missing and self.kind not in ("text", "left out")):
+            return [f"{name}: {self.done()}", *(f"{name}: {note}" for note in self.notes)]
+        return []
+
+    def encode(self, column: Column, out: NDArray[Any], where: str) -> int:
+        """Write the features of cells into `out`; return how many have an unknown category."""
+        encoding, unknown = self.encoding, 0
+        if isinstance(encoding, TextEncoding):
+            column = column.as_text()
+            encoding.encode(column.texts or [], column.values, out)
+        elif isinstance(encoding, CategoryEncoding):
+            codes, unknown = _look_up(column, encoding.categories)
+            encoding.encode(codes, out)
+        elif encoding is not None:
+            if self.kind == "ordered":
+                values, unknown = ranks_of(column, self.ranks)
+            else:
+                values = column_numbers(self, column, where)
+            for start in range(0, values.size, 50_000):  # what is made on the way stays small
+                block = slice(start, start + 50_000)
+                encoding.encode(values[block], out[block])
+        return unknown
+
+    def to_plain(self) -> dict[str, Any]:
+        """The plan as JSON can hold it."""
+        arrays, plain = pack(self)
+        coded = {
+            name: [kind, list(a.shape), base64.b64encode(a.astype(kind).tobytes()).decode()]
+            for name, a in arrays.items()
+            for kind in ["<i4" if a.dtype.kind == "i" else "<f4"]
+        }
+        return {**plain, "arrays": coded}
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> ColumnPlan:
+        """Rebuild a plan from :meth:`to_plain`; a ValueError if the data are not those of one."""
+        try:
+            arrays = {
+                name: np.frombuffer(base64.b64decode(data, validate=True), kind).reshape(shape)
+                for name, (kind, shape, data) in plain["arrays"].items()
+                if kind in ("<f4", "<i4")
+            }
+            return unpack(cls, arrays, {"objects": plain["objects"]})
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"not a description of a column ({error}): {str(plain)[:200]!r}"
+            ) from error
+
+
+def _look_up(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], int]:
+    """Place of each cell's text among known ones (-1: none), and how many cells have another."""
+    column = column.as_text()
+    place = {text: i for i, text in enumerate(known)}
+    places = [place.get(text, -1) for text in (*(column.texts or ()), "")]
+    codes = np.array(places, dtype=np.intp)[column.values]
+    return codes, int(((codes < 0) & (column.values >= 0)).sum())
+
+
+def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
+    """Rank of each cell on a scale, NaN where missing or unknown, and how many are unknown."""
+    codes, unknown = _look_up(column, words)
+    return np.where(codes < 0, np.nan, codes.astype(np.float64)), unknown
+
+
+class ColumnList(tuple[ColumnPlan, ...]):
+    """The plans of all columns, shown as a table."""
+
+    __slots__ = ()
+
+    @property
+    def n_features(self) -> int:
+        """Features of all columns together."""
+        return sum(plan.n_features for plan in self)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features: the column's name, with the category or the part."""
+        return [p.name + s for p in self if p.encoding is not None for s in p.encoding.suffixes]
+
+    def encode(self, X: Frame, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+        """Encode the rows of a table.
+
+        Parameters
+        ----------
+        X : data frame, Table, or mapping of names to columns
+            Rows of all columns in use.
+        dtype : dtype
+            Of the features.
+
+        Returns
+        -------
+        features : ndarray of shape (n_rows, n_features)
+            The features.
+        notes : tuple of str
+            What the user should know: categories not seen before.
+        """
+        used = [plan for plan in self if plan.encoding is not None]
+        unknown = np.zeros(len(used), dtype=np.intp)
+        n_rows, blocks = (X.n_rows, iter((X,))) if isinstance(X, Table) else row_blocks(X)
+        out = np.empty((n_rows, self.n_features), dtype=dtype)
+        start = 0
+        for table in blocks:
+            rows, j = out[start : start + table.n_rows], 0
+            for k, plan in enumerate(used):
+                where = f"{table.source}, column {shorten(plan.name)}"
+                part = rows[:, j : j + plan.n_features]
+                try:
+                    unknown[k] += plan.encode(table.column(plan.name), part, where)
+                except TableError:
+                    if start:  # a row of a later block: the whole table knows its number
+                        self.encode(table_of(X), dtype)
+                    raise
+                j += plan.n_features
+            start += table.n_rows
+        met = {"ordered": "are not on the scale of the table fitted on"}
+        return out, tuple(
+            f"column {shorten(plan.name)}: {count} cells "
+            f"{met.get(plan.kind, 'have a category not seen before')}"
+            for plan, count in zip(used, unknown.tolist(), strict=True)
+            if count
+        )
+
+    def words(self, most: int = 6) -> str:
+        """All of it in one line: the columns by what they are taken for."""
+        parts = []
+        for kind in ("number", "ordered", "category", "text", "date", "left out"):
+            names = [plan.name[:30] for plan in self if plan.kind == kind]
+            if names:
+                more = f" and {len(names) - most} more" if len(names) > most else ""
+                parts.append(f"{kind}: {', '.join(names[:most])}{more}")
+        return "; ".join(parts)
+
+    def _rows(self, most: int = 60) -> list[tuple[str, str, str, str]]:
+        rows = [("column", "taken as", "missing", "content")]
+        rows += [(p.name[:40], p.done()[:90], str(p.missing), p.content[:60]) for p in self[:most]]
+        return rows + [(f"... {len(self) - most} more", "", "", "")] * (len(self) > most)
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[j]) for row in rows) for j in range(4)]
+        return "\n".join(
+            "  ".join(repr(c)[1:-1].ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+
+    def _repr_html_(self) -> str:
+        head, *body = (
+            "<tr>" + "".join(f"<td>{html.escape(c)}" for c in row) for row in self._rows()
+        )
+        return f"<table>{head.replace('<td>', '<th>')}{''.join(body)}</table>"
+
+
+def describe_content(column: Column) -> str:
+    """What is in a column, in a few words."""
+    if column.missing.all():
+        return "empty"
+    if column.texts is None:
+        present = column.values[~column.missing]
+        low, high = float(present.min()), float(present.max())
+        if column.moments:
+            return f"{moment_text(low)} to {moment_text(high)}"
+        return f"{low:.4g} to {high:.4g}, median {float(np.median(present)):.4g}"
+    counts = np.bincount(column.values[column.values >= 0], minlength=len(column.texts))
+    order = np.argsort(-counts, kind="stable")[:4]
+    listed = ", ".join(f"{column.texts[o][:30]} ({counts[o]:,})" for o in order)
+    return listed + (f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else "")
+
+
+# -- decisions -------------------------------------------------------------------------------
+
+
+def decide_column(
+    name: str,
+    column: Column,
+    *,
+    wanted: str | None,
+    max_categories: int,
+    source: str,
+    comma: bool = False,
+) -> ColumnPlan:
+    """Decide what a column is.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    column : Column
+        Its cells.
+    wanted : {"number", "category", "text", "date", "drop"} or None
+        What the user says it is.
+    max_categories : int
+        Most different texts of a category column.
+    source : str
+        For messages.
+    comma : bool, default=False
+        Whether other columns of the table have decimal commas.
+
+    Returns
+    -------
+    ColumnPlan
+        The plan.
+
+    Raises
+    ------
+    TableError
+        If most cells say one thing and some contradict it, or the column is not what is wanted.
+    """
+    where = f"{source}, column {shorten(name)}"
+    ranks = tuple(column.texts or ()) if column.ordered else ()
+    if wanted == "drop":
+        return ColumnPlan(name, "left out", "as asked")
+    if wanted == "category":
+        return ColumnPlan(name, "ordered" if ranks else "category", "as asked", ranks=ranks)
+    if wanted == "text":
+        return ColumnPlan(name, "text", "as asked")
+    if column.missing.all():
+        if wanted is not None:
+            raise TableError(f"{where}: no cell has a value; it cannot be a {wanted}")
+        return ColumnPlan(name, "left out", "empty")
+    if column.texts is None:
+        plan = _decide_numbers(name, column, wanted, where)
+    elif wanted is not None:
+        plan = _decide_as_wanted(name, column, wanted, where, comma)
+    elif len(column.texts) == 1 and not column.missing.any():
+        plan = ColumnPlan(name, "left out", "constant")
+    elif ranks:
+        plan = ColumnPlan(name, "ordered", "an ordered category", ranks=ranks)
+    else:
+        plan = (
+            (None if column.declared else _decide_number_texts(name, column, where, comma))
+            or (None if column.declared else _decide_date_texts(name, column, where))
+            or _decide_texts(name, column, max_categories)
+        )
+    if wanted is not None or plan.kind not in ("number", "date"):
+        return plan
+    values = column_numbers(plan, column, where, finite=False)
+    if plan.kind == "number":
+        plan = _unless_identifier(plan, name, values, max_categories)
+    if column.texts is None or plan.kind == "number":
+        present = values[~np.isnan(values)]
+        if present.size == values.size and not present.min() < present.max():
+            return ColumnPlan(name, "left out", "constant")
+    return plan
+
+
+def column_numbers(
+    plan: ColumnPlan, column: Column, where: str, *, finite: bool = True
+) -> FloatArray:
+    """Cells of a number or date column as numbers or seconds since 1970, NaN where missing.
+
+    Parameters
+    ----------
+    plan : ColumnPlan
+        What was decided about the column.
+    column : Column
+        Cells, perhaps of later rows.
+    where : str
+        For messages.
+    finite : bool, default=True
+        Whether to refuse infinite numbers.
+
+    Returns
+    -------
+    ndarray of float64
+        The numbers.
+
+    Raises
+    ------
+    TableError
+        If a cell is neither missing nor a number (a date).
+    """
+    is_date = plan.kind == "date"
+    if column.moments and not is_date:
+        raise TableError(f"{where}: these are dates, numbers are expected")
+    if column.texts is not None or is_date > column.moments:
+        column = column.as_text()
+        texts = column.texts or ()
+        if is_date:
+            known = parse_dates(texts, str(plan.format or "iso"))
+        else:
+            format = plan.format
+            known = parse_numbers(
+                texts, format if isinstance(format, NumberFormat) else NumberFormat()
+            )
+        bad = np.flatnonzero(np.isnan(known))
+        if bad.size:
+            row = int(np.flatnonzero(np.isin(column.values, bad))[0])
+            what = "date" if is_date else "finite number"
+            raise TableError(f"{where}, row {row + 1}: {column.cell(row)[:60]!r} is not a {what}")
+        values = np.append(known, np.nan)[column.values]
+    else:
+        values = column.values
+    if finite and np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise TableError(
+            f"{where}, row {row + 1}: the value {column.cell(row)[:40]!r} is infinite, not a "
+            "finite number"
+        )
+    return np.asarray(values)
+
+
+def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -> ColumnPlan:
+    """A column that came as numbers or moments."""
+    if column.moments:
+        if wanted == "number":
+            raise TableError(f"{where}: these are dates; they can be date, category, text or drop")
+        return ColumnPlan(name, "date")
+    low, high = float(np.nanmin(column.values)), float(np.nanmax(column.values))
+    named = re.search(r"(^|[\W_])(date|day|dt)($|[\W_])|date$", name.strip(), re.IGNORECASE)
+    if wanted == "date" or (wanted is None and named and low >= 19000101 and high <= 20991231):
+        reason = "as asked" if wanted else "named and written so"
+        plan = ColumnPlan(name, "date", reason, "compact")
+        try:
+            column_numbers(plan, column, where)
+        except TableError:
+            if wanted:
+                raise
+        else:
+            return plan
+    format = NumberFormat(unit=unit_in_name(name))  # later cells may carry the unit of the header
+    return ColumnPlan(name, "number", "as asked" if wanted else "", format)
+
+
+def _decide_as_wanted(
+    name: str, column: Column, wanted: str, where: str, comma: bool
+) -> ColumnPlan:
+    """A text column that the user says is numbers or dates."""
+    texts = column.texts or ()
+    if wanted == "number":
+        try:
+            format = find_number_format(texts, comma=comma)[0]
+            plan = ColumnPlan(name, "number", "as asked", format)
+        except FormatError as error:
+            row = int(np.flatnonzero(column.values == error.place)[0])
+            raise TableError(f"{where}, row {row + 1}: {error}") from error
+    else:
+        compact = "compact" if all(map(is_compact_date, texts[:100])) else "iso"
+        plan = ColumnPlan(name, "date", "as asked", find_date_format(texts)[0] or compact)
+    column_numbers(plan, column, where)
+    return plan
+
+
+def _decide_number_texts(name: str, column: Column, where: str, comma: bool) -> ColumnPlan | None:
+    texts = column.texts or ()
+    try:
+        format, count = find_number_format(texts, comma=comma)
+    except FormatError as error:
+        if error.count < MOSTLY * len(texts):
+            return None
+        row = int(np.flatnonzero(column.values == error.place)[0])
+        raise TableError(
+            f"{where}, row {row + 1}: {error}; correct it, or use {_ADVICE}"
+        ) from error
+    if count == 0:
+        return None
+    known = parse_numbers(texts, format)
+    good = ~np.isnan(known)
+    if not good.all():
+        present = column.values >= 0
+        cells = good[column.values] & present
+        n_good, n_present = int(cells.sum()), int(present.sum())
+        first = int(np.flatnonzero(present & ~cells)[0])
+        # A few words among a few numbers are categories; a long run of numbers has an error.
+        few = len(texts) <= 20 and 3 * len(texts) <= n_present
+        if not few and (n_good >= MOSTLY * n_present or int(cells[:first].sum()) >= 1000):
+            raise TableError(
+                f"{where}: {n_good} cells are numbers, but row {first + 1} has "
+                f"{column.cell(first)[:60]!r}; correct it, leave it empty, or use {_ADVICE}"
+            )
+        return None
+    notes: tuple[str, ...] = ()
+    if not format.certain:
+        pairs = zip(texts, known, strict=True)
+        text, value = next((t, v) for t, v in pairs if v % 1 or abs(v) >= 1000)
+        notes = (f"{text!r} is taken as {value:g}",)
+    reason = format.describe()
+    format = replace(format, unit=format.unit or unit_in_name(name))
+    return ColumnPlan(name, "number", reason, format, notes=notes)
+
+
+def _decide_date_texts(name: str, column: Column, where: str) -> ColumnPlan | None:
+    texts = column.texts or ()
+    format, certain, count = find_date_format(texts)
+    if not format:
+        return None
+    good = ~np.isnan(parse_dates(texts, format))
+    if not good.all():
+        if max(int(good.sum()), count) < MOSTLY * good.size:
+            return None
+        row = int(np.flatnonzero(np.isin(column.values, np.flatnonzero(~good)))[0])
+        raise TableError(
+            f"{where}: {int(good.sum())} of {good.size} texts are dates ({format}), but row "
+            f"{row + 1} has {column.cell(row)[:60]!r}; correct it, leave it empty, or use {_ADVICE}"
+        )
+    notes = () if certain else (f"{texts[0]!r} is read with the month first",)
+    return ColumnPlan(name, "date", "" if format == "iso" else format, format, notes=notes)
+
+
+def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
+    texts = column.texts or ()
+    present, n = int((column.values >= 0).sum()), len(texts)
+    if _is_id_name(name) and (2 * n > present or n > max_categories):
+        return ColumnPlan(name, "left out", "identifier by its name")
+    if n == present >= 20:
+        sample = texts[:: max(1, n // 500)]
+        code = r"(?:[A-Za-z]*[-_/#. ]?\d+)(?:[-_/.][A-Za-z0-9]+)*|[0-9a-fA-F-]{16,}"
+        if sum(re.fullmatch(code, t) is not None for t in sample) >= MOSTLY * len(sample):
+            return ColumnPlan(name, "left out", "identifier: a different code in every row")
+    if n > max_categories or (2 * n > present and n > 2):
+        return ColumnPlan(name, "text", f"{n:,} different texts")
+    ranked = order_on_scale(texts)
+    if ranked is None:
+        return ColumnPlan(name, "category")
+    listed = " < ".join(ranked if n <= 6 else (*ranked[:3], "...", ranked[-1]))
+    return ColumnPlan(name, "ordered", f"a scale: {listed[:120]}", ranks=ranked)
+
+
+def _is_id_name(name: str) -> bool:
+    pattern = (
+        r"^(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
+        r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+"
+        r"|.*[ _\-.](id|uuid|guid|key)"
+        r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))$"
+    )
+    return re.match(pattern, name.strip(), re.IGNORECASE) is not None
+
+
+def _unless_identifier(
+    plan: ColumnPlan, name: str, values: FloatArray, max_categories: int
+) -> ColumnPlan:
+    """The plan, or another where whole numbers are given out instead of measured."""
+    n, named = values.size, _is_id_name(name)
+    if not all(
+        bool(np.isfinite(part).all()) and bool((np.mod(part, 1) == 0).all())
+        for part in (values[:1000], values[1000:])  # mostly the first few tell
+    ):
+        return plan
+    if not named and re.search("year|date|time|age|day|month|week|hour|stamp", name.lower()):
+        return plan
+    if float(np.abs(values).max()) > 2.0**53:
+        return plan  # whole only because floating point has no fractions there
+    steps = np.diff(values)
+    in_order = n >= 20 and (bool((steps > 0).all()) or bool((steps < 0).all()))
+    if in_order and bool((steps == steps[0]).all()):
+        return ColumnPlan(name, "left out", "numbers the rows")
+    reach = float(values.max() - values.min()) + 1.0
+    # Among measured whole numbers some agree by chance; if none do, they were given out.
+    if n >= 20 and n * n > 30.0 * reach and (in_order or np.unique(values).size == n):
+        return ColumnPlan(
+            name, "left out", "identifier: all different, where chance would repeat some"
+        )
+    if not named:
+        return plan
+    different = np.unique(values).size
+    if 2 * different > n or different > max_categories:
+        return ColumnPlan(name, "left out", "identifier by its name")
+    return ColumnPlan(name, "category", "identifiers that repeat: their order means nothing")
