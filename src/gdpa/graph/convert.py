@@ -300,7 +300,7 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
             parts = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
             parts = parts if mmap else [np.array(part) for part in parts]
         else:
-            about = read_npz(source, accepts={*CSR_PARTS, "format", "shape"}.__contains__)
+            about = read_npz(source)
             parts = [about[name] for name in CSR_PARTS]
         version, shape = int(about["format"]), tuple(np.asarray(about["shape"]).tolist())
         if version != 1:
