@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..linalg import first_eigenvector
-from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
@@ -33,8 +32,6 @@ class Spectral(Solver):
     ----------
     tol : float, default=1e-8
         Residual of the eigenvector, relative to the norm of the matrix.
-    preconditioner : None, str or callable, default=None
-        See :func:`gdpa.linalg.first_eigenvector`.
     """
 
     name = "spectral"
@@ -44,7 +41,6 @@ class Spectral(Solver):
     signed = True
 
     tol: float = 1e-8
-    preconditioner: PreconditionerLike = None
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("setup"):
@@ -63,7 +59,7 @@ class Spectral(Solver):
                 v0=start,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                preconditioner=self.preconditioner,
+                preconditioner=None,
                 random_state=self.random_state,
                 callback=run.watch,
             )
