@@ -41,13 +41,6 @@ class NamedGraph:
     W: sp.csr_array
     nodes: NDArray[Any]
 
-    def position(self, name: object) -> int:
-        """Row of the node called `name`."""
-        hit = np.flatnonzero(self.nodes == name)
-        if not hit.size:
-            raise ValueError(f"the graph has no node {name!r}")
-        return int(hit[0])
-
 
 def from_edges(
     edges: Any,

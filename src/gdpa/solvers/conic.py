@@ -42,7 +42,7 @@ class LMI:
     ----------
     c : ndarray of shape (m,)
         Objective.
-    F0 : ndarray or sparse array of shape (n, n)
+    F0 : ndarray of shape (n, n)
         Constant part, symmetric.
     variable, row, column, value : ndarray
         Entries of the F_k: each off-diagonal pair once, in any triangle.
@@ -51,7 +51,7 @@ class LMI:
     """
 
     c: FloatArray
-    F0: FloatArray | sp.sparray
+    F0: FloatArray
     variable: NDArray[np.intp]
     row: NDArray[np.intp]
     column: NDArray[np.intp]
@@ -128,39 +128,32 @@ def sdr_lmi(P: FloatArray) -> LMI:
     )
 
 
-def _position(i: NDArray[np.intp], j: NDArray[np.intp], n: int, *, upper: bool) -> NDArray[np.intp]:
-    """Index of entry (i, j) in the vector of a triangle, column by column."""
-    low, high = np.minimum(i, j), np.maximum(i, j)
-    if upper:
-        return np.asarray(low + high * (high + 1) // 2)
-    return np.asarray(high + low * (2 * n - low - 1) // 2)
+def _triangle(n: int, *, upper: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Rows and columns of a triangle's entries, column by column, and the factor of each."""
+    # Columns of the upper triangle are rows of the lower one, in the order of tril_indices.
+    i, j = np.tril_indices(n) if upper else np.triu_indices(n)
+    return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
 
 
 def _cone_data(lmi: LMI, *, upper: bool) -> tuple[sp.csc_array, FloatArray, int]:
     """Rows ``x_k >= 0`` first, then the triangle: A, b, and how many of the first there are."""
     n, free = lmi.n, lmi.nonnegative.size
-    size = n * (n + 1) // 2
-    F0 = sp.coo_array(sp.triu(sp.coo_array(lmi.F0)))
-    i, j = F0.coords
-    b = np.zeros(free + size)
-    position = free + _position(i.astype(np.intp), j.astype(np.intp), n, upper=upper)
-    np.add.at(b, position, np.where(i == j, 1.0, np.sqrt(2.0)) * F0.data)
-    weight = np.where(lmi.row == lmi.column, 1.0, np.sqrt(2.0)) * lmi.value
-    rows = np.concatenate([np.arange(free), free + _position(lmi.row, lmi.column, n, upper=upper)])
+    i, j, factor = _triangle(n, upper=upper)
+    place = np.empty((n, n), dtype=np.intp)
+    place[i, j] = place[j, i] = np.arange(i.size)
+    b = np.concatenate([np.zeros(free), factor * lmi.F0[i, j]])
+    entries = place[lmi.row, lmi.column]
+    rows = np.concatenate([np.arange(free), free + entries])
     columns = np.concatenate([lmi.nonnegative, lmi.variable])
-    data = -np.concatenate([np.ones(free), weight])
-    A = sp.csc_array((data, (rows, columns)), shape=(free + size, lmi.c.size))
-    return A, b, free
+    data = -np.concatenate([np.ones(free), factor[entries] * lmi.value])
+    return sp.csc_array((data, (rows, columns)), shape=(b.size, lmi.c.size)), b, free
 
 
 def _matrix(vector: FloatArray, n: int, *, upper: bool) -> FloatArray:
     """Symmetric matrix of a scaled triangle."""
-    # Columns of the upper triangle are rows of the lower one, in the order of tril_indices.
-    i, j = np.tril_indices(n) if upper else np.triu_indices(n)
-    entries = np.asarray(vector, dtype=np.float64) / np.where(i == j, 1.0, np.sqrt(2.0))
+    i, j, factor = _triangle(n, upper=upper)
     X = np.empty((n, n), order="F")
-    X[i, j] = entries
-    X[j, i] = entries
+    X[i, j] = X[j, i] = np.asarray(vector, dtype=np.float64) / factor
     return X
 
 

@@ -96,7 +96,7 @@ class _ModifiedDual(Solver):
     kind = "relaxation"
     engine: ClassVar[str]
     conic: ClassVar[Callable[..., ConicResult]]
-    bytes_for: ClassVar[Callable[[int], float]]
+    bytes_for: ClassVar[Callable[..., float]]
     advice: ClassVar[str] = "sdr-interior-point, sdr-low-rank"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
