@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from .npz import read_npz, write_npz
 
-__all__ = ["check_csr_parts", "check_numbers", "load", "pack", "save", "storable", "unpack"]
-
 T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
 

@@ -17,8 +17,6 @@ from numpy.lib import format as npy
 
 from .files import written_whole
 
-__all__ = ["read_npz", "write_npz"]
-
 MOST_MEMBERS = 1000
 # Numbers pack to a tenth, zeros and repetitions to a hundredth; a bomb packs to a thousandth.
 LARGEST_RATIO = 100

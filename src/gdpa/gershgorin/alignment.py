@@ -31,8 +31,6 @@ from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike, check_positive
 from .discs import FloatArray, check_scaling, disc_radii
 
-__all__ = ["Alignment", "align", "two_coloring"]
-
 # Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
 # factorised.
 FACTOR_BELOW = 5_000

@@ -29,19 +29,6 @@ from ..linalg import first_eigenvector
 from ..linalg.operator import EPS, inner_product
 from ..problem import ClassProblem, GraphProblem, Problem
 
-__all__ = [
-    "aligned_bound",
-    "class_bounds",
-    "nowhere_zero",
-    "raised_diagonal",
-    "realign",
-    "relaxation_bound",
-    "rounding_margin",
-    "tangent_bound",
-    "trivial_bound",
-    "trivial_bounds",
-]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from ..linalg.operator import MatrixLike
 from .alignment import two_coloring
 from .discs import FloatArray
 
-__all__ = ["AffineFamily", "check_bounds", "check_theta"]
-
 
 @dataclass(frozen=True)
 class AffineFamily:

@@ -23,8 +23,6 @@ from scipy.optimize import linprog
 from .discs import FloatArray
 from .family import AffineFamily
 
-__all__ = ["Blocks", "ProgramResult", "inner_program", "outer_bound"]
-
 # HiGHS accepts nothing below 1e-10; the defaults (1e-7) would show in lambda_min.
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 LARGEST_RATIO = 1e6

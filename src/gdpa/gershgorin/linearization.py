@@ -38,8 +38,6 @@ from .family import AffineFamily, check_bounds, check_theta
 from .linear_program import Blocks
 from .program_sequence import Callback, InfeasibleError, Point, ProgramSequence
 
-__all__ = ["UPDATES", "LinearizationResult", "linearize"]
-
 UPDATES = ("dual", "eigenvector")
 # Negative by less than this (relative to the largest entry) is what the LP's tolerance leaves.
 PSD_TOLERANCE = 1e-8

@@ -32,8 +32,6 @@ from ..errors import unknown_choice
 from ..graph.adjacency import LAPLACIANS, check_adjacency
 from ..linalg.operator import MatrixLike, check_positive
 
-__all__ = ["DiscSampling", "sample_nodes"]
-
 FloatArray = NDArray[np.float64]
 
 # Hops that the growth is followed outwards. On neighbour graphs of 1,500 rows (seven tables) the

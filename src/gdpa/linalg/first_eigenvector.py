@@ -26,8 +26,6 @@ from .lobpcg import Correction, Pair, lobpcg, measured
 from .operator import Matrix, MatrixLike, check_positive
 from .preconditioners import Counted, PreconditionerLike
 
-__all__ = ["EigenResult", "first_eigenvector"]
-
 # Products of numbers between these leave the range of floats nowhere on the way.
 SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
 

@@ -26,8 +26,6 @@ from .preconditioners import (
 )
 from .two_level import CoarseSpace, coarse_count, patches
 
-__all__ = ["Correction", "Pair", "lobpcg", "measured"]
-
 # Iterations after which a coarse correction is built, and rebuilt from a better vector.
 BUILD_AT = (7, 14, 25, 60, 100, 200, 400)
 

@@ -18,16 +18,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import in_threads
 
-__all__ = [
-    "EPS",
-    "Difference",
-    "Matrix",
-    "MatrixLike",
-    "UnitDiagonal",
-    "check_positive",
-    "inner_product",
-]
-
 FloatArray = NDArray[np.float64]
 # What users may pass as a matrix.
 MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix

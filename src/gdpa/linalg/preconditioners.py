@@ -20,20 +20,6 @@ from ..threads import one_thread
 from .operator import Matrix
 from .two_level import CoarseSpace, coarse_count, patches
 
-__all__ = [
-    "PRECONDITIONERS",
-    "Counted",
-    "Preconditioner",
-    "PreconditionerLike",
-    "chebyshev",
-    "checked_callable",
-    "cholesky",
-    "dense_inverse",
-    "jacobi",
-    "two_level",
-    "with_coarse",
-]
-
 # Residuals to corrections.
 Preconditioner: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 # What users may pass: a name, an approximate inverse, or nothing.

@@ -41,8 +41,6 @@ from .preconditioners import (
     two_level,
 )
 
-__all__ = ["Column", "SPDResult", "conjugate_gradients", "solve_spd"]
-
 FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Matrix.dot.
 Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]

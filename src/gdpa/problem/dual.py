@@ -40,24 +40,6 @@ from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product
 from .graph_problem import GraphProblem
 
-__all__ = [
-    "DualVariables",
-    "ErrorBound",
-    "apex_weights",
-    "apply_H_bar",
-    "build_H",
-    "build_H_bar",
-    "build_H_tilde",
-    "dual_objective",
-    "error_bound",
-    "lemma1_gap",
-    "lemma2_gap",
-    "optimal_point",
-    "optimal_value",
-    "oriented",
-    "paper_start",
-]
-
 FloatArray = NDArray[np.float64]
 
 

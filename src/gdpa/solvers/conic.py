@@ -20,17 +20,6 @@ from numpy.typing import NDArray
 
 from ..errors import require
 
-__all__ = [
-    "LMI",
-    "ConicResult",
-    "clarabel_bytes",
-    "clarabel_qp",
-    "scs_bytes",
-    "sdr_lmi",
-    "solve_clarabel",
-    "solve_scs",
-]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -43,8 +43,6 @@ from ..problem.dual import (
 from . import gdpa_lp
 from .base import Outcome, Run, Solver, StopSolver
 
-__all__ = ["GDPA"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class GDPA(Solver):

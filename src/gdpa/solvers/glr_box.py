@@ -27,8 +27,6 @@ from ..problem import GraphProblem
 from .base import Outcome, Run, Solver
 from .conic import clarabel_qp
 
-__all__ = ["GLRBox"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from ..problem.dual import FloatArray
 from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
 
-__all__ = ["Harmonic"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Harmonic(Solver):

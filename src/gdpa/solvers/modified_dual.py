@@ -35,8 +35,6 @@ from .base import Outcome, Run, Solver
 from .conic import LMI, ConicResult, clarabel_bytes, scs_bytes, solve_clarabel, solve_scs
 from .sdr_form import check_dense_size, proved_shift
 
-__all__ = ["ModifiedDualADMM", "ModifiedDualInteriorPoint", "modified_dual_lmi"]
-
 
 def modified_dual_lmi(problem: GraphProblem) -> LMI:
     """State (Dual') in the variables (y, a).

@@ -13,8 +13,6 @@ from .base import Run
 from .conic import scs_bytes, sdr_lmi, solve_scs
 from .sdr_form import DenseForm, DensePoint, DenseSDR, with_unit_diagonal
 
-__all__ = ["SDRADMM"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SDRADMM(DenseSDR):

@@ -25,18 +25,6 @@ from ..linalg.operator import EPS
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
 
-__all__ = [
-    "DenseForm",
-    "DensePoint",
-    "DenseSDR",
-    "certified_dual",
-    "check_dense_size",
-    "dense_form",
-    "proved_psd",
-    "proved_shift",
-    "with_unit_diagonal",
-]
-
 FloatArray = NDArray[np.float64]
 
 

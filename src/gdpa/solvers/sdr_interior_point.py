@@ -26,8 +26,6 @@ from scipy.linalg import blas, lapack
 from .base import Run, StopSolver
 from .sdr_form import DenseForm, DensePoint, DenseSDR
 
-__all__ = ["SDRInteriorPoint", "interior_point"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
 
-__all__ = ["Spectral"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Spectral(Solver):

@@ -36,8 +36,6 @@ from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
 
-__all__ = ["LabeledSystem", "ReorderedGraph", "arrange"]
-
 FloatArray = NDArray[np.float64]
 
 # Entries looked at, how near is near, in shares of all rows, and how many must be. A random order
