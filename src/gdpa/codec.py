@@ -118,12 +118,12 @@ class _Packer:
         if isinstance(value, float) and not math.isnan(value):
             return float(value) if math.isfinite(value) else {"$float": str(float(value))}
         if isinstance(value, list | tuple):
-            items = [self.encode(v, where, depth + 1) for v in value]
+            items = [self.encode(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, Mapping):
             if not all(isinstance(key, str) and not key.startswith("$") for key in value):
                 raise ValueError(f"{where} has a key that is no text, or starts with $")
-            return {key: self.encode(v, where, depth + 1) for key, v in value.items()}
+            return {key: self.encode(v, f"{where}[{key!r}]", depth + 1) for key, v in value.items()}
         if isinstance(value, np.ndarray):
             return self._array(value, where)
         if isinstance(value, sp.csr_array):
@@ -154,7 +154,7 @@ class _Packer:
                     raise ValueError(f"{where} has text that ends in a NUL character")
             if array.dtype.kind not in _ANY_KIND:
                 raise ValueError(f"{where} has dtype {array.dtype}, which only pickle could store")
-            name = f"{len(self.arrays)}.{where}"
+            name = f"{len(self.arrays)}.{where.partition('[')[0]}"
             self.arrays[name] = array
             self._names[id(value)] = value, {tag: name}
         return self._names[id(value)][1]  # type: ignore[no-any-return]
