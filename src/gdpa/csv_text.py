@@ -6,8 +6,6 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["csv_text"]
-
 # First characters for which a spreadsheet takes a cell for a formula, full-width ones too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
