@@ -6,17 +6,15 @@ that a column counts as one column in distances, however many features it needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codec import check_numbers, storable
+from ..codec import storable
 from .cell_formats import CYCLES, cycle_points, find_cycles
-from .ngrams import TextDirections
+from .texts import TextEncoding
 
 __all__ = ["CategoryEncoding", "DateEncoding", "Encoding", "NumberEncoding", "TextEncoding"]
 
@@ -26,7 +24,6 @@ FloatArray = NDArray[np.float64]
 # class; bending from 0 on loses where a line separates finely; categories of height 1 lose one
 # point against heights by variance.
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
-TEXT_BLOCK = 20_000  # texts whose features are computed at a time
 
 
 def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
@@ -219,64 +216,6 @@ class DateEncoding:
         for k, name in enumerate(self.cycles):
             out[known, n + 2 * k : n + 2 * k + 2] = cycle_points(seconds[known], name)
         out /= np.sqrt(1.0 + len(self.cycles))  # together they count as one column
-
-
-@storable("text-encoding")
-@dataclass(frozen=True)
-class TextEncoding:
-    """Texts: places along the main directions of their character n-grams.
-
-    Parameters
-    ----------
-    directions : TextDirections
-        The directions.
-    shift : ndarray
-        Mean place.
-    scale : float
-        Divisor that makes the column count as one.
-    """
-
-    directions: TextDirections
-    shift: NDArray[np.float32]
-    scale: float
-
-    def __post_init__(self) -> None:
-        check_numbers("shift", self.shift, (None,))
-        if self.shift.size != self.directions.directions.shape[1] or not 0 < self.scale < np.inf:
-            raise ValueError(f"shift and scale={self.scale} do not fit the directions")
-
-    @classmethod
-    def fit(
-        cls, texts: Sequence[str], counts: NDArray[Any], n_features: int, random_state: int
-    ) -> TextEncoding:
-        """Learn from the different texts and how often they occur."""
-        directions = TextDirections.fit(texts, counts, n_features, random_state)
-        step = max(1, len(texts) // 5_000)
-        Z = directions.transform(texts[::step]).astype(np.float64)
-        weight = counts[::step] / counts[::step].sum()
-        shift = (weight @ Z).astype(np.float32)
-        total = float(weight @ ((Z - shift) ** 2).sum(axis=1))
-        return cls(directions, shift, float(np.sqrt(total)) if total > 0 else 1.0)
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
-        return tuple(f" text {k + 1}" for k in range(self.shift.size))
-
-    def encode(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features into `out`; missing texts are in the middle."""
-        codes = codes.astype(np.int32, copy=False)
-        # Rows in the order of their texts, so that these are read block by block.
-        rows = np.argsort(codes, kind="stable").astype(np.int32)
-        ends = np.cumsum(np.bincount(codes // TEXT_BLOCK + 1, minlength=2)).tolist()
-        out[rows[: ends[0]]] = 0.0
-        for number, (first, end) in enumerate(pairwise(ends)):
-            start = number * TEXT_BLOCK
-            Z = self.directions.transform(texts[start : start + TEXT_BLOCK]) - self.shift
-            Z /= np.float32(self.scale)
-            for place in range(first, end, TEXT_BLOCK):
-                some = rows[place : min(place + TEXT_BLOCK, end)]
-                out[some] = Z[codes[some] - start]
 
 
 Encoding = NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
