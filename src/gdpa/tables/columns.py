@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal
@@ -45,6 +45,12 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "date", "drop")
 MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
+ID_NAME = re.compile(
+    r"\s*(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
+    r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+|.*[ _\-.](id|uuid|guid|key)"
+    r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))\s*",
+    re.IGNORECASE,
+)
 _ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python)"
 
 
@@ -140,8 +146,8 @@ class ColumnPlan:
             column = column.as_text()
             encoding.encode(column.texts or [], column.values, out)
         elif isinstance(encoding, CategoryEncoding):
-            codes, unknown = _look_up(column, encoding.categories)
-            encoding.encode(codes, out)
+            codes, unknown = ranks_of(column, encoding.categories)
+            encoding.encode(np.nan_to_num(codes, nan=-1).astype(np.intp), out)
         elif encoding is not None:
             if self.kind == "ordered":
                 values, unknown = ranks_of(column, self.ranks)
@@ -178,19 +184,13 @@ class ColumnPlan:
             ) from error
 
 
-def _look_up(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], int]:
-    """Place of each cell's text among known ones (-1: none), and how many cells have another."""
+def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[FloatArray, int]:
+    """Place of each cell among words, NaN where missing or unknown, and how many are unknown."""
     column = column.as_text()
-    place = defaultdict(lambda: -1, zip(known, range(len(known)), strict=True))
-    places = list(map(place.__getitem__, (*(column.texts or ()), "")))
-    codes = np.array(places, dtype=np.intp)[column.values]
-    return codes, int(((codes < 0) & (column.values >= 0)).sum())
-
-
-def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
-    """Rank of each cell on a scale, NaN where missing or unknown, and how many are unknown."""
-    codes, unknown = _look_up(column, words)
-    return np.where(codes < 0, np.nan, codes.astype(np.float64)), unknown
+    place = dict(zip(words, range(len(words)), strict=True))
+    places = np.array(list(map(place.get, (*(column.texts or ()), ""))), dtype=np.float64)
+    ranks = places[column.values]
+    return ranks, int((np.isnan(ranks) & (column.values >= 0)).sum())
 
 
 class ColumnList(tuple[ColumnPlan, ...]):
@@ -225,40 +225,45 @@ class ColumnList(tuple[ColumnPlan, ...]):
         notes : tuple of str
             What the user should know: categories not seen before.
         """
-        used = [plan for plan in self if plan.encoding is not None]
-        unknown = np.zeros(len(used), dtype=np.intp)
+        unknown: Counter[str] = Counter()
         n_rows, blocks = (X.n_rows, iter((X,))) if isinstance(X, Table) else row_blocks(X)
         out = np.empty((n_rows, self.n_features), dtype=dtype)
         start = 0
         for table in blocks:
             rows, j = out[start : start + table.n_rows], 0
-            for k, plan in enumerate(used):
+            for plan in self:
+                if plan.encoding is None:
+                    continue
                 where = f"{table.source}, column {shorten(plan.name)}"
                 part = rows[:, j : j + plan.n_features]
                 try:
-                    unknown[k] += plan.encode(table.column(plan.name), part, where)
+                    unknown[plan.name] += plan.encode(table.column(plan.name), part, where)
                 except TableError:
                     if start:  # a row of a later block: the whole table knows its number
                         self.encode(table_of(X), dtype)
                     raise
                 j += plan.n_features
             start += table.n_rows
-        met = {"ordered": "are not on the scale of the table fitted on"}
-        return out, tuple(
-            f"column {shorten(plan.name)}: {count} cells "
-            f"{met.get(plan.kind, 'have a category not seen before')}"
-            for plan, count in zip(used, unknown.tolist(), strict=True)
-            if count
-        )
+        notes = []
+        for plan in self:
+            if unknown[plan.name]:
+                met = "have a category not seen before"
+                met = (
+                    "are not on the scale of the table fitted on" if plan.kind == "ordered" else met
+                )
+                notes.append(f"column {shorten(plan.name)}: {unknown[plan.name]} cells {met}")
+        return out, tuple(notes)
 
     def words(self, most: int = 6) -> str:
         """All of it in one line: the columns by what they are taken for."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for plan in self:
+            names[plan.kind].append(plan.name[:30])
         parts = []
         for kind in ("number", "ordered", "category", "text", "date", "left out"):
-            names = [plan.name[:30] for plan in self if plan.kind == kind]
-            if names:
-                more = f" and {len(names) - most} more" if len(names) > most else ""
-                parts.append(f"{kind}: {', '.join(names[:most])}{more}")
+            if kind in names:
+                more = f" and {len(names[kind]) - most} more" if len(names[kind]) > most else ""
+                parts.append(f"{kind}: {', '.join(names[kind][:most])}{more}")
         return "; ".join(parts)
 
     def _rows(self, most: int = 60) -> list[tuple[str, str, str, str]]:
@@ -292,9 +297,12 @@ def describe_content(column: Column) -> str:
             return f"{moment_text(low)} to {moment_text(high)}"
         return f"{low:.4g} to {high:.4g}, median {float(np.median(present)):.4g}"
     counts = np.bincount(column.values[column.values >= 0], minlength=len(column.texts))
-    order = np.argsort(-counts, kind="stable")[:4]
-    listed = ", ".join(f"{column.texts[o][:30]} ({counts[o]:,})" for o in order)
-    return listed + (f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else "")
+    listed = []
+    for k in np.argsort(-counts, kind="stable")[:4]:
+        listed.append(f"{column.texts[k][:30]} ({counts[k]:,})")
+    return ", ".join(listed) + (
+        f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else ""
+    )
 
 
 # -- decisions -------------------------------------------------------------------------------
@@ -517,7 +525,7 @@ def _decide_date_texts(
 def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
     texts = column.texts or ()
     present, n = int((column.values >= 0).sum()), len(texts)
-    if (2 * n > present or n > max_categories) and _is_id_name(name):
+    if (2 * n > present or n > max_categories) and ID_NAME.fullmatch(name):
         return ColumnPlan(name, "left out", "identifier by its name")
     if n == present >= 20:
         sample = texts[:: max(1, n // 500)]
@@ -533,21 +541,11 @@ def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
     return ColumnPlan(name, "ordered", f"a scale: {listed[:120]}", ranks=ranked)
 
 
-def _is_id_name(name: str) -> bool:
-    pattern = (
-        r"^(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
-        r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+"
-        r"|.*[ _\-.](id|uuid|guid|key)"
-        r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))$"
-    )
-    return re.match(pattern, name.strip(), re.IGNORECASE) is not None
-
-
 def _unless_identifier(
     plan: ColumnPlan, name: str, values: FloatArray, max_categories: int
 ) -> ColumnPlan:
     """The plan, or another where whole numbers are given out instead of measured."""
-    n, named = values.size, _is_id_name(name)
+    n, named = values.size, ID_NAME.fullmatch(name)
     if not np.isfinite(values).all() or (values % 1).any():
         return plan
     if not named and re.search("year|date|time|age|day|month|week|hour|stamp", name.lower()):

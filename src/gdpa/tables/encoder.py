@@ -122,7 +122,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         TableError
             If a column contradicts itself (row and column are named), or none can be used.
         """
-        self._check_params()
+        if self.scale not in SCALES:
+            raise ValueError(f"scale={self.scale!r}; {nearest_name(self.scale, list(SCALES))}")
+        for name, least in (("max_categories", 2), ("text_features", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+        for name, kind in (self.columns or {}).items():
+            if kind not in KINDS:
+                raise ValueError(
+                    f"columns: {shorten(str(name))} is to be {kind!r}; "
+                    f"{nearest_name(str(kind), list(KINDS))}"
+                )
         table = X if isinstance(X, Table) else table_of(X)
         wanted = dict(self.columns or {})
         for name in wanted:
@@ -155,20 +166,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(list(map(attrgetter("name"), columns)), dtype=object)
         return self
-
-    def _check_params(self) -> None:
-        if self.scale not in SCALES:
-            raise ValueError(f"scale={self.scale!r}; {nearest_name(self.scale, list(SCALES))}")
-        for name, least in (("max_categories", 2), ("text_features", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
-        for name, kind in (self.columns or {}).items():
-            if kind not in KINDS:
-                raise ValueError(
-                    f"columns: {shorten(str(name))} is to be {kind!r}; "
-                    f"{nearest_name(str(kind), list(KINDS))}"
-                )
 
     def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnPlan]:
         decide = partial(decide_column, max_categories=self.max_categories, source=table.source)

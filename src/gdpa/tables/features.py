@@ -26,49 +26,6 @@ FloatArray = NDArray[np.float64]
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
 
 
-def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
-    """What to subtract from and divide by, for numbers that are present.
-
-    Parameters
-    ----------
-    values : ndarray
-        Numbers without gaps.
-    how : {"robust", "standard", "minmax", "none"}
-        "robust" is the mean and deviation after values beyond the fences are moved to them.
-
-    Returns
-    -------
-    shift, scale : float
-        Both finite, the scale positive.
-    """
-    if how == "none" or values.size == 0:
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    if how == "minmax":
-        return low, high - low if high > low else 1.0
-    size = max(abs(low), abs(high)) or 1.0
-    values = values / size  # squares of 1e200 are beyond floating point
-    if how == "robust" and values.size >= 8:
-        first, third = np.quantile(values, [0.25, 0.75])
-        if third > first:
-            reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
-            values = np.clip(values, first - reach, third + reach)
-    shift, scale = float(values.mean()) * size, float(values.std()) * size
-    return shift, scale if scale > 0 and np.isfinite(scale) else 1.0
-
-
-def bend(values: FloatArray) -> FloatArray:
-    """Leave values up to `STRAIGHT` as they are and let larger ones approach twice that."""
-    size = np.abs(values)
-    far = size > STRAIGHT
-    if not far.any():
-        return values
-    beyond = np.minimum((size[far] - STRAIGHT) / STRAIGHT, 1e9)
-    bent = values.copy()
-    bent[far] = np.copysign(STRAIGHT * (1.0 + beyond / np.sqrt(1.0 + beyond**2)), values[far])
-    return bent
-
-
 @storable("number-encoding")
 @dataclass(frozen=True)
 class NumberEncoding:
@@ -103,7 +60,18 @@ class NumberEncoding:
         """Learn from a column with gaps as NaN."""
         missing = np.isnan(values)
         present = values[~missing] if missing.any() else values
-        shift, scale = scale_of(present, how)
+        low, high = float(present.min()), float(present.max())
+        shift, scale = (low, high - low) if how == "minmax" else (0.0, 1.0)
+        if how in ("robust", "standard"):
+            size = max(abs(low), abs(high)) or 1.0
+            inner = present / size  # squares of 1e200 are beyond floating point
+            first, third = np.quantile(inner, [0.25, 0.75])
+            if how == "robust" and inner.size >= 8 and third > first:
+                reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
+                inner = np.clip(inner, first - reach, third + reach)
+            shift, scale = float(inner.mean()) * size, float(inner.std()) * size
+        if not 0 < scale < np.inf:
+            scale = 1.0
         # Rare gaps are not marked: a feature that is 0 nearly everywhere takes the place of others
         # in a forest (penguins with 20 labels: 1.3 points).
         often = missing.any() and missing.mean() >= 0.01
@@ -121,7 +89,11 @@ class NumberEncoding:
         z = np.where(missing, self.fill, values) if missing.any() else values
         # Halves, so that the range of floating point is never exceeded on the way.
         z = (0.5 * z - 0.5 * self.shift) / (0.5 * self.scale)
-        out[:, 0] = bend(z) if self.bend else z
+        far = np.flatnonzero(np.abs(z) > STRAIGHT) if self.bend else ()
+        if len(far):
+            beyond = np.minimum((np.abs(z[far]) - STRAIGHT) / STRAIGHT, 1e9)
+            z[far] = np.copysign(STRAIGHT * (1.0 + beyond / np.sqrt(1.0 + beyond**2)), z[far])
+        out[:, 0] = z
         if self.gap:
             out[:, 1] = self.gap * missing
 

@@ -176,15 +176,13 @@ def parse_edge_list(
     """
     rows = _text_rows(raw, name, delimiter or _detect_delimiter(raw), (2, 3))
     unusual: tuple[str, ...] = ()
-    if rows:
+    if rows and (known is None or known.isdisjoint(rows[0][:2])):
         numbers = [plain_number(cell) is not None for cell in rows[0]]
         words = ["source", "target", "from", "to", "node", "u", "v", "i", "j", "src", "dst", "head"]
         usual = rows[0][0].lower() in words
-        other = known is not None and not any(numbers[:2])
-        if not known or known.isdisjoint(rows[0][:2]):
-            if usual or other or numbers[2:] == [False]:
-                unusual = () if usual else tuple(rows[0])
-                rows = rows[1:]
+        if usual or (known is not None and not any(numbers[:2])) or numbers[2:] == [False]:
+            unusual = () if usual else tuple(rows[0])
+            rows = rows[1:]
     if not rows:
         raise TableError(f"{name} has no edges")
     weights = [plain_number(row[2]) if len(row) == 3 else 1.0 for row in rows]

@@ -277,11 +277,12 @@ def read_target(
     column = table.column(name, "target column").as_text()
     texts = list(column.texts or ())
     marker = (unlabeled or "").strip()
-    # The marker as a text, or as a number (-1 is also -1.0) where no cell has it as a text.
-    marked = [i for i, text in enumerate(texts) if marker and text.strip() == marker]
-    value = plain_number(marker)
-    if value is not None and not marked:
-        marked = [i for i, text in enumerate(texts) if plain_number(text) == value]
+    marked: list[int] = []
+    if marker:  # as a text, or as a number (-1 is also -1.0) where no cell has it as a text
+        marked = [i for i, text in enumerate(texts) if text.strip() == marker]
+        value = plain_number(marker)
+        if value is not None and not marked:
+            marked = [i for i, text in enumerate(texts) if plain_number(text) == value]
     labels = np.array([*texts, None], dtype=object)[column.values]
     labels[np.isin(column.values, marked)] = None
     known = sorted(set(labels.tolist()) - {None})

@@ -238,7 +238,7 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
             codes[i] = -1
         else:
             codes[i] = texts.setdefault(text if verbatim else text.strip(), len(texts))
-    return _narrow(codes[raw], len(texts)), list(texts)
+    return codes[raw].astype(np.min_scalar_type(-len(texts) - 2), copy=False), list(texts)
 
 
 def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
@@ -263,12 +263,8 @@ def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
     whole = arrow.chunked_array(parts).unify_dictionaries().combine_chunks()
     words = whole.dictionary
     texts = words.to_pylist() if len(words) <= MAX_TEXT_LIST else ArrowTexts(words)
-    return _narrow(np.array(whole.indices.fill_null(-1)), len(texts)), texts
-
-
-def _narrow(codes: NDArray[Any], n_texts: int) -> NDArray[Any]:
-    """Codes in the fewest bytes that hold them, and one more than them."""
-    return codes.astype(np.min_scalar_type(-n_texts - 2), copy=False)
+    codes = np.array(whole.indices.fill_null(-1))
+    return codes.astype(np.min_scalar_type(-len(texts) - 2), copy=False), texts
 
 
 def text_of(cell: Any) -> str:
