@@ -133,8 +133,10 @@ class CategoryEncoding:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """What the names of the features add to the column's."""
-        names = tuple(f"={c}" if c else " is missing" for c in self.categories)
-        return names[1:] if len(names) == 2 else names
+        names = list(map("={}".format, self.categories))
+        if "" in self.categories:
+            names[self.categories.index("")] = " is missing"
+        return tuple(names[len(names) == 2 :])
 
     def encode(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the features into `out`; a code of -1 has none of the categories."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -186,30 +187,27 @@ def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
 
 
 def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
-    cells: dict[str, list[Any]] = {}
-    n = 0
+    rows: list[dict[str, Any]] = []
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
+        where = f"{name}, line {number}"
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise TableError(f"{name}, line {number}: not JSON: {error}") from error
+            raise TableError(f"{where}: not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise TableError(f"{name}, line {number}: an object {{...}} is needed")
+            raise TableError(f"{where}: an object {{...}} is needed")
         for key, value in row.items():
             if isinstance(value, list | dict):
                 kind = "list" if isinstance(value, list) else "nested object"
-                raise TableError(
-                    f"{name}, line {number}: {shorten(key)} holds a {kind}; cells are values"
-                )
-            column = cells.setdefault(key, [])
-            column += [None] * (n - len(column)) + [value]
-        n += 1
-    if n == 0:
+                raise TableError(f"{where}: {shorten(key)} holds a {kind}; cells are values")
+        rows.append(row)
+    if not rows:
         raise TableError(f"{name} is empty")
-    padded = {key: column + [None] * (n - len(column)) for key, column in cells.items()}
-    return _named_table(padded, list(cells), name, target)
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    cells = {key: [row.get(key) for row in rows] for key in keys}
+    return _named_table(cells, list(cells), name, target)
 
 
 def _read_npz(stream: BinaryIO, name: str) -> Table:

@@ -139,12 +139,7 @@ class Table:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.columns[0]) if self.columns else 0
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.n_rows, len(self.names)
+        return self.columns[0].values.size if self.columns else 0
 
     def column(self, name: str, what: str = "column") -> Column:
         """Return a column by its name; the error suggests the nearest name."""
