@@ -165,31 +165,6 @@ def fit_sharpness(
     return float(np.exp(best.x))
 
 
-def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray[np.intp]:
-    """Class of the largest probability; where shares are equal up to rounding, the first.
-
-    Without an offset the shares themselves are compared: sharpening caps them, and would make a
-    tie of two large ones.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_nodes, n_classes)
-        Shares q.
-    sharpness : float
-        beta.
-    offset : ndarray of shape (n_classes,)
-        Shift of each class's threshold.
-
-    Returns
-    -------
-    ndarray of int of shape (n_nodes,)
-        Class numbers.
-    """
-    if not offset.any():
-        return np.asarray(np.argmax(shares, axis=1))
-    return np.asarray(np.argmax(sharpen(shares, sharpness, offset), axis=1))
-
-
 def labeled_prior(codes: NDArray[np.integer], n_classes: int) -> FloatArray:
     """Share of each class among the labels.
 
@@ -345,35 +320,27 @@ def confidence_of(ensemble: Any) -> Confidence | None:
     Confidence or None
         None where no label was held out, or no sample is unlabelled.
     """
-    labels, tuning = ensemble.labels, ensemble.tuning
-    scores, nodes, classes = tuning.left_out, labels.labeled, labels.classes
-    if tuning.checked is not None:
-        nodes = nodes[tuning.checked]
-    free = labels.codes < 0
-    if scores is None or scores.shape[0] != nodes.size or classes.size < 2 or not free.any():
+    held_out, classes = ensemble.left_out(), ensemble.labels.classes
+    free = ensemble.labels.codes < 0
+    if held_out is None or classes.size < 2 or not free.any():
         return None
-    codes = labels.codes[nodes]
+    codes = ensemble.labels.codes[held_out[0]]
     judged = judged_labels(codes, classes.size)
     m = int(judged.sum())
     if m == 0:
         return None
-    shares, sharpness, offset = (
-        to_shares(scores, ensemble.prior),
-        ensemble.sharpness,
-        ensemble.offset,
-    )
-    right = (winners(shares, sharpness, offset) == codes)[judged]
-    counts = np.bincount(codes, minlength=classes.size)
+    right = (ensemble.winners(held_out[1]) == codes)[judged]
     hits = np.bincount(codes[judged], weights=right, minlength=classes.size)
+    lost = np.intersect1d(codes[judged], np.flatnonzero(hits == 0))
     share = (right.sum() + 1.0) / (m + 2.0)  # all right, or all wrong, has a standard error too
-    p = sharpen(ensemble.shares[free], sharpness, offset)
+    p = ensemble.probabilities(ensemble.shares[free])
     return Confidence(
         float(p.max(axis=1).mean()),
         float(right.mean()),
         float(np.sqrt(share * (1.0 - share) / m)),
         m,
-        tuple(classes[(counts >= 2) & (hits == 0)].tolist()),
-        tuning.source == "sample",
+        tuple(classes[lost].tolist()),
+        ensemble.tuning.source == "sample",
     )
 
 
@@ -393,6 +360,5 @@ def warn_about(ensemble: Any, run: Any) -> None:
             stacklevel=4,
         )
     found = confidence_of(ensemble)
-    sure = found is not None and found.mean > found.accuracy + found.standard_error
-    for sentence in found.sentences() if found is not None and (found.lost or sure) else []:
+    for sentence in [] if found is None else found.sentences():
         warnings.warn(sentence, ConfidenceWarning, stacklevel=4)
