@@ -280,25 +280,20 @@ class Confidence:
     lost: tuple[object, ...]
     of_sample: bool = False
 
-    @property
-    def too_sure(self) -> bool:
-        """Whether the confidence exceeds the accuracy by more than its standard error.
-
-        Never where the accuracy is that of a subsample: graphs of fewer samples err more.
-        """
-        return not self.of_sample and self.mean > self.accuracy + self.standard_error
-
     def sentences(self) -> list[str]:
-        """Return the cautions in words; empty if there are none."""
+        """Return the cautions in words; empty if there are none.
+
+        The accuracy of a subsample is no reason for one: graphs of fewer samples err more.
+        """
         out = []
-        if self.too_sure:
+        if not self.of_sample and self.mean > self.accuracy + self.standard_error:
             out.append(
                 f"unlabelled samples are predicted with a mean probability of {self.mean:.2f}, but "
                 f"the cross-validated accuracy of {self.n_left_out} held-out labels is only "
                 f"{self.accuracy:.2f} +- {self.standard_error:.2f}; expect the smaller number"
             )
         if self.lost:
-            names = ", ".join(repr(c) for c in self.lost[:5])
+            names = ", ".join(map(repr, self.lost[:5]))
             more = "" if len(self.lost) <= 5 else f" and {len(self.lost) - 5} more"
             out.append(
                 f"no held-out label of class {names}{more} was predicted correctly: these classes "

@@ -8,7 +8,7 @@ subsample (:func:`subsample`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -129,11 +129,12 @@ class Member:
     """A candidate of the ensemble.
 
     ``cross_fit`` is called first, where labels can be held out; what it chooses (a penalty, a
-    kernel width) stays in the object for ``fit``.
+    kernel width) stays in the object, as `setting`, for ``fit``.
     """
 
     name: str
     needs_folds = False  # whether it is left out where no label can be held out
+    setting: Any = None
 
     def suits(self, data: FitData) -> bool:
         """Return whether this member can be fitted to such features."""
@@ -141,6 +142,20 @@ class Member:
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
+        found: dict[Any, FloatArray] = {}
+        for f in range(data.n_folds):
+            held = np.asarray(data.folds == f)
+            for setting, shares in self.predict_fold(data, f, held):
+                if setting not in found:
+                    found[setting] = np.empty((data.codes.size, data.n_classes))
+                found[setting][held] = shares
+        self.setting, held_out = best_candidate(found, data.codes, data.folds)
+        return held_out
+
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterable[tuple[Any, FloatArray]]:
+        """Return, for each setting to choose from, probabilities of fold f without its labels."""
         raise NotImplementedError
 
     def fit(self, data: FitData) -> FittedMember:
@@ -218,16 +233,14 @@ class FittedModel(FittedMember):
         """Return shares of new rows."""
         if X is None:
             return None
-        found = self.model.predict(X)
-        k = self.shares.shape[1]
-        return found if self.place is None else expand_class_columns(found, self.place, k)
+        shares, k = self.model.predict(X), self.shares.shape[1]
+        return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedModel:
         """Return the same model beside more classes."""
         shares = expand_class_columns(self.shares, place, labels.classes.size)
-        return replace(
-            self, shares=shares, place=place if self.place is None else place[self.place]
-        )
+        known = place if self.place is None else place[self.place]
+        return replace(self, shares=shares, place=known)
 
 
 def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
@@ -319,11 +332,13 @@ def best_candidate(
         Its held-out probabilities, or with folds the unbiased ones.
     """
     keys, losses = list(candidates), []
+    if len(keys) == 1:
+        return keys[0], candidates[keys[0]]
     for key in keys:
         losses.append(cross_validated_loss(candidates[key], codes)[0])
     table = np.array(losses)
     best = keys[int(table.mean(axis=1).argmin())]
-    if folds is None or len(keys) == 1:
+    if folds is None:
         return best, candidates[best]
     inside = folds[judged_labels(codes, candidates[best].shape[1])]
     held_out = candidates[best].copy()

@@ -10,6 +10,7 @@ trees of a group give the held-out probabilities of their fold; all together pre
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -153,8 +154,7 @@ def column_units(X: Features) -> NDArray[np.int32]:
 
 def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
     """Return X in single precision, as trees compare it; the largest number where it is larger."""
-    if units is None or not units.any():
-        units = None
+    units = None if units is None or not units.any() else units
     if sp.issparse(X):
         X = sp.csr_array(X)
         data = X.data if units is None else np.ldexp(X.data, -units[X.indices])
@@ -295,16 +295,13 @@ class ForestMember(Member):
 
     name = "forest"
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each label by the trees that have not seen its fold."""
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[None, FloatArray]]:
+        """Predict a fold by the trees that have not seen it."""
         grown, leaves = shared_forest(data)
-        forest = grown.forest
-        held_out = np.empty((data.codes.size, data.n_classes))
-        for f in range(data.n_folds):
-            out = data.folds == f
-            rows = leaves[data.labeled[out]]
-            held_out[out] = leaf_means(forest.roots, forest.value, rows, grown.group(f))
-        return held_out
+        rows = leaves[data.labeled[held]]
+        yield None, leaf_means(grown.forest.roots, grown.forest.value, rows, grown.group(f))
 
     def fit(self, data: FitData) -> FittedModel:
         """Take all trees."""

@@ -11,7 +11,7 @@ which, when a fold is held out, is built from the trees that have not seen it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -581,41 +581,22 @@ def with_scores(
     return FittedGraph(*parts, knows_links, records)
 
 
-def held_out_shares(data: FitData, graph: SampleGraph, held: NDArray[np.bool_]) -> FloatArray:
-    """Return the shares of some labelled samples by the labels of the others."""
-    targets = data.targets[~held]
-    setting = Setting(np.inf, data.self_loop * graph.unit)
-    system = graph.system(data.labeled[~held], targets, setting, data.options)
-    scores = system.solve(tol=HELD_OUT_TOL).x
-    return to_shares(scores[data.labeled[held]], targets.mean(axis=0))
-
-
 class GraphMember(Member):
     """A graph of the samples on which labels spread."""
-
-    label_free = False  # whether no label has a part in the graph
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the graph without the labels of a fold, and what features become for it."""
         raise NotImplementedError
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by the labels of the others.
-
-        With very many labels those of the subsample are all held out at once, of the graph of all
-        samples.
-        """
-        whole, rows = data.whole, data.rows
-        if whole is not None and rows is not None and self.label_free and data.links is None:
-            many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
-            held = np.isin(whole.labeled, rows[data.labeled])
-            if many:
-                return held_out_shares(whole, self.graph(whole)[0], held)
-        held_out = np.empty((data.codes.size, data.n_classes))
-        for f in range(data.n_folds):
-            held = np.asarray(data.folds == f)
-            held_out[held] = held_out_shares(data, self.graph(data, f)[0], held)
-        return held_out
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[None, FloatArray]]:
+        """Predict a fold by the labels of the others."""
+        graph, targets = self.graph(data, f)[0], data.targets[~held]
+        setting = Setting(np.inf, data.self_loop * graph.unit)
+        system = graph.system(data.labeled[~held], targets, setting, data.options)
+        scores = system.solve(tol=HELD_OUT_TOL).x
+        yield None, to_shares(scores[data.labeled[held]], targets.mean(axis=0))
 
     def fit(self, data: FitData) -> FittedGraph:
         """Solve with all labels."""
@@ -628,7 +609,19 @@ class NeighborMember(GraphMember):
     """The nearest neighbours in the columns as they are: no label has a part in the graph."""
 
     name = "neighbours"
-    label_free = True
+
+    def cross_fit(self, data: FitData) -> FloatArray:
+        """Predict each label by those of other folds.
+
+        With very many labels those of the subsample are all held out at once, of the graph of all
+        samples.
+        """
+        whole, rows = data.whole, data.rows
+        if whole is not None and rows is not None and data.links is None:
+            held = np.isin(whole.labeled, rows[data.labeled])
+            if whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size:
+                return next(self.predict_fold(whole, 0, held))[1]
+        return super().cross_fit(data)
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the neighbour graph; it is built once."""
