@@ -37,6 +37,9 @@ SAME_UNITS = 10.0
 # labels a class), the paper's sets, digits and generated sets.
 NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
 SELF_LOOP, FEW_LABELS_LOOP = 0.03, 0.01
+# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
+# no other member gains as much from labels everywhere.
+WHOLE_GRAPH_LABELS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +53,7 @@ class FitData:
     labels : LabelCoding
         Labels of the samples.
     folds : ndarray of int of shape (n_labels,) or None
-        Fold of each label; None where there are too few labels to hold any out.
+        Fold of each label, -1 if it is never held out; None where there are too few labels.
     options : FitOptions
         What the fit was asked for.
     links : csr_array of shape (n_samples, n_samples), optional
@@ -58,7 +61,7 @@ class FitData:
     rows : ndarray of int, optional
         Which rows of `whole` a subsample has.
     whole : FitData, optional
-        The data that a subsample was drawn from.
+        The data that a subsample was drawn from; its labels are held out all at once.
     cache : dict
         What several members share, such as the forest.
     """
@@ -134,6 +137,7 @@ class Member:
 
     name: str
     needs_folds = False  # whether it is left out where no label can be held out
+    label_free = False  # whether it is a graph of the samples that no label has a part in
     setting: Any = None
 
     def suits(self, data: FitData) -> bool:
@@ -142,14 +146,19 @@ class Member:
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
-        found: dict[Any, FloatArray] = {}
+        whole = data.whole
+        if self.label_free and data.links is None and whole is not None:
+            if whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size:
+                data = whole
+        assert data.folds is not None
+        judged, found = data.folds >= 0, {}
         for f in range(data.n_folds):
             held = np.asarray(data.folds == f)
             for setting, shares in self.predict_fold(data, f, held):
                 if setting not in found:
-                    found[setting] = np.empty((data.codes.size, data.n_classes))
-                found[setting][held] = shares
-        self.setting, held_out = best_candidate(found, data.codes, data.folds)
+                    found[setting] = np.empty((np.count_nonzero(judged), data.n_classes))
+                found[setting][held[judged]] = shares
+        self.setting, held_out = best_candidate(found, data.codes[judged], data.folds[judged])
         return held_out
 
     def predict_fold(
@@ -255,8 +264,10 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     rows = np.sort(np.concatenate([known, rng.choice(others, wanted, replace=False)]))
     codes = np.where(np.isin(rows, known), data.labels.codes[rows], -1).astype(np.int32)
     labels = LabelCoding(codes, data.labels.classes)
-    part = FitData(data.X[rows], labels, data.folds[kept], data.options, data.links, rows, data)
-    return part, kept
+    at_once = np.full(data.codes.size, -1, dtype=np.int32)
+    at_once[kept] = 0
+    whole, folds = replace(data, folds=at_once), data.folds[kept]
+    return FitData(data.X[rows], labels, folds, data.options, data.links, rows, whole), kept
 
 
 def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.intp]:

@@ -55,9 +55,6 @@ FloatArray = NDArray[np.float64]
 # Tried by n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
 HELD_OUT_TOL = 1e-4  # held-out scores are compared, not kept
-# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
-# no other member gains as much from labels everywhere.
-WHOLE_GRAPH_LABELS = 3
 # Updates may leave the residual at this multiple of their tolerance before all is solved again.
 MOST_DRIFT = 5.0
 
@@ -609,19 +606,7 @@ class NeighborMember(GraphMember):
     """The nearest neighbours in the columns as they are: no label has a part in the graph."""
 
     name = "neighbours"
-
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each label by those of other folds.
-
-        With very many labels those of the subsample are all held out at once, of the graph of all
-        samples.
-        """
-        whole, rows = data.whole, data.rows
-        if whole is not None and rows is not None and data.links is None:
-            held = np.isin(whole.labeled, rows[data.labeled])
-            if whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size:
-                return next(self.predict_fold(whole, 0, held))[1]
-        return super().cross_fit(data)
+    label_free = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the neighbour graph; it is built once."""

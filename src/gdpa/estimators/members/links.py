@@ -33,6 +33,7 @@ from ..options import FitOptions
 from ..probabilities import fit_sharpness, sharpen, to_shares
 from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Given, Setting, tune
 from .base import (
+    WHOLE_GRAPH_LABELS,
     Features,
     FitData,
     FittedMember,
@@ -44,7 +45,6 @@ from .base import (
 from .forest import ForestMember
 from .graphs import (
     HELD_OUT_TOL,
-    WHOLE_GRAPH_LABELS,
     FittedGraph,
     NeighborMember,
     SampleGraph,
