@@ -55,16 +55,14 @@ from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
     LEAST_SHARE,
-    can_hold_out,
     fit_sharpness,
     judged_labels,
-    left_out_loss,
     match_masses,
     sharpen,
     to_shares,
     warn_about,
 )
-from .tuning import DEFAULT, Given, Tuning, tune
+from .tuning import DEFAULT, Given, Tuning, left_out_loss, tune
 
 FloatArray = NDArray[np.float64]
 
@@ -682,7 +680,8 @@ def fit_ensemble(
         The fitted state.
     """
     codes, k = labels.codes[labels.labeled], labels.classes.size
-    enough = can_hold_out(codes, k, options.policy.fewest_labels)
+    several = codes[judged_labels(codes, k)]
+    enough = np.unique(several).size >= 2 and several.size >= options.policy.fewest_labels
     folds = stratified_folds(codes, 5) if enough else None
     data = FitData(X, labels, folds, replace(options, class_prior=None), links)
     part, kept = data, None

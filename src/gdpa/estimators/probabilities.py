@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
@@ -32,34 +33,6 @@ SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
 def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
     """Return which labels can be predicted without themselves: those not alone in their class."""
     return np.asarray(np.bincount(codes, minlength=n_classes)[codes] >= 2)
-
-
-def can_hold_out(codes: NDArray[np.integer], n_classes: int, fewest: int) -> bool:
-    """Return whether two classes have two labels, and such classes `fewest` labels in total."""
-    counts = np.bincount(codes, minlength=n_classes)
-    return bool((counts >= 2).sum() >= 2 and counts[counts >= 2].sum() >= fewest)
-
-
-def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
-    """Return the scale-free squared error ``1 - cos^2`` of held-out scores.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n_labeled, n_classes)
-        1 in the column of the sample's class, else 0.
-    scores : ndarray of shape (n_labeled, n_classes)
-        Scores computed without the sample's own label.
-
-    Returns
-    -------
-    float
-        0 for scores proportional to the labels, 1 for useless ones.
-    """
-    y = targets - targets.mean(axis=1, keepdims=True)
-    f = scores - scores.mean(axis=1, keepdims=True)
-    size = float((f * f).sum()) * float((y * y).sum())
-    inner = max(float((f * y).sum()), 0.0)
-    return 1.0 - inner * inner / size if size > 0 else 1.0
 
 
 def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
@@ -112,9 +85,7 @@ def sharpen(
     logits = sharpness * np.log(np.maximum(shares, least))
     if offset is not None:
         logits += offset
-    logits -= logits.max(axis=1, keepdims=True)
-    p = np.exp(logits)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(logits, axis=1))
 
 
 def fit_sharpness(

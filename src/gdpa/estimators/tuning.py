@@ -23,17 +23,7 @@ from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 from .labels import stratified_folds
-from .probabilities import can_hold_out, judged_labels, left_out_loss
-
-__all__ = [
-    "DEFAULT",
-    "LARGE_SELF_LOOPS",
-    "Given",
-    "Setting",
-    "Tuning",
-    "left_out_loss",
-    "tune",
-]
+from .probabilities import judged_labels
 
 FloatArray = NDArray[np.float64]
 
@@ -137,6 +127,28 @@ class Tuning:
         return card("Tuning", facts)
 
 
+def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
+    """Return the scale-free squared error ``1 - cos^2`` of held-out scores.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_labeled, n_classes)
+        1 in the column of the sample's class, else 0.
+    scores : ndarray of shape (n_labeled, n_classes)
+        Scores computed without the sample's own label.
+
+    Returns
+    -------
+    float
+        0 for scores proportional to the labels, 1 for useless ones.
+    """
+    y = targets - targets.mean(axis=1, keepdims=True)
+    f = scores - scores.mean(axis=1, keepdims=True)
+    size = float((f * f).sum()) * float((y * y).sum())
+    inner = max(float((f * y).sum()), 0.0)
+    return 1.0 - inner * inner / size if size > 0 else 1.0
+
+
 def tune(
     systems: Sequence[LabeledSystem], codes: NDArray[np.int32], given: Given = NOTHING
 ) -> Tuning:
@@ -161,7 +173,7 @@ def tune(
     first = systems[0]
     policy, n, m = first.policy, first.diagonal.size, codes.size
     judged = judged_labels(codes, first.targets.shape[1])
-    if not can_hold_out(codes, first.targets.shape[1], policy.fewest_labels):
+    if np.unique(codes[judged]).size < 2 or judged.sum() < policy.fewest_labels:
         return Tuning(given.filled(first), 1.0, "too few labels", None, 0)
     known = None not in (given.label_weight, given.self_loop)
     if n > policy.large_nodes and len(systems) == 1 and known:

@@ -146,10 +146,13 @@ class Member:
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
-        whole = data.whole
-        if self.label_free and data.links is None and whole is not None:
-            if whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size:
-                data = whole
+        whole, few = data.whole or data, data.labeled.size
+        if (
+            self.label_free
+            and data.links is None
+            and whole.labeled.size >= WHOLE_GRAPH_LABELS * few
+        ):
+            data = whole
         assert data.folds is not None
         judged, found = data.folds >= 0, {}
         for f in range(data.n_folds):

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.special import softmax
 
 from ...codec import check_numbers, storable
 from ...graph.forest import shared_leaves
@@ -41,7 +42,6 @@ from .base import (
     stratified_subsample,
 )
 from .forest import Forest, leaf_means, shared_forest
-from .linear import softmax
 
 FloatArray = NDArray[np.float64]
 KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
@@ -99,7 +99,7 @@ class KernelMachine(Model):
                 scores = self._single_scores(Z[rows])
             else:
                 scores = rbf(Z[rows], self.points, self.gamma) @ self.coefficients
-            out[rows] = softmax(STEEPNESS * scores)
+            out[rows] = softmax(STEEPNESS * scores, axis=1)
         return out
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
@@ -143,7 +143,8 @@ class LeafMachine(Model):
     def predict(self, X: Features) -> FloatArray:
         """Return shares of rows."""
         leaves = self.forest.leaves(X)
-        return softmax(STEEPNESS * leaf_means(self.forest.roots, self.scores, leaves))
+        scores = leaf_means(self.forest.roots, self.scores, leaves)
+        return np.asarray(softmax(STEEPNESS * scores, axis=1))
 
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
@@ -195,7 +196,7 @@ class KernelMember(Member):
                     for number in np.unique(folds):
                         f = np.flatnonzero(folds == number)
                         scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
-                found[scaling, width, ridge] = softmax(STEEPNESS * scores)
+                found[scaling, width, ridge] = softmax(STEEPNESS * scores, axis=1)
         self.setting, held_out = best_candidate(found, data.codes[kept], folds)
         return held_out if kept.size == data.codes.size else super().cross_fit(data)
 
@@ -255,7 +256,7 @@ class ForestKernelMember(Member):
         asked = shared_leaves(leaves[held], leaves[inside])
         for ridge in self.ridges:
             c = ridge_coefficients(K, data.targets[inside], ridge)
-            yield ridge, softmax(STEEPNESS * (asked @ c))
+            yield ridge, softmax(STEEPNESS * (asked @ c), axis=1)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels, or a thousand of them."""
@@ -266,5 +267,5 @@ class ForestKernelMember(Member):
         scores = np.zeros((forest.feature.size, data.n_classes))
         np.add.at(scores, leaves + forest.roots[:-1], c[:, None])
         machine = LeafMachine(forest, scores.astype(np.float32))
-        shares = softmax(STEEPNESS * leaf_means(forest.roots, machine.scores, all_leaves))
-        return FittedModel(self.name, machine, shares)
+        means = leaf_means(forest.roots, machine.scores, all_leaves)
+        return FittedModel(self.name, machine, softmax(STEEPNESS * means, axis=1))

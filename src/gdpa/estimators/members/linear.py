@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.special import softmax
 
 from ...codec import check_numbers, storable
 from ...graph.rescale import Rescaler
@@ -58,27 +59,28 @@ class LinearModel(Model):
 
     Parameters
     ----------
-    scaling : Rescaler
-        Scales of the columns.
+    scaling : Rescaler or None
+        Scales of the columns; None leaves them as they are.
     coefficients : ndarray of shape (n_kept, n_classes)
         Slopes.
     intercepts : ndarray of shape (n_classes,)
         Constants.
     """
 
-    scaling: Rescaler
+    scaling: Rescaler | None
     coefficients: FloatArray
     intercepts: FloatArray
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        check_numbers("coefficients", self.coefficients, (self.scaling.scale.size, None))
+        width = None if self.scaling is None else self.scaling.scale.size
+        check_numbers("coefficients", self.coefficients, (width, None))
         check_numbers("intercepts", self.intercepts, (self.coefficients.shape[1],))
 
     def predict(self, X: Features) -> FloatArray:
         """Return shares of rows."""
-        Z = clip_far_rows(rescale_columns(self.scaling, X))
-        return softmax(Z @ self.coefficients + self.intercepts)
+        Z = clip_far_rows(X if self.scaling is None else rescale_columns(self.scaling, X))
+        return np.asarray(softmax(Z @ self.coefficients + self.intercepts, axis=1))
 
 
 def clip_far_rows(Z: Features) -> Features:
@@ -90,12 +92,6 @@ def clip_far_rows(Z: Features) -> Features:
         return Z
     factor = np.where(far, FAR / np.where(far, length, 1.0), 1.0)
     return sp.csr_array(sp.diags_array(factor) @ Z) if sp.issparse(Z) else Z * factor[:, None]
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """Return shares proportional to ``exp(scores)``."""
-    e = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
 def fit_logistic(
@@ -131,6 +127,9 @@ class LinearMember(Member):
     # Inverse strengths of the penalty; with many unknowns the middle one.
     strengths: ClassVar[tuple[float, ...]] = (0.1, 1.0, 10.0)
     setting = 1.0
+    # Rounds of self-training, probability of a confident row (as in scikit-learn), rows that are
+    # predicted and predictions that are added at most. More of them changed nothing on real tables.
+    rounds, confident, most_rows, most_added = 0, 0.75, 5_000, 1_000
 
     def predict_fold(
         self, data: FitData, f: int, held: NDArray[np.bool_]
@@ -139,20 +138,33 @@ class LinearMember(Member):
         many = data.Z.shape[1] * data.n_classes > MOST_UNKNOWNS
         for C in (1.0,) if many else self.strengths:
             slopes, constants = self.train(data, np.flatnonzero(~held), C)
-            yield C, softmax(data.Z[data.labeled[held]] @ slopes + constants)
+            yield C, softmax(data.Z[data.labeled[held]] @ slopes + constants, axis=1)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""
         kept = stratified_subsample(data.codes, MOST_LABELS)
         slopes, constants = self.train(data, kept, self.setting)
         model = LinearModel(data.scaling, slopes, constants)
-        return FittedModel(self.name, model, softmax(data.Z @ slopes + constants))
+        return FittedModel(self.name, model, softmax(data.Z @ slopes + constants, axis=1))
 
     def train(
         self, data: FitData, kept: NDArray[np.intp], C: float
     ) -> tuple[FloatArray, FloatArray]:
         """Return slopes and intercepts from the labels at the positions `kept`."""
-        return fit_logistic(data.Z[data.labeled[kept]], data.codes[kept], data.n_classes, C)
+        rows, codes, n = data.labeled[kept], data.codes[kept], data.X.shape[0]
+        labeled = data.Z[rows]
+        fit = fit_logistic(labeled, codes, data.n_classes, C)
+        for _ in range(self.rounds):
+            spread = np.linspace(0, n - 1, min(n, self.most_rows)).astype(np.intp)
+            others = data.Z[np.setdiff1d(spread, rows)]
+            shares = softmax(others @ fit[0] + fit[1], axis=1)
+            sure = np.flatnonzero(shares.max(axis=1) > self.confident)
+            guess = shares[sure].argmax(axis=1).astype(codes.dtype)
+            few = stratified_subsample(guess, self.most_added)
+            stack = sp.vstack if sp.issparse(labeled) else np.vstack
+            Z = stack([labeled, others[sure[few]]])
+            fit = fit_logistic(Z, np.concatenate([codes, guess[few]]), data.n_classes, C)
+        return fit
 
 
 class SelfTrainedMember(LinearMember):
@@ -161,32 +173,11 @@ class SelfTrainedMember(LinearMember):
     name = "self-trained"
     needs_folds = True
     strengths = (1.0,)
-    # Probability of a confident row (as in scikit-learn), rounds, rows that are predicted and
-    # predictions that are added at most. More of either changed nothing on real tables.
-    confident, rounds, most_rows, most_added = 0.75, 3, 5_000, 1_000
+    rounds = 3
 
     def suits(self, data: FitData) -> bool:
         """Return whether there are few columns."""
         return bool(data.Z.shape[1] * data.n_classes <= MOST_UNKNOWNS)
-
-    def train(
-        self, data: FitData, kept: NDArray[np.intp], C: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return slopes and intercepts; the other rows of a held-out fold are seen, unlabelled."""
-        rows, codes = data.labeled[kept], data.codes[kept]
-        n = data.X.shape[0]
-        spread = np.linspace(0, n - 1, min(n, self.most_rows)).astype(np.intp)
-        labeled, others = data.Z[rows], data.Z[np.setdiff1d(spread, rows)]
-        stack = sp.vstack if sp.issparse(labeled) else np.vstack
-        fit = fit_logistic(labeled, codes, data.n_classes, C)
-        for _ in range(self.rounds):
-            shares = softmax(others @ fit[0] + fit[1])
-            sure = np.flatnonzero(shares.max(axis=1) > self.confident)
-            guess = shares[sure].argmax(axis=1).astype(codes.dtype)
-            few = stratified_subsample(guess, self.most_added)
-            Z = stack([labeled, others[sure[few]]])
-            fit = fit_logistic(Z, np.concatenate([codes, guess[few]]), data.n_classes, C)
-        return fit
 
 
 @storable("gaussian classes")
@@ -231,7 +222,7 @@ class GaussianClasses(Model):
             for c, mean in enumerate(self.means):
                 A = (near - mean) @ self.roots[c % self.roots.shape[0]]
                 out[rows, c] = self.constants[c] - 0.5 * np.einsum("ij,ij->i", A, A)
-        return softmax(out)
+        return np.asarray(softmax(out, axis=1))
 
 
 class GaussianMember(Member):
