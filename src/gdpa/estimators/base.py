@@ -38,6 +38,7 @@ from .labels import (
     with_more_classes,
 )
 from .members.base import Features
+from .members.graphs import FittedGraph
 from .options import FitOptions, GraphOptions
 from .probabilities import check_prior
 from .query import query_nodes
@@ -154,7 +155,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, ensemble: Ensemble) -> None:
         """Take over a fitted state and publish its attributes."""
-        first, tuning = ensemble.first, ensemble.tuning
+        first, tuning = ensemble.members[0], ensemble.tuning
+        assert isinstance(first, FittedGraph)
         self.ensemble_ = ensemble
         self.committee_ = ensemble.weighting
         self.tuning_ = tuning

@@ -57,12 +57,13 @@ from .probabilities import (
     LEAST_SHARE,
     fit_sharpness,
     judged_labels,
+    left_out_loss,
     match_masses,
     sharpen,
     to_shares,
     warn_about,
 )
-from .tuning import DEFAULT, Given, Tuning, left_out_loss, tune
+from .tuning import DEFAULT, Given, Tuning, tune
 
 FloatArray = NDArray[np.float64]
 

@@ -177,9 +177,17 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
             f"{unlabeled!r}); at least one label is needed"
         )
     labels = values[known]
-    labels = _natural(labels)
-    if labels.dtype.kind in "OSmM":
-        _check_kinds(labels)
+    if labels.dtype.kind == "O":
+        labels = _natural(labels)
+    # Objects of any kind may be among objects; bytes and dates are all of one kind.
+    suspects = {"O": labels, "S": labels[:1], "m": labels[:1], "M": labels[:1]}
+    for value in suspects.get(labels.dtype.kind, ()):
+        if not isinstance(value, str | bool | int | float | np.bool_ | np.number):
+            kind = type(value).__name__
+            raise ValueError(
+                f"y has a label of kind {kind} ({str(value)[:40]!r}); labels are text, numbers or "
+                f"truth values: {'decode it' if 'bytes' in kind else 'write it as text, str(...)'}"
+            )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
     try:
@@ -200,17 +208,6 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     codes = np.full(values.size, -1, dtype=np.int32)
     codes[known] = inverse
     return LabelCoding(codes, classes)
-
-
-def _check_kinds(labels: NDArray[Any]) -> None:
-    """Refuse labels that are no text, number or truth value, by the name of their kind."""
-    for value in labels[:1] if labels.dtype.kind != "O" else labels:
-        if not isinstance(value, str | bool | int | float | np.bool_ | np.number):
-            kind = type(value).__name__
-            raise ValueError(
-                f"y has a label of kind {kind} ({str(value)[:40]!r}); labels are text, numbers or "
-                f"truth values: {'decode it' if 'bytes' in kind else 'write it as text, str(...)'}"
-            )
 
 
 def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:
@@ -296,7 +293,7 @@ def _natural(labels: NDArray[Any]) -> NDArray[Any]:
     """Numbers that came as objects become an array of numbers; other objects stay."""
     if labels.dtype.kind != "O":
         return labels
-    kinds = {type(v) for v in labels}
+    kinds = set(map(type, labels))
     for family in ((bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)):
         if all(issubclass(kind, family) and (bool in family or kind is not bool) for kind in kinds):
             return np.asarray(labels.tolist())

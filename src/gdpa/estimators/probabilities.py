@@ -35,6 +35,28 @@ def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool
     return np.asarray(np.bincount(codes, minlength=n_classes)[codes] >= 2)
 
 
+def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
+    """Return the scale-free squared error ``1 - cos^2`` of held-out scores.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_labeled, n_classes)
+        1 in the column of the sample's class, else 0.
+    scores : ndarray of shape (n_labeled, n_classes)
+        Scores computed without the sample's own label.
+
+    Returns
+    -------
+    float
+        0 for scores proportional to the labels, 1 for useless ones.
+    """
+    y = targets - targets.mean(axis=1, keepdims=True)
+    f = scores - scores.mean(axis=1, keepdims=True)
+    size = float((f * f).sum()) * float((y * y).sum())
+    inner = max(float((f * y).sum()), 0.0)
+    return 1.0 - inner * inner / size if size > 0 else 1.0
+
+
 def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
     """Shares of the classes in non-negative scores.
 
@@ -299,7 +321,7 @@ def confidence_of(ensemble: Any) -> Confidence | None:
     hits = np.bincount(codes[judged], weights=right, minlength=classes.size)
     lost = np.intersect1d(codes[judged], np.flatnonzero(hits == 0))
     share = (right.sum() + 1.0) / (m + 2.0)  # all right, or all wrong, has a standard error too
-    p = ensemble.probabilities(ensemble.shares[free])
+    p = sharpen(ensemble.shares[free], ensemble.sharpness, ensemble.offset)
     return Confidence(
         float(p.max(axis=1).mean()),
         float(right.mean()),
@@ -326,5 +348,6 @@ def warn_about(ensemble: Any, run: Any) -> None:
             stacklevel=4,
         )
     found = confidence_of(ensemble)
-    for sentence in [] if found is None else found.sentences():
+    sure = found is not None and found.mean > found.accuracy + found.standard_error
+    for sentence in found.sentences() if found is not None and (found.lost or sure) else []:
         warnings.warn(sentence, ConfidenceWarning, stacklevel=4)

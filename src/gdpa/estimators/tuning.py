@@ -24,6 +24,7 @@ from ..system.closed_form import labeled_blocks, left_out_by_one
 from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 from .labels import stratified_folds
 from .probabilities import judged_labels
+from .probabilities import left_out_loss as left_out_loss
 
 FloatArray = NDArray[np.float64]
 
@@ -125,28 +126,6 @@ class Tuning:
         if self.left_out is not None:
             facts.append(("loss on held-out labels", f"{self.loss:.4g} (0 is best, 1 is useless)"))
         return card("Tuning", facts)
-
-
-def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
-    """Return the scale-free squared error ``1 - cos^2`` of held-out scores.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n_labeled, n_classes)
-        1 in the column of the sample's class, else 0.
-    scores : ndarray of shape (n_labeled, n_classes)
-        Scores computed without the sample's own label.
-
-    Returns
-    -------
-    float
-        0 for scores proportional to the labels, 1 for useless ones.
-    """
-    y = targets - targets.mean(axis=1, keepdims=True)
-    f = scores - scores.mean(axis=1, keepdims=True)
-    size = float((f * f).sum()) * float((y * y).sum())
-    inner = max(float((f * y).sum()), 0.0)
-    return 1.0 - inner * inner / size if size > 0 else 1.0
 
 
 def tune(
