@@ -183,7 +183,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     if len(notes) > most:
         output.note(f"... and {len(notes) - most} more notes about columns; --json lists them")
     task.notes.extend(notes)
-    output.converged &= bool(classifier.ensemble_.run.converged)
+    output.converged &= bool(classifier.ensemble_.first.run.converged)
     return classifier
 
 
@@ -235,7 +235,7 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
         "tuning": model.tuning_.source,
-        "converged": model.ensemble_.run.converged,
+        "converged": model.ensemble_.first.run.converged,
         "notes": task.notes,
     }
 

@@ -136,7 +136,7 @@ class FittedTable:
         """Return the features: a neighbour graph keeps them, a given graph does not."""
         from ..report.evaluation import fitted_points
 
-        kept = fitted_points(self.model.ensemble_.graph)
+        kept = fitted_points(self.model.ensemble_.first.graph)
         return self.model.encoder_.encode(table)[0] if kept is None else kept
 
     def save(self, path: Path) -> None:

@@ -117,7 +117,9 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
                 stored.ensemble.n_features,
             ):
                 raise ValueError("the columns are not those of the features")
-        if getattr(model, "graph", "knn") != stored.ensemble.graph.kind and not _any_graph(model):
+        if getattr(model, "graph", "knn") != stored.ensemble.first.graph.kind and not _any_graph(
+            model
+        ):
             raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
     except (
         *(ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError),

@@ -256,7 +256,7 @@ def _certificate(
         return None
     signs = np.where(codes == 1, 1, -1)
     problem = GraphProblem(
-        model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.graph.laplacian
+        model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.first.graph.laplacian
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -331,11 +331,12 @@ def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
 def _setting(model: BaseEstimator) -> dict[str, str]:
     tuning = model.tuning_
     encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
+    rescale = getattr(model.options, "rescale", None)
     return {
         "method": str(getattr(model, "method", "committee")),
         "neighbours": str(model.n_neighbors_),
-        "re-scaling": str((encoder.scale if encoder else model.expert_options.rescale) or "none"),
-        "Laplacian": str(model.ensemble_.graph.laplacian),
+        "re-scaling": str((encoder.scale if encoder else rescale) or "none"),
+        "Laplacian": str(model.ensemble_.first.graph.laplacian),
         "label weight": f"{model.label_weight_:g}",
         "self-loop": f"{model.self_loop_:g}",
         "chosen by": f"{tuning.source} ({tuning.tried} settings tried)",
