@@ -112,7 +112,7 @@ def plan_sparse(quick: bool) -> list[Measurement]:
             _measure(
                 f"HiGHS and eigenvectors, {laplacian}",
                 limit=180.0,
-                options={"preset": "paper"},
+                options={"lp": "highs"},
                 **common,
             ),
         ]

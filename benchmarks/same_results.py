@@ -111,7 +111,9 @@ def solutions() -> dict[str, Any]:
                 continue
             name = f"{method}, {n} nodes, {laplacian}"
             try:
-                options = {"preset": "paper"} if method == "paper" else {"method": method}
+                options = {"method": method}
+                if method == "paper":
+                    options = {"method": "gdpa", "lp": "highs"}
                 s = gdpa.solve(problem, **options)
                 found[name] = (s.objective, s.lower_bound, s.bound_status, s.labels)
             except (gdpa.errors.MissingExtraError, gdpa.errors.UnsupportedProblemError) as error:

@@ -48,8 +48,8 @@ FILES = {
     "linalg/spd.py": "positive definite systems, one loop of conjugate gradients",
     "linalg/operator.py": "what can be multiplied",
     "solvers/base.py": "what is done once for all methods",
-    "solvers/gdpa.py": "the method: bound, alignment, linear recovery",
-    "gershgorin/label_discs.py": "the bound of the discs, and the vector that aligns them",
+    "solvers/harmonic.py": "the method: the labelled system, and its bound",
+    "gershgorin/bounds.py": "the bounds that discs prove, and the vector that aligns them",
 }
 
 

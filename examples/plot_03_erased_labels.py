@@ -4,7 +4,7 @@ Why the published algorithm erases the labels
 
 The paper turns the dual of a semidefinite relaxation into a sequence of linear programs. Followed
 to the letter, the sequence ends in a point that no longer knows the labels; and what the authors'
-program printed is a one-step vote. The package can do both, and neither is its default.
+program printed is a one-step vote. The package has both as methods, and neither is its default.
 """
 
 # %%
@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gdpa
-from gdpa.dual import dual_objective, optimal_point
 from gdpa.errors import DegenerateProblemWarning
 from gdpa.plotting import GraphDisplay
+from gdpa.problem.dual import dual_objective, optimal_point
 
 n = 120
 X, truth = gdpa.datasets.moons(n, noise=0.15, random_state=2)
@@ -36,18 +36,18 @@ for a in (0.0, 1.0, 100.0):
     )
 
 # %%
-# A simplex solver takes the vertex ``a = 0`` of that face. The labels are then multiplied by zero
-# (preset "paper"). An interior-point solver stops inside it; with the Laplacian scaled by 1e-15, as
-# in the authors' program, the first eigenvector is a vote of the labelled neighbours (method
-# "gdpa-published"). The default keeps a point inside the face and recovers labels by a linear
-# system. It spreads labels along the graph, and on this graph, where everything is linked to
-# everything, that does not help: the last picture has it on a graph of 8 nearest neighbours.
+# On this Laplacian ``a = 0`` is the only optimum of the linear program: the labels are multiplied
+# by zero (method "gdpa"). An interior-point solver stops near it; with the Laplacian scaled by
+# 1e-15, as in the authors' program, the first eigenvector is a vote of the labelled neighbours
+# (method "gdpa-published"). The default is the harmonic function. It spreads labels along the
+# graph, and on this graph, where everything is linked to everything, that does not help: the last
+# picture has it on a graph of 8 nearest neighbours.
 neighbors = gdpa.GraphProblem(gdpa.graph.neighbor_graph(X, 8), labels, laplacian="normalized")
 with warnings.catch_warnings():
     # The warning says what this example is about.
     warnings.simplefilter("ignore", DegenerateProblemWarning)
     runs = {
-        "preset='paper'": gdpa.solve(problem, preset="paper"),
+        "as written": gdpa.solve(problem, "gdpa"),
         "as published": gdpa.solve(problem, "gdpa-published"),
         "one-step vote": gdpa.solve(problem, "vote"),
         "default": gdpa.solve(problem),

@@ -8,8 +8,7 @@ observations are evidence.
 """
 
 # %%
-# One noisy signal, and what three methods make of it. "gdpa" with labels from the first eigenvector
-# is the paper's.
+# One noisy signal, and what three methods make of it. "gdpa" is the paper's.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,7 +18,7 @@ from gdpa.datasets import restoration
 problem, signal = restoration(100, hops=2, sigma=1.5, random_state=4)
 observed = problem.P[[0]].toarray().ravel()[1:]
 methods = {
-    "GDPA (paper)": {"method": "gdpa", "recovery": "eigenvector"},
+    "GDPA (paper)": {"method": "gdpa"},
     "SPEC": {"method": "spectral"},
     "exact cut": {"method": "min-cut"},
 }

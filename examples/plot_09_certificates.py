@@ -18,7 +18,7 @@ import gdpa
 problem, truth = gdpa.datasets.make_moons_graph(
     200, n_labeled=4, n_neighbors=8, noise=0.2, random_state=0
 )
-for method in ("gdpa", "vote", "min-cut"):
+for method in ("harmonic", "vote", "min-cut"):
     labels = gdpa.solve(problem, method).labels
     error = (labels != truth)[problem.unlabeled].mean()
     print(f"{method:8s} error {error:5.1%}; {gdpa.certify(problem, labels)}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import gdpa
-from gdpa.solvers.switching import rounding_margin
+from gdpa.gershgorin.bounds import rounding_margin
 
 from .outcome import CLEAR, RIGHT, generator, must, quiet
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import DegenerateProblemWarning, UnreachedWarning
 from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
 from .solution import BoundStatus, Solution, relative_gap
-from .solvers.registry import METHODS, get_solver
-from .solvers.switching import switched_form
+from .solvers.registry import choose_method, get_solver
 
 __all__ = ["Certificate", "certify"]
 
@@ -87,7 +85,7 @@ class Certificate:
         )
 
 
-def certify(problem: Problem, labels: Any, *, method: str | None = None) -> Certificate:
+def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -> Certificate:
     """Say how good a labelling is.
 
     Parameters
@@ -140,7 +138,7 @@ def certify(problem: Problem, labels: Any, *, method: str | None = None) -> Cert
 
 
 def _choose(problem: Problem) -> str:
-    if not problem.signed or switched_form(problem.reduced()) is not None:
+    if isinstance(problem, GraphProblem) or choose_method(problem) == "min-cut":
         return "min-cut"
     small = problem.n_nodes <= _INTERIOR_POINT_UP_TO
     return "sdr-interior-point" if small else "sdr-low-rank"
@@ -148,7 +146,7 @@ def _choose(problem: Problem) -> str:
 
 def _bound(problem: Problem, method: str) -> Solution:
     accepted = ("min-cut", "sdr-interior-point", "sdr-low-rank")
-    if method not in accepted or method not in METHODS:
+    if method not in accepted:
         raise ValueError(f"method={method!r} gives no bound here; accepted: {', '.join(accepted)}")
     with warnings.catch_warnings():
         # They are about the labels that the method itself would give.
@@ -157,7 +155,7 @@ def _bound(problem: Problem, method: str) -> Solution:
         return get_solver(method)().solve(problem)
 
 
-def _check_labeling(problem: Problem, labels: Any) -> NDArray[np.int8]:
+def _check_labeling(problem: Problem, labels: ArrayLike) -> NDArray[np.int8]:
     try:
         x = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .notebook import card
+from .problem.dual import DualVariables
 
 __all__ = ["BoundStatus", "ClassSolution", "DualVariables", "Solution", "relative_gap"]
 
@@ -38,22 +39,6 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     return gap / max(abs(objective), abs(lower_bound))
 
 
-@dataclass(frozen=True)
-class DualVariables:
-    """A point of the SDR dual.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_nodes + 1,)
-        Multipliers of ``X_ii = 1``; the last belongs to the apex.
-    z : ndarray of shape (n_labeled,)
-        Multipliers of the labels, in the order of ``problem.labeled``; ``z_i = -label_i * a_i``.
-    """
-
-    y: NDArray[np.float64]
-    z: NDArray[np.float64]
-
-
 @dataclass(frozen=True, repr=False)
 class Solution:
     """Labels, scores, and how good they are.
@@ -73,6 +58,10 @@ class Solution:
     bound_status : {"certified", "estimated", "none"}
         "certified": proved, up to rounding that is accounted for. "estimated": from a computation
         that converged but is not a proof. "none": the method gives no bound.
+    bound_kind : str
+        What the bound is a bound of: "optimum" (of the problem itself), "relaxation"
+        (semidefinite), "box" (labels relaxed to [-1, 1]), "eigenvalue", "trivial" (the smaller
+        side of every node's vote) or "none".
     iterations : int
         Iterations of the outermost loop.
     converged : bool
@@ -97,6 +86,7 @@ class Solution:
     objective: float
     lower_bound: float = -np.inf
     bound_status: BoundStatus = "none"
+    bound_kind: str = "none"
     iterations: int = 0
     converged: bool = True
     message: str = ""
@@ -120,7 +110,8 @@ class Solution:
         bound = (
             "no bound"
             if self.bound_status == "none"
-            else f"lower bound {self.lower_bound:.6g} ({self.bound_status}, gap {self.gap:.3g})"
+            else f"lower bound {self.lower_bound:.6g} "
+            f"({self.bound_status}, {self.bound_kind}, gap {self.gap:.3g})"
         )
         state = "converged" if self.converged else "NOT converged"
         return (
@@ -138,7 +129,10 @@ class Solution:
         facts = [
             ("nodes", f"{self.labels.size:,} ({positive:,} labelled +1)"),
             ("objective", float(self.objective)),
-            ("lower bound", f"{bound} ({self.bound_status})" if bound != "none" else bound),
+            (
+                "lower bound",
+                f"{bound} ({self.bound_status}, {self.bound_kind})" if bound != "none" else bound,
+            ),
             ("gap", f"{self.gap:.3g}" if bound != "none" else "unknown"),
             ("converged", f"{'yes' if self.converged else 'NO'}, {self.iterations} iterations"),
             ("seconds", f"{sum(self.seconds.values()):.3g}"),
@@ -159,7 +153,7 @@ class ClassSolution:
     scores : ndarray of shape (n_nodes, n_classes)
         One column per class; 0 on unreached nodes.
     lower_bounds : ndarray or None
-        Certified lower bound of each class against the rest; of two classes the second says all.
+        Certified trivial bound of each class against the rest; of two classes the second says all.
         None: not computed.
     iterations, matvecs : int
         Iterations of the linear solve, and products with the matrix.

@@ -18,7 +18,9 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.dual import (
+from gdpa.gershgorin import discs, linearize
+from gdpa.gershgorin.bounds import aligned_bound, relaxation_bound
+from gdpa.problem.dual import (
     build_H,
     build_H_bar,
     build_H_tilde,
@@ -27,9 +29,8 @@ from gdpa.dual import (
     optimal_point,
     optimal_value,
 )
-from gdpa.gershgorin import discs, linearize
 from gdpa.solution import DualVariables
-from gdpa.solvers.gdpa_lp import closed_form, highs
+from gdpa.solvers.gdpa_lp import closed_form, constraints, highs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory.md"
 COUNT = 1000
@@ -135,6 +136,20 @@ def test_relaxation_is_below_the_problem(instances):
 # --- the split apex ------------------------------------------------------------------------------
 
 
+def test_signs_of_z_cost_nothing(instances):
+    for it in instances:
+        p, k = it.problem, int(it.rng.integers(it.problem.n_labeled))
+        i, t = p.labeled[k], it.rng.exponential()
+        y, z = it.dual.y.copy(), it.dual.z.copy()
+        y[[i, -1]] += t
+        z[k] -= t * p.labels[i]
+        moved = DualVariables(y, z)
+        e = np.zeros(p.n_nodes + 1)
+        e[i], e[-1] = 1.0, -p.labels[i]
+        assert np.allclose(build_H(p, moved).toarray(), it.H + t * np.outer(e, e), atol=EPS)
+        assert dual_objective(p, moved) == pytest.approx(dual_objective(p, it.dual), abs=EPS)
+
+
 def test_lemma1_where_H_is_psd(instances):
     for it in instances:
         up = max(0.0, -lowest(it.H)) + it.rng.exponential()
@@ -205,6 +220,18 @@ def test_safe_bound_is_a_constant_plus_the_votes_objective(plain):
         assert error_bound(p).bound == pytest.approx(expected, abs=1e-9)
 
 
+def test_unrestricted_bound_is_circular(plain):
+    """H_tilde is H at another point, whose objective is larger by 4 phi M_minus."""
+    for it in plain:
+        p, phi = it.problem, it.rng.exponential()
+        y = it.dual.y + phi * np.append(p.labels != 0, p.n_labeled)
+        other = DualVariables(y, it.dual.z - phi)
+        tilde = build_H_tilde(p, it.dual, phi).toarray()
+        assert np.allclose(tilde, build_H(p, other).toarray(), atol=EPS)
+        rise = 4.0 * phi * (p.labels < 0).sum()
+        assert dual_objective(p, other) == pytest.approx(dual_objective(p, it.dual) + rise, abs=EPS)
+
+
 # --- alignment -----------------------------------------------------------------------------------
 
 
@@ -273,6 +300,28 @@ def test_fact2_closed_form_is_the_optimum_of_the_linear_program(plain):
         assert not ours.a.any()  # no incumbent: the labels' weights are 0
         scale = 1.0 + np.abs(ours.y).sum()
         assert abs(ours.objective - simplex.objective) <= 1e-8 * scale
+
+
+def test_fact2_reduced_costs(plain):
+    for it in plain:
+        p = it.problem
+        v = np.exp(it.rng.normal(size=p.n_nodes + 2))
+        cost, G, _ = constraints(p, v)
+        n, positive = p.n_nodes, p.labels[p.labeled] > 0
+        r = np.where(positive, v[n], v[n + 1]) / v[p.labeled]
+        reduced = cost - G.T @ np.ones(n + 2)  # multiplier 1 on every row
+        assert np.allclose(reduced[: n + 1], 0.0)
+        assert np.allclose(reduced[n + 1 :], (r - 1.0) ** 2 / r)
+        # r = 1 on all labels: every a is as good as 0.
+        v[p.labeled] = v[n] = v[n + 1] = 1.0
+        a = it.rng.exponential(size=p.n_labeled)
+        cost, G, g = constraints(p, v)
+        y = closed_form(p, v).y.copy()
+        y[p.labeled] += a
+        y[-1] += a.sum()
+        t = np.append(y, a)
+        assert (G @ t - g >= -1e-9).all()
+        assert cost @ t == pytest.approx(closed_form(p, v).objective, abs=1e-9)
 
 
 # --- fact 3 --------------------------------------------------------------------------------------
@@ -496,6 +545,23 @@ def test_certificate_of_the_discs(plain):
         assert constant - s.sum() <= it.values.min() + EPS
         v = np.exp(it.rng.normal(size=s.size))
         assert (np.abs(P) * v[None, :] / v[:, None]).sum() >= s.sum() - EPS
+
+
+def test_relaxation_bound_of_aligned_discs(instances):
+    for it in instances[:COUNT]:
+        p = it.problem
+        u, c = p.unlabeled, p.vote
+        W = p.adjacency.toarray()[np.ix_(u, u)]
+        x, y = it.rng.normal(size=u.size), it.rng.exponential(size=u.size) + 1e-3
+        A = np.diag(W @ y / y) - W
+        assert lowest(A) >= -EPS * (1 + np.abs(A).max())
+        bound = p.constant - np.trace(A) - x @ A @ x - 2 * np.abs(c - A @ x).sum()
+        assert bound <= it.values.min() + EPS
+        fast = aligned_bound(p.adjacency, c, p.constant, x, y, W @ x, W @ y)
+        assert fast == pytest.approx(bound, rel=1e-9, abs=1e-9)
+        assert (
+            relaxation_bound(p, it.rng.normal(size=p.n_nodes)) <= it.sdr + 1e-5 * abs(it.sdr) + 1e-5
+        )
 
 
 # --- the page ------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_sparse_factorisation_gives_the_dense_result(variant, random_graph):
 def test_mirrored_labels_give_mirrored_scores():
     problem = problem_of(2)
     mirrored = problem.with_labels(-problem.labels)
-    for variant in BCR.variants:
+    for variant in BCR.choices["variant"]:
         a = gdpa.solve(problem, "bcr", variant=variant)
         b = gdpa.solve(mirrored, "bcr", variant=variant)
         np.testing.assert_allclose(a.scores, -b.scores, rtol=1e-6, atol=1e-12)

@@ -1,7 +1,8 @@
-"""The GDPA solver: its loop, options, presets, bound, and the paper's restoration table."""
+"""The GDPA solver: its loop, options, bound, and the paper's restoration table."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
 
 import numpy as np
@@ -10,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdpa
-from gdpa.dual import optimal_point, optimal_value
 from gdpa.errors import DegenerateProblemWarning
+from gdpa.problem.dual import (
+    build_H,
+    dual_objective,
+    optimal_point,
+    optimal_value,
+    paper_start,
+)
+from gdpa.solvers.registry import get_solver
 
 
 def make(n, seed, laplacian="combinatorial", bias=False):
@@ -42,58 +50,89 @@ def brute_force(problem):
 def test_the_certified_bound_is_below_the_optimum(n, seed, laplacian, bias):
     problem = make(n, seed, laplacian, bias)
     optimum = brute_force(problem)
-    for method in ("gdpa", "harmonic"):
-        solution = gdpa.solve(problem, method)
-        assert solution.bound_status == "certified"
-        assert solution.lower_bound <= optimum
-        assert solution.objective >= optimum - 1e-9
-        assert solution.objective == pytest.approx(problem.objective(solution.labels))
-        assert np.array_equal(solution.labels[problem.labeled], problem.labels[problem.labeled])
+    solution = gdpa.solve(problem, "gdpa")
+    assert (solution.bound_status, solution.bound_kind) == ("certified", "trivial")
+    assert solution.lower_bound <= optimum
+    assert solution.objective >= optimum - 1e-9
+    assert solution.objective == pytest.approx(problem.objective(solution.labels))
+    assert np.array_equal(solution.labels[problem.labeled], problem.labels[problem.labeled])
+
+
+@given(
+    n=st.integers(4, 30),
+    seed=st.integers(0, 10**6),
+    laplacian=st.sampled_from(["combinatorial", "normalized"]),
+    recovery=st.sampled_from(["eigenvector", "linear"]),
+    start=st.sampled_from(["paper", "optimal"]),
+)
+@pytest.mark.filterwarnings("ignore::gdpa.errors.DegenerateProblemWarning")
+def test_it_is_never_the_harmonic_function(n, seed, laplacian, recovery, start):
+    problem = make(n, seed, laplacian)
+    harmonic = gdpa.solve(problem, "harmonic", tol=1e-10).scores[problem.unlabeled]
+    scores = gdpa.solve(problem, "gdpa", recovery=recovery, start=start, tol=1e-10).scores
+    assert np.abs(scores[problem.unlabeled] - harmonic).max() > 1e-6
+
+
+def test_its_module_does_not_use_the_harmonic_function():
+    source = inspect.getsource(inspect.getmodule(get_solver("gdpa")))
+    assert "Harmonic" not in source
+    assert "LabeledSystem" not in source
+    with pytest.raises(ValueError, match="label_weight=inf must be a positive number"):
+        gdpa.solve(make(10, 0), "gdpa", label_weight=np.inf)
 
 
 @pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
-def test_the_start_is_optimal_and_no_eigenvector_is_computed(laplacian):
+def test_an_optimal_start_is_kept_and_no_eigenvector_is_computed(laplacian):
     problem = make(40, 7, laplacian)
-    solution = gdpa.solve(problem, label_weight=2.5)
+    solution = gdpa.solve(problem, "gdpa", start="optimal", label_weight=2.5)
     assert solution.converged
     assert solution.iterations == 1
     assert solution.history[0]["eigenvector_iterations"] == 0
     assert solution.history[0]["kept"]
     assert solution.history[0]["objective"] == pytest.approx(optimal_value(problem))
     assert np.allclose(solution.dual.y, optimal_point(problem, 2.5).y)
+    assert not solution.info["erased"]
+
+
+def test_the_start_of_the_paper_is_optimal_on_the_combinatorial_laplacian_only():
+    combinatorial, normalized = make(25, 3), make(25, 3, "normalized")
+    start = paper_start(combinatorial)
+    assert np.allclose(start.y, optimal_point(combinatorial).y)
+    assert dual_objective(combinatorial, start) == pytest.approx(optimal_value(combinatorial))
+    assert dual_objective(normalized, paper_start(normalized)) > optimal_value(normalized) + 1e-6
+    kept = gdpa.solve(combinatorial, "gdpa")
+    assert kept.history[0]["kept"]
+    erased = gdpa.solve(normalized, "gdpa")
+    assert erased.info["erased"]
+    assert "erased the labels" in erased.message
+    assert np.unique(erased.labels[normalized.unlabeled]).size == 1
 
 
 def test_a_simplex_lp_erases_the_labels_and_says_so():
     problem = make(30, 2)
     with pytest.warns(DegenerateProblemWarning, match="no longer knows the labels"):
-        solution = gdpa.solve(problem, lp="highs")
+        solution = gdpa.solve(problem, "gdpa", lp="highs", recovery="linear")
     assert not solution.dual.z.any()
     assert not solution.scores[problem.unlabeled].any()
     assert solution.info["erased"]
 
 
-def test_an_interior_point_lp_keeps_them():
+@pytest.mark.parametrize("lp", ["closed-form", "interior-point"])
+def test_linear_recovery_reads_the_dual_point(lp):
     problem = make(30, 2)
-    inside = gdpa.solve(problem, lp="interior-point", self_loop="dual")
-    a = np.abs(inside.dual.z)
-    assert a.min() > 1e-3
-    K = problem.L.toarray() + np.diag(inside.dual.y[:-1])
-    x = np.linalg.solve(K, problem.labels * np.abs(_spread(problem, inside.dual.z)))
-    assert np.allclose(inside.scores, x, atol=1e-4)
+    solution = gdpa.solve(problem, "gdpa", lp=lp, recovery="linear", label_weight=0.7)
+    assert np.abs(solution.dual.z).min() > 1e-3
+    K = problem.L.toarray() + np.diag(solution.dual.y[:-1])
+    drive = np.zeros(problem.n_nodes)
+    drive[problem.labeled] = -solution.dual.z
+    assert np.allclose(solution.scores, np.linalg.solve(K, drive), atol=1e-4)
 
 
-def _spread(problem, z):
-    full = np.zeros(problem.n_nodes)
-    full[problem.labeled] = z
-    return full
-
-
-def test_preset_paper_follows_the_text():
+def test_the_text_of_the_paper_by_simplex():
     problem = make(25, 3, "normalized")
-    solution = gdpa.solve(problem, preset="paper")
+    solution = gdpa.solve(problem, "gdpa", lp="highs")
     assert solution.converged
     assert solution.iterations < 10
-    assert solution.history[0]["eigenvector_iterations"] >= 0
     objectives = [entry["objective"] for entry in solution.history]
     assert all(b <= a + 1e-9 for a, b in itertools.pairwise(objectives))
     # It stalls above the optimum: with lmin = 0 the same eigenvector comes back.
@@ -102,10 +141,8 @@ def test_preset_paper_follows_the_text():
 
 
 def test_eigenvector_recovery_is_the_first_eigenvector_of_H():
-    from gdpa.dual import build_H
-
     problem = make(20, 9)
-    solution = gdpa.solve(problem, recovery="eigenvector", label_weight=1.0)
+    solution = gdpa.solve(problem, "gdpa")
     H = build_H(problem, optimal_point(problem, 1.0)).toarray()
     v = np.linalg.eigh(H)[1][:-1, 0]
     cosine = abs(v @ solution.scores) / np.linalg.norm(v) / np.linalg.norm(solution.scores)
@@ -114,24 +151,13 @@ def test_eigenvector_recovery_is_the_first_eigenvector_of_H():
     assert solution.scores[first] * problem.labels[first] >= 0
 
 
-def test_recovery_from_a_warm_start_and_with_a_self_loop_per_node():
-    problem = make(60, 11)
-    cold = gdpa.solve(problem, tol=1e-10)
-    warm = gdpa.solve(problem, x0=cold.scores, tol=1e-10)
-    assert np.allclose(cold.scores, warm.scores, atol=1e-8)
-    gamma = np.linspace(0, 1, 60)
-    scores = gdpa.solve(problem, self_loop=gamma, label_weight=2.0, tol=1e-12).scores
-    K = problem.L.toarray() + np.diag(gamma + 2.0 * (problem.labels != 0))
-    assert np.allclose(scores, np.linalg.solve(K, 2.0 * problem.labels), atol=1e-8)
-
-
 def test_a_callback_sees_every_iteration_and_can_stop():
     problem = make(15, 1)
     seen = []
-    gdpa.solve(problem, callback=seen.append)
+    gdpa.solve(problem, "gdpa", callback=seen.append)
     assert [entry["iteration"] for entry in seen] == [1]
     with pytest.warns(UserWarning, match="stopped by the callback"):
-        stopped = gdpa.solve(problem, callback=lambda entry: True)
+        stopped = gdpa.solve(problem, "gdpa", callback=lambda entry: True)
     assert not stopped.converged
     assert np.isfinite(stopped.scores).all()
 
@@ -139,20 +165,19 @@ def test_a_callback_sees_every_iteration_and_can_stop():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lp": "simplex"}, "lp='simplex'; .*Accepted: closed-form, highs, interior-point"),
+        (
+            {"lp": "simplex"},
+            "lp='simplex' is not known; .*Accepted: closed-form, highs, interior-point",
+        ),
         ({"recovery": "eigen"}, "did you mean 'eigenvector'"),
+        ({"start": "face"}, "start='face' is not known; .*ccepted: optimal, paper"),
         ({"label_weight": 0}, "label_weight=0 must be a positive number"),
         ({"label_weight": np.nan}, "label_weight=nan must be a positive number"),
-        ({"self_loop": "auto"}, "self_loop='auto'; accepted: a number"),
-        ({"self_loop": np.inf}, "self_loop must be finite"),
-        ({"self_loop": [1.0, 2.0]}, r"one entry per node \(10\)"),
-        ({"preset": "text"}, "preset='text'"),
-        ({"preset": "paper", "lp": "highs"}, "preset='paper' decides lp"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        gdpa.solve(make(10, 0), **options)
+        gdpa.solve(make(10, 0), "gdpa", **options)
 
 
 PAPER_TABLE_1 = {  # (N, hops): {sigma: (SPEC, GDPA)} in percent
@@ -172,7 +197,7 @@ def test_restoration_table_of_the_paper(n, hops, sigma):
     errors = []
     for seed in range(100):
         problem, signal = restoration(n, hops=hops, sigma=sigma, random_state=seed)
-        solution = gdpa.solve(problem, recovery="eigenvector")
+        solution = gdpa.solve(problem, "gdpa")
         errors.append(np.mean(solution.labels[1:] != signal))
     assert 100 * np.mean(errors) == pytest.approx(PAPER_TABLE_1[n, hops][sigma][1], abs=2.0)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gdpa
-from gdpa.dual import build_H_bar, dual_objective, optimal_point
+from gdpa.problem.dual import build_H_bar, dual_objective, optimal_point
 from gdpa.solvers.gdpa_lp import LPPoint, closed_form, constraints, highs, interior_point
 
 

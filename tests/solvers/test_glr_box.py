@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gdpa
 from gdpa.errors import MissingExtraError
-from gdpa.solvers import glr_box as module
+from gdpa.solvers import conic
 
 
 def problem_of(
@@ -121,7 +121,7 @@ def test_extra_is_needed_only_where_the_box_is_felt(monkeypatch):
     def missing(name, extra):
         raise MissingExtraError(f"{name!r} is not installed; pip install 'gdpa[{extra}]'")
 
-    monkeypatch.setattr(module, "require", missing)
+    monkeypatch.setattr(conic, "require", missing)
     gdpa.solve(problem_of(0, "combinatorial"), "glr-box")
     with pytest.raises(MissingExtraError, match=r"clarabel.*gdpa\[sdp\]"):
         gdpa.solve(problem_of(0, "combinatorial", bias=5.0), "glr-box")

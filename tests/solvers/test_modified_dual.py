@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gdpa
-from gdpa.dual import build_H, build_H_bar, dual_objective, optimal_point, optimal_value
 from gdpa.errors import ConvergenceWarning, MissingExtraError, UnsupportedProblemError
+from gdpa.problem.dual import build_H, build_H_bar, dual_objective, optimal_point, optimal_value
 from gdpa.solution import DualVariables
 from gdpa.solvers import sdr_form
 from gdpa.solvers.modified_dual import modified_dual_lmi

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import gdpa
 from gdpa.errors import ConvergenceWarning
+from gdpa.gershgorin.bounds import aligned_bound
 from gdpa.solvers import switching
-from gdpa.solvers.sdr_half_circle import HalfCircle, aligned_bound
+from gdpa.solvers.sdr_half_circle import HalfCircle
 from gdpa.solvers.sdr_sphere import SphereProduct
 from gdpa.solvers.switching import switched_form
 

@@ -125,7 +125,7 @@ def test_authors_projection_leaves_the_most_contradicted_label():
 
 def test_authors_variant_is_the_same_for_a_quadratic_form():
     form = signed_form(7)
-    a, b = (gdpa.solve(form, "sns", variant=v) for v in SNS.variants)
+    a, b = (gdpa.solve(form, "sns", variant=v) for v in SNS.choices["variant"])
     np.testing.assert_array_equal(a.labels, b.labels)
 
 

@@ -12,7 +12,7 @@ from gdpa.graph import laplacian_parts
 from gdpa.linalg import spd
 from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
 from gdpa.policy import Policy
-from gdpa.system import Arranged, LabeledSystem
+from gdpa.system import LabeledSystem, ReorderedGraph
 
 ALWAYS = Policy(dense_below=0, slow_rows=0)
 
@@ -125,7 +125,7 @@ def test_the_order_of_the_nodes_does_not_show(random_graph, columns):
     A, d = laplacian_parts(random_graph(n, 2), "normalized")
     labeled, targets = np.arange(0, n, 20), rng.normal(size=(15, columns))
     order = rng.permutation(n).astype(np.int32)
-    arranged = Arranged(Matrix(sp.csr_array(A[order][:, order])), order)
+    arranged = ReorderedGraph(Matrix(sp.csr_array(A[order][:, order])), order)
     system = LabeledSystem(A, d, labeled, targets, self_loop=0.1, policy=ALWAYS)
     plain = system.solve(tol=1e-12)
     other = replace(system, arranged=arranged).solve(tol=1e-12, x0=0.5 * plain.x)

@@ -36,7 +36,7 @@ def certify(
         str | None,
         typer.Option("--labeling", help="Labels of all nodes, as solve writes; else solved first."),
     ] = None,
-    method: Method = "gdpa",
+    method: Method = "auto",
     bound: Annotated[
         str | None,
         typer.Option("--bound", help="min-cut, sdr-interior-point or sdr-low-rank."),
@@ -87,7 +87,7 @@ def certify(
                 stages.start("solve", method)
                 solution = solve(problem, method)
                 output.converged &= solution.converged
-                signs, solved_by = solution.labels, method
+                signs, solved_by = solution.labels, solution.method
                 if out is not None:
                     files.text("--out", Labeling.of(known, [solution]).csv(network, known, raw=raw))
             stages.start("bound")

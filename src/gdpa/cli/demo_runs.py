@@ -98,7 +98,7 @@ def _compare(
             ),
             (
                 "paper's graph: GDPA as stated",
-                lambda z: _one_against_rest(kernel, z, "gdpa", preset="paper"),
+                lambda z: _one_against_rest(kernel, z, "gdpa", lp="highs"),
             ),
         ]
     for method, run in methods:

@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 def solve(
     graph: GraphFile,
     labels: KnownLabels,
-    method: Method = "gdpa",
+    method: Method = "auto",
     out: Out = None,
     laplacian: Laplacian = "combinatorial",
     option: Annotated[
@@ -127,6 +127,7 @@ def summary(solution: Solution, known: NodeLabels) -> dict[str, Any]:
         "objective": solution.objective,
         "lower_bound": solution.lower_bound,
         "bound_status": solution.bound_status,
+        "bound_kind": solution.bound_kind,
         "gap": solution.gap,
         "iterations": solution.iterations,
         "converged": solution.converged,

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ..errors import DegenerateProblemWarning
 from ..graph.adjacency import connected_to
 from ..solution import ClassSolution, Solution
-from ..solvers.gdpa import GDPA
-from ..system import Arranged, LabeledSystem, arrange
+from ..solvers.harmonic import Harmonic
+from ..system import LabeledSystem, ReorderedGraph, arrange
 from ..system.rows import with_far_nodes
 from ..system.update import update_scores
 from .evidence import Evidence, gather_evidence
@@ -117,7 +117,7 @@ def solve_state(
     options: FitOptions,
     *,
     x0: FloatArray | None = None,
-    arranged: Arranged | None = None,
+    arranged: ReorderedGraph | None = None,
     sharpness: float | None = None,
 ) -> FittedState:
     """Solve the labels on a graph, with a setting chosen: problem, solver, solution, state.
@@ -137,11 +137,11 @@ def solve_state(
         solution = ClassSolution("gdpa", ones, exact=True, message="one class")
     elif is_shared(options):
         heard = options.callback is not None or options.verbose > 1
-        solution = GDPA(
+        solution = Harmonic(
             label_weight=setting.label_weight,
             self_loop=setting.self_loop,
             tol=options.tol,
-            linear_max_iter=options.max_iter,
+            max_iter=options.max_iter,
             x0=x0,
             arranged=arranged,
             callback=partial(report, options) if heard else None,

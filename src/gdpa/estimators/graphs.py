@@ -107,8 +107,6 @@ class ClassifierGraph:
             self.diagonal,
             coding.labeled,
             np.eye(coding.classes.size)[coding.codes[coding.labeled]],
-            None if evidence is None else evidence.probabilities,
-            evidence_weight,
         )
 
     def attach(self, X: Any) -> tuple[sp.csr_array, sp.csr_array | None]:

@@ -97,7 +97,8 @@ def tree_scores(
         One per split.
     """
     n, k = problem.diagonal.size, problem.targets.shape[1]
-    accepted = {f.name for f in fields(get_solver(options.method))}
+    method = "harmonic" if options.method == "gdpa" else options.method
+    accepted = {f.name for f in fields(get_solver(method))}
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
     arguments = {name: v for name, v in given.items() if name in accepted}
     arguments |= dict(options.method_options)
@@ -110,14 +111,11 @@ def tree_scores(
         side[left], side[right] = 1.0, -1.0
         labels = np.zeros(n, dtype=np.int8)
         labels[problem.labeled] = (problem.targets @ side).astype(np.int8)
-        bias = None
-        if problem.evidence is not None and problem.evidence_weight:
-            bias = problem.evidence_weight * (problem.evidence @ side)
-        binary = GraphProblem(problem.W, labels, bias=bias, laplacian=problem.laplacian)
+        binary = GraphProblem(problem.W, labels, laplacian=problem.laplacian)
         with warnings.catch_warnings():
             # The classifier names unreached nodes itself, once.
             warnings.simplefilter("ignore", UnreachedWarning)
-            solution = solve(binary, options.method, **arguments)
+            solution = solve(binary, method, **arguments)
         share = _left_share(solution)
         scores[:, left] *= share[:, None]
         scores[:, right] *= 1.0 - share[:, None]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gershgorin.label_discs import class_bounds
+from ..gershgorin.bounds import class_bounds
 from ..problem import ClassProblem
 from ..solution import Solution
 from ..system import LabeledSystem
@@ -221,7 +221,7 @@ class FittedState(NewRows):
         For each class x is +1 on its nodes and -1 on all others; with two classes both terms are
         equal, and the result is the objective of the binary problem.
         """
-        problem = replace(self.problem(), evidence=None)
+        problem = self.problem()
         total = [
             problem.against_rest(c).objective(np.where(self.labels == c, 1.0, -1.0))
             for c in range(self.n_classes)

@@ -279,20 +279,16 @@ def left_out(
     if given.label_weight is not None:
         weights = [given.label_weight]
     totals = _totals(unit, large, evidence is not None, given)
-    blocks = labeled_blocks(system, list(totals), evidence) if exact else []
+    blocks = labeled_blocks(system, list(totals)) if exact else []
     for number, (total, pairs) in enumerate(totals.items()):
-        parts: Iterable[tuple[float, FloatArray, FloatArray | None]] = []
+        parts: Iterable[tuple[float, FloatArray]] = []
         if exact:
-            K, KT = blocks[number]
-            parts = left_out_by_one(K, system.targets, weights, KT)
+            parts = left_out_by_one(blocks[number], system.targets, weights)
         else:
             folds = stratified_folds(codes, LARGE_FOLDS if large else SMALL_FOLDS)
-            parts = fold_scores(replace(system, self_loop=total), folds, weights, evidence)
-        for weight, from_labels, from_evidence in parts:
+            parts = fold_scores(replace(system, self_loop=total), folds, weights)
+        for weight, scores in parts:
             for loop, e in pairs:
-                scores = from_labels
-                if e and from_evidence is not None:
-                    scores = from_labels + e * from_evidence
                 yield Setting(weight, loop, e), scores
 
 

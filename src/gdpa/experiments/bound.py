@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import error_bound
 from ..problem import GraphProblem
+from ..problem.dual import error_bound
 from .base import Experiment, Findings, Started, finished_rows
 from .config import Config
 from .protocol import PAPER_DATASETS, RESCALINGS, fold_count

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import build_H, build_H_bar
 from ..graph import balance
 from ..problem import GraphProblem
+from ..problem.dual import build_H, build_H_bar
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows
 from .config import Config

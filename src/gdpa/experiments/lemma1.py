@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import build_H, build_H_bar, lemma1_gap, optimal_point
 from ..problem import GraphProblem
+from ..problem.dual import build_H, build_H_bar, lemma1_gap, optimal_point
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows
 from .config import Config

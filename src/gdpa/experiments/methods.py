@@ -86,7 +86,7 @@ _ALL = (
     MethodSpec("gdpa-published", "GDPA as published", method="gdpa-published",
                group="GDPA", paper="GDPA", runtime=True),
     MethodSpec("gdpa-as-written", "GDPA as written", method="gdpa", group="GDPA",
-               options={"preset": "paper"}, paper="GDPA", runtime=True),
+               options={"lp": "highs"}, paper="GDPA", runtime=True),
     MethodSpec("gdpa", "GDPA, default", method="gdpa", group="GDPA", runtime=True),
     MethodSpec("gdpa-classifier", "GDPAClassifier", kind="gdpa-classifier", group="GDPA"),
     MethodSpec("vote", "One-step vote", method="vote", group="GDPA", runtime=True),

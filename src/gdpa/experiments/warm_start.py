@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dual import build_H_bar
-from ..gershgorin.label_discs import nowhere_zero
+from ..gershgorin.bounds import nowhere_zero
 from ..linalg import first_eigenvector
+from ..problem.dual import build_H_bar
 from ..solution import DualVariables
 from .base import Experiment, Findings, Started, finished_rows
 from .config import Config

@@ -18,27 +18,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
 from ..errors import ConvergenceWarning
 from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
+from ..linalg.operator import MatrixLike
 from .discs import FloatArray, check_scaling, disc_radii
 
 __all__ = ["Alignment", "align", "two_coloring"]
 
-# Beyond these many nodes a start by LOBPCG pays; conjugate gradients are tried before a
-# factorisation; no matrix is factorised.
-EIGENSOLVER_ABOVE = 2_000
+# Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
+# factorised.
 FACTOR_BELOW = 5_000
 FACTOR_LIMIT = 20_000
-MAX_POLISH = 50
 SMALLEST = 1e-290
 """Entries of v are kept above this, so that quotients stay finite."""
 
@@ -86,7 +84,7 @@ class Alignment:
         """Diagonal of S, ``1 / v``."""
         return 1.0 / self.v
 
-    def transform(self, A: Any) -> sp.csr_array:
+    def transform(self, A: MatrixLike) -> sp.csr_array:
         """``S A S^-1``, whose discs are aligned.
 
         Parameters
@@ -107,7 +105,9 @@ class Alignment:
         return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def align(A: Any, *, v: Any = None, tol: float = 1e-12, random_state: int = 0) -> Alignment:
+def align(
+    A: MatrixLike, *, v: ArrayLike | None = None, tol: float = 1e-12, random_state: int = 0
+) -> Alignment:
     """Align the Gershgorin discs of a balanced generalised Laplacian at lambda_min.
 
     Parameters
@@ -225,7 +225,7 @@ def two_coloring(A: sp.csr_array) -> NDArray[np.int8]:
 def _first_guess(A: sp.csr_array, colors: NDArray[np.int8], random_state: int) -> FloatArray:
     """Positive start: ones where polishing is cheap, else the eigensolver's vector."""
     n = A.shape[0]
-    if n <= EIGENSOLVER_ABOVE:
+    if n <= 2_000:
         return np.ones(n)
     with warnings.catch_warnings():
         # Whether the discs are aligned is measured on the discs themselves.
@@ -288,7 +288,7 @@ class _Switched:
         best_spread = self._spread(best)
         for solve in solvers:
             p, stalled = best, 0
-            while best_spread > self.threshold and stalled < 3 and total < MAX_POLISH:
+            while best_spread > self.threshold and stalled < 3 and total < 50:
                 p = self.normalized(self._noda(p, solve))
                 spread = self._spread(p)
                 stalled = stalled + 1 if spread >= best_spread else 0

@@ -9,13 +9,13 @@ A lies in one of the discs, so the smallest left-end is a lower bound of lambda_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency
+from ..linalg.operator import MatrixLike
 
 __all__ = ["Discs", "check_scaling", "disc_radii", "discs"]
 
@@ -59,7 +59,7 @@ class Discs:
         return float(self.right_ends.max())
 
 
-def discs(A: Any, *, v: Any = None) -> Discs:
+def discs(A: MatrixLike, *, v: ArrayLike | None = None) -> Discs:
     """Gershgorin discs of ``S A S^-1``, ``S = diag(1 / v)``.
 
     Parameters
@@ -98,7 +98,7 @@ def discs(A: Any, *, v: Any = None) -> Discs:
     return Discs(matrix.diagonal(), disc_radii(matrix, scaling))
 
 
-def check_scaling(v: Any, n: int) -> FloatArray:
+def check_scaling(v: ArrayLike, n: int) -> FloatArray:
     """Validate a scaling vector: `n` finite numbers, none of them zero."""
     try:
         scaling = np.asarray(v, dtype=np.float64)

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency
+from ..linalg.operator import MatrixLike
 from .alignment import two_coloring
 from .discs import FloatArray
 
@@ -99,12 +100,12 @@ class AffineFamily:
     @classmethod
     def build(
         cls,
-        A0: Any,
+        A0: MatrixLike,
         matrices: Sequence[Any],
         *,
         bounds: FloatArray | None = None,
         theta0: FloatArray | None = None,
-        signs: Any = None,
+        signs: MatrixLike | None = None,
     ) -> AffineFamily:
         """Validate the matrices and find the pattern, its signs and its 2-colouring.
 
@@ -166,7 +167,7 @@ def _edge_signs(
     n: int,
     box: FloatArray,
     theta0: FloatArray | None,
-    signs: Any,
+    signs: MatrixLike | None,
 ) -> FloatArray:
     """Sign of each edge: as stated, else from the bounds, else from theta0, else from A0."""
     if signs is not None:
@@ -228,7 +229,7 @@ def check_bounds(bounds: Any, m: int) -> FloatArray:
     return array
 
 
-def check_theta(theta: Any, m: int, name: str) -> FloatArray:
+def check_theta(theta: ArrayLike, m: int, name: str) -> FloatArray:
     """Validate a vector of parameters (or of their costs)."""
     try:
         array = np.asarray(theta, dtype=np.float64)

@@ -29,8 +29,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceWarning, nearest_name
+from ..linalg.operator import MatrixLike
 from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_theta
 from .linear_program import Blocks
@@ -92,13 +94,13 @@ class LinearizationResult:
 
 
 def linearize(
-    c: Any,
-    A0: Any,
+    c: ArrayLike,
+    A0: MatrixLike,
     matrices: Sequence[Any],
     *,
     bounds: Any = None,
-    theta0: Any = None,
-    signs: Any = None,
+    theta0: ArrayLike | None = None,
+    signs: MatrixLike | None = None,
     update: str = "dual",
     tol: float = 1e-9,
     max_iter: int = 200,

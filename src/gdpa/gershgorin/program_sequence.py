@@ -21,9 +21,6 @@ from .linear_program import LARGEST_RATIO, Blocks, ProgramResult, inner_program,
 
 __all__ = ["Callback", "InfeasibleError", "Point", "ProgramSequence"]
 
-# A multiplier of zero asks for an infinite ratio: one step changes a ratio by no more than this.
-RATIO_STEP = 10.0
-
 Callback = Callable[[Mapping[str, Any]], Any]
 
 
@@ -152,7 +149,8 @@ class ProgramSequence:
         np.maximum.at(high, blocks.edge, blocks.ratio)
         x = np.maximum(program.x, np.finfo(float).tiny)
         ratio = np.sqrt(x[family.j]) / np.sqrt(x[family.i])
-        ratio = np.clip(ratio, low / RATIO_STEP, high * RATIO_STEP)
+        # A multiplier of zero asks for an infinite ratio: one step changes it by no more than 10.
+        ratio = np.clip(ratio, low / 10.0, high * 10.0)
         ratio = np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO)
         keep = (program.share > 0) | (not drop)
         bare = np.ones(family.n_edges, dtype=bool)

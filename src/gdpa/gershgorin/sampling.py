@@ -21,14 +21,15 @@ selection using Gershgorin disc alignment", IEEE Transactions on Signal Processi
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graph.adjacency import check_adjacency
+from ..linalg.operator import MatrixLike
 
 __all__ = ["DiscSampling", "sample_nodes"]
 
@@ -37,7 +38,6 @@ FloatArray = NDArray[np.float64]
 # Hops that the growth is followed outwards. On neighbour graphs of 1,500 rows (seven tables) the
 # bound did not change any more beyond twelve.
 MOST_HOPS = 12
-BISECTIONS = 14
 BLOCK = 512
 
 
@@ -65,7 +65,12 @@ class DiscSampling:
 
 
 def sample_nodes(
-    W: Any, n: int, *, weight: float = 1.0, laplacian: str = "normalized", known: Any = ()
+    W: MatrixLike,
+    n: int,
+    *,
+    weight: float = 1.0,
+    laplacian: str = "normalized",
+    known: Iterable[int] = (),
 ) -> DiscSampling:
     """Choose nodes whose self-loops lift the smallest disc left-end of the Laplacian the most.
 
@@ -121,7 +126,7 @@ def sample_nodes(
         degree = np.where(lonely, 0.0, 1.0)
     low, high = 0.0, float(weight)
     best: tuple[NDArray[np.intp], float, sp.csc_array] | None = None
-    for _ in range(BISECTIONS):
+    for _ in range(14):
         # Geometric at first: the answer is often small against the weight.
         T = 0.5 * (low + high) if low > 0 else high / 4.0
         R = _growth(A, degree, float(weight), T)

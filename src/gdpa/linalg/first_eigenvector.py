@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from ..threads import effective_jobs, one_thread
 from .lobpcg import Correction, Pair, lobpcg, measured
-from .operator import Matrix, as_operator, check_positive, to_dense
-from .preconditioners import Counted
+from .operator import Matrix, OperatorLike, as_operator, check_positive, to_dense
+from .preconditioners import Counted, PreconditionerLike
 
 __all__ = ["EigenResult", "first_eigenvector"]
 
@@ -69,15 +69,15 @@ class EigenResult:
 
 
 def first_eigenvector(
-    A: Any,
+    A: OperatorLike,
     *,
-    v0: Any = None,
+    v0: ArrayLike | None = None,
     tol: float = 1e-8,
     max_iter: int = 500,
-    preconditioner: Any = "auto",
+    preconditioner: PreconditionerLike = "auto",
     dense_below: int = 300,
     block_size: int = 1,
-    diagonal: Any = None,
+    diagonal: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
@@ -174,7 +174,7 @@ def first_eigenvector(
     )
 
 
-def _check_start(v0: Any, n: int) -> NDArray[np.float64] | None:
+def _check_start(v0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     if v0 is None:
         return None
     v = np.asarray(v0, dtype=np.float64)
@@ -192,7 +192,7 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
     return v if v[lead] > 0 else -v
 
 
-def _ordinary(A: Any, diagonal: Any, n_jobs: int) -> tuple[Counted, int]:
+def _ordinary(A: OperatorLike, diagonal: ArrayLike | None, n_jobs: int) -> tuple[Counted, int]:
     """The matrix divided by a power of two where its entries are extreme, and which power."""
     operator, exponent = as_operator(A, diagonal), 0
     if isinstance(operator, Matrix) and not SAFE_LOW <= (operator.largest or 1.0) <= SAFE_HIGH:

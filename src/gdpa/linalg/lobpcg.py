@@ -14,21 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from .preconditioners import Counted, Preconditioner, chebyshev, make_preconditioner, with_coarse
+from .preconditioners import (
+    Counted,
+    Preconditioner,
+    PreconditionerLike,
+    chebyshev,
+    make_preconditioner,
+    with_coarse,
+)
 from .two_level import CoarseSpace, coarse_count, patches
 
 __all__ = ["Correction", "Pair", "lobpcg", "measured"]
 
-# Smaller matrices do not repay a coarse correction.
-COARSE_ROWS = 2000
 # Iterations after which a coarse correction is built, and rebuilt from a better vector.
 BUILD_AT = (7, 14, 25, 60, 100, 200, 400)
-# Not when about so many iterations are left, which would cost less than it.
-LITTLE = 20
-# Share of all nodes that makes a neighbourhood a hub: H_bar with many labels has two.
-HUB = 0.05
-# Patches per square root of the number of entries.
-SHARE = 0.38
 
 
 class Pair(NamedTuple):
@@ -62,7 +61,7 @@ class Correction:
         Whether a start is known: then few iterations may do without a coarse correction.
     """
 
-    def __init__(self, spec: Any, A: Counted, *, warm: bool) -> None:
+    def __init__(self, spec: PreconditionerLike, A: Counted, *, warm: bool) -> None:
         self.A = A
         self.base: Preconditioner | None = make_preconditioner(spec, A.operator)
         self.schedule: tuple[int, ...] = ()
@@ -70,13 +69,15 @@ class Correction:
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
         name = spec if isinstance(spec, str) else ""
-        auto, small = name == "auto", A.n < COARSE_ROWS
+        # Smaller matrices do not repay a coarse correction.
+        auto, small = name == "auto", A.n < 2000
         if auto and small:
             self.base = chebyshev(A) or self.base
         self.current = self.base
         if (name == "two-level" or (auto and not small)) and A.csr is not None and A.n >= 2:
             self.schedule = BUILD_AT
-            if auto and int(np.diff(A.csr.indptr).max()) > HUB * A.n:
+            # A neighbourhood of a twentieth of all nodes is a hub: H_bar with many labels has two.
+            if auto and int(np.diff(A.csr.indptr).max()) > 0.05 * A.n:
                 self.schedule = BUILD_AT[2:]  # no mode is slow: one may do without a start
             elif not warm:
                 self._build(None)
@@ -107,13 +108,14 @@ class Correction:
             return
         past = iteration // 2
         rate = np.log(self.residuals[past] / residual) / (iteration - past)
-        if rate * LITTLE <= np.log(residual / threshold):
+        # Not when about 20 iterations are left, which would cost less than it.
+        if rate * 20 <= np.log(residual / threshold):
             self._build(vector)
 
     def _build(self, vector: NDArray[np.float64] | None) -> None:
         """Coarse functions: the pieces of a vector on the patches, constant ones without it."""
         assert self.A.csr is not None
-        count = coarse_count(self.A.csr, share=SHARE)
+        count = coarse_count(self.A.csr, share=0.38)
         if self.patch is None:
             self.patch = patches(self.A.csr, count)
         coarse = CoarseSpace(self.A.csr, self.patch, count, vector)

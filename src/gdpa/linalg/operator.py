@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import in_threads
 
 __all__ = [
+    "EPS",
     "Difference",
     "Matrix",
+    "MatrixLike",
     "Operator",
+    "OperatorLike",
     "UnitDiagonal",
     "as_operator",
     "check_positive",
@@ -31,11 +34,14 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+# What users may pass as a matrix.
+MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
 # Entries below, and scales between this and its inverse, are safe in single precision.
 SINGLE_HIGH = 1e9
+EPS = float(np.finfo(np.float64).eps)
 # Numbers below this have fewer digits.
-TINY = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny) / EPS
 # Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
 # one thread, which gives the same digits whatever their number.
 PART, BLAS_ALONE = 2048, 10_000
@@ -76,6 +82,10 @@ class Operator(Protocol):
         ...
 
 
+# What the iterations take.
+OperatorLike: TypeAlias = MatrixLike | LinearOperator | Operator
+
+
 class Matrix:
     """A sparse or dense symmetric array as an :class:`Operator`.
 
@@ -100,7 +110,9 @@ class Matrix:
         Largest absolute entry.
     """
 
-    def __init__(self, A: Any, *, checked: bool = False, policy: Policy = DEFAULT_POLICY) -> None:
+    def __init__(
+        self, A: MatrixLike, *, checked: bool = False, policy: Policy = DEFAULT_POLICY
+    ) -> None:
         self.sparse = bool(sp.issparse(A))
         make: Any = sp.csr_array if self.sparse else np.asarray
         matrix = make(A, dtype=np.float64)
@@ -160,7 +172,7 @@ class _FromLinearOperator:
 
     single = False
 
-    def __init__(self, A: LinearOperator, diagonal: Any) -> None:
+    def __init__(self, A: LinearOperator, diagonal: ArrayLike | None) -> None:
         if A.shape[0] != A.shape[1]:
             raise ValueError(f"A must be square, got shape {A.shape}")
         self.operator = A
@@ -298,7 +310,9 @@ class UnitDiagonal:
         return b, first + more
 
 
-def as_operator(A: Any, diagonal: Any = None, policy: Policy = DEFAULT_POLICY) -> Operator:
+def as_operator(
+    A: OperatorLike, diagonal: ArrayLike | None = None, policy: Policy = DEFAULT_POLICY
+) -> Operator:
     """Whatever can be multiplied, as an :class:`Operator`.
 
     An operator is taken as it is; arrays are checked. `diagonal` is that of a ``LinearOperator``,

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator
 
 from ..errors import nearest_name, require
 from ..threads import one_thread
@@ -24,6 +25,7 @@ __all__ = [
     "PRECONDITIONERS",
     "Counted",
     "Preconditioner",
+    "PreconditionerLike",
     "chebyshev",
     "cholesky",
     "dense_inverse",
@@ -35,6 +37,8 @@ __all__ = [
 
 # Residuals to corrections.
 Preconditioner: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+# What users may pass: a name, an approximate inverse, or nothing.
+PreconditionerLike: TypeAlias = str | Preconditioner | LinearOperator | None
 
 # Up to so many rows a factorisation takes some hundredths of a second in one thread.
 ONE_THREAD_ROWS = 1_500
@@ -234,7 +238,7 @@ def two_level(
     return with_coarse(Z, inverse)
 
 
-def make_preconditioner(spec: Any, operator: Operator) -> Preconditioner | None:
+def make_preconditioner(spec: PreconditionerLike, operator: Operator) -> Preconditioner | None:
     """Build what the argument `preconditioner` of the solvers asks for.
 
     Parameters

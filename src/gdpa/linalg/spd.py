@@ -19,13 +19,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
-from .operator import Matrix, UnitDiagonal, as_operator, check_positive, inner_product
-from .preconditioners import Preconditioner, cholesky, dense_inverse, make_preconditioner, two_level
+from .operator import Matrix, OperatorLike, UnitDiagonal, as_operator, check_positive, inner_product
+from .preconditioners import (
+    Preconditioner,
+    PreconditionerLike,
+    cholesky,
+    dense_inverse,
+    make_preconditioner,
+    two_level,
+)
 
 __all__ = ["Column", "SPDResult", "conjugate_gradients", "solve_spd"]
 
@@ -33,10 +40,7 @@ FloatArray = NDArray[np.float64]
 # Vectors, precision and threads to products, as in Operator.dot.
 Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]
 
-NOT_DEFINITE = "matrix is singular or not positive definite"
 REACHED = "residual reached"
-# Coarser tolerances than this are left to single precision.
-SINGLE_TOL = 1e-5
 # A round in single precision reduces the residual no further: rounding errors come next.
 SINGLE_REDUCTION = 5e-6
 
@@ -75,15 +79,15 @@ class SPDResult:
 
 
 def solve_spd(
-    A: Any,
-    B: Any,
+    A: OperatorLike,
+    B: ArrayLike,
     *,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
-    preconditioner: Any = "auto",
+    preconditioner: PreconditionerLike = "auto",
     dense_below: int | None = None,
-    diagonal: Any = None,
+    diagonal: ArrayLike | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
     policy: Policy = DEFAULT_POLICY,
@@ -140,7 +144,7 @@ def solve_spd(
     rhs = _check_block(B, "B", n)
     start = None if x0 is None else _check_block(x0, "x0", n)
     if start is not None and start.shape != rhs.shape:
-        raise ValueError(f"x0 has shape {np.shape(x0)}, B has shape {np.shape(B)}")
+        raise ValueError(f"x0 has shape {np.asarray(x0).shape}, B has shape {np.shape(B)}")
     # Of small systems nobody needs to know how many threads there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     unit = UnitDiagonal(operator)
@@ -165,7 +169,8 @@ def solve_spd(
         worst = max(float(np.sqrt(c.square) / size[c.number]) for c in columns)
         return callback({"iteration": iteration, "residual": worst}) is True
 
-    loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= SINGLE_TOL)
+    # Coarse tolerances are left to single precision.
+    loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= 1e-5)
     iterations, more, why = conjugate_gradients(
         unit.dot,
         b,
@@ -194,7 +199,7 @@ def solve_spd(
     return SPDResult(x, residual, iterations, products + more, residual <= tol, method, message)
 
 
-def _check_block(B: Any, name: str, n: int) -> FloatArray:
+def _check_block(B: ArrayLike, name: str, n: int) -> FloatArray:
     block = np.asarray(B, dtype=np.float64)
     if block.ndim not in (1, 2) or block.shape[0] != n:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {block.shape}")
@@ -319,13 +324,22 @@ def conjugate_gradients(
             R[:, j] = B[:, j] - dot(X[:, j], np.float64, n_jobs)
             definite &= column.good
         if why != REACHED or not (definite or single):
-            return iterations, products, why if definite else NOT_DEFINITE
+            return (
+                iterations,
+                products,
+                why if definite else "matrix is singular or not positive definite",
+            )
         if not definite:
             single, previous = False, np.full(target.shape, np.inf)
 
 
 def _unit_preconditioner(
-    spec: Any, unit: UnitDiagonal, tol: float, columns: int, policy: Policy, dense: bool
+    spec: PreconditionerLike,
+    unit: UnitDiagonal,
+    tol: float,
+    columns: int,
+    policy: Policy,
+    dense: bool,
 ) -> tuple[Preconditioner | None, str]:
     """Approximate inverse in the scaled variables, and what the method is called with it."""
     if dense:

@@ -122,18 +122,12 @@ class SelectionDisplay:
         targets = np.eye(state.n_classes)[codes]
         judged = counts[codes] >= 2
         weight, loop = state.setting.label_weight, state.setting.self_loop
-        e, evidence = 0.0, None
-        if state.evidence is not None and state.setting.evidence_weight > 0:
-            e, evidence = state.setting.evidence_weight, state.evidence.probabilities
-        blocks = labeled_blocks(state.system(), [g + e for g in (*loops, loop)], evidence)
+        blocks = labeled_blocks(state.system(), [*loops, loop])
 
         def losses_at(number: int, values: Any) -> list[float]:
-            K, from_evidence = blocks[number]
             return [
-                left_out_loss(
-                    targets[judged], (mine if extra is None else mine + e * extra)[judged]
-                )
-                for _, mine, extra in left_out_by_one(K, targets, values, from_evidence)
+                left_out_loss(targets[judged], scores[judged])
+                for _, scores in left_out_by_one(blocks[number], targets, values)
             ]
 
         losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])

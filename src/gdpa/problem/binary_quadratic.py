@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency
+from ..linalg.operator import MatrixLike
 from .graph_problem import GraphProblem, ReducedForm
 
 __all__ = ["BinaryQuadratic"]
@@ -39,7 +40,7 @@ class BinaryQuadratic:
     (2.0, -2.0)
     """
 
-    def __init__(self, P: Any, *, anchor: int = 0) -> None:
+    def __init__(self, P: MatrixLike, *, anchor: int = 0) -> None:
         self.P = check_adjacency(P, name="P", signed=True, keep_diagonal=True)
         n = self.P.shape[0]
         if not 0 <= int(anchor) < n:
@@ -67,14 +68,14 @@ class BinaryQuadratic:
         inner = (rows != self.anchor) & (off.indices != self.anchor)
         return bool((off.data[inner] < 0).any())
 
-    def value(self, x: Any) -> float:
+    def value(self, x: ArrayLike) -> float:
         """Value ``x' P x`` that is maximised."""
         x = np.asarray(x, dtype=np.float64)
         if x.shape != (self.n_nodes,):
             raise ValueError(f"x must have shape ({self.n_nodes},), got {x.shape}")
         return float(x @ (self.P @ x))
 
-    def objective(self, x: Any) -> float:
+    def objective(self, x: ArrayLike) -> float:
         """Objective ``-x' P x`` that is minimised."""
         return -self.value(x)
 

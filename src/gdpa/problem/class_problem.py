@@ -33,10 +33,6 @@ class ClassProblem:
         Labelled nodes, ascending.
     targets : ndarray of shape (n_labeled, n_classes)
         1 in the column of the label's class.
-    evidence : ndarray of shape (n_nodes, n_classes), optional
-        Probabilities T that every node is tied to.
-    evidence_weight : float, default=0
-        How strongly; with 0 there is no evidence.
     """
 
     W: sp.csr_array
@@ -45,11 +41,9 @@ class ClassProblem:
     diagonal: FloatArray
     labeled: NDArray[np.intp]
     targets: FloatArray
-    evidence: FloatArray | None = None
-    evidence_weight: float = 0.0
 
     def against_rest(self, c: int) -> GraphProblem:
-        """Class `c` as +1, every other as -1; evidence as the bias that it amounts to.
+        """Class `c` as +1, every other as -1.
 
         Parameters
         ----------
@@ -64,6 +58,4 @@ class ClassProblem:
         labels = np.zeros(self.diagonal.size, dtype=np.int8)
         labels[self.labeled] = np.where(self.targets[:, c] > 0, 1, -1)
         bias = np.zeros(self.diagonal.size)
-        if self.evidence is not None:
-            bias = self.evidence_weight * (2.0 * self.evidence[:, c] - self.evidence.sum(axis=1))
         return graph_problem(self.W, labels, bias, self.laplacian, (self.adjacency, self.diagonal))

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency, connected_to, laplacian_parts
-from ..linalg.operator import inner_product
+from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
 
 __all__ = ["GraphProblem", "ReducedForm", "graph_problem"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int8]
+Parts: TypeAlias = tuple[sp.csr_array, FloatArray]  # adjacency and diagonal of a Laplacian
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,12 @@ class GraphProblem:
     diagonal: FloatArray
 
     def __init__(
-        self, W: Any, labels: Any, *, bias: Any = None, laplacian: str = "combinatorial"
+        self,
+        W: MatrixLike,
+        labels: ArrayLike,
+        *,
+        bias: ArrayLike | None = None,
+        laplacian: str = "combinatorial",
     ) -> None:
         weights = check_adjacency(W)
         n = weights.shape[0]
@@ -124,7 +130,7 @@ class GraphProblem:
         self._set(weights, known, evidence, laplacian, parts)
 
     def _set(
-        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Any
+        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
     ) -> None:
         adjacency, diagonal = parts
         self.__dict__.update(
@@ -202,6 +208,13 @@ class GraphProblem:
         return np.asarray((self.label_sums + self.bias)[self.unlabeled])
 
     @cached_property
+    def constant(self) -> float:
+        """Constant of the reduced form: what the labelled nodes contribute, and the diagonal."""
+        x = self.labels.astype(np.float64)
+        fixed = inner_product(x, self.label_sums) + 2.0 * inner_product(self.bias, x)
+        return float(self.diagonal.sum()) - fixed
+
+    @cached_property
     def majority(self) -> int:
         """The more frequent label (evidence decides where there is none); +1 on a tie."""
         total = int(self.labels.sum(dtype=np.int64))
@@ -221,7 +234,7 @@ class GraphProblem:
         """Which nodes are connected to a label or to evidence."""
         return connected_to(self.W, (self.labels != 0) | (self.bias != 0))
 
-    def objective(self, x: Any) -> float:
+    def objective(self, x: ArrayLike) -> float:
         """Objective ``x' L x - 2 h' x`` at a labelling (or any real vector).
 
         Parameters
@@ -256,16 +269,12 @@ class GraphProblem:
         ReducedForm
             ``P = [A_uu c; c' 0]`` and the constant, with equal optimum.
         """
-        u = self.unlabeled
-        x = self.labels.astype(np.float64)
-        A = self.adjacency
-        fixed = inner_product(x, self.label_sums) + 2.0 * inner_product(self.bias, x)
-        constant = float(self.diagonal.sum()) - fixed
+        u, A = self.unlabeled, self.adjacency
         c = sp.csr_array(self.vote[:, None])
         A_uu = A if u.size == self.n_nodes else A[u][:, u]
         P = sp.block_array([[A_uu, c], [c.T, None]], format="csr")
         P.sort_indices()
-        return ReducedForm(P=P, constant=constant, apex=int(u.size), nodes=u)
+        return ReducedForm(P=P, constant=self.constant, apex=int(u.size), nodes=u)
 
     def restricted(self, nodes: NDArray[np.bool_]) -> GraphProblem:
         """Return the same problem on a union of components.
@@ -283,7 +292,7 @@ class GraphProblem:
         keep = np.flatnonzero(nodes)
         return self._like(self.W[keep][:, keep], self.labels[keep], self.bias[keep])
 
-    def with_labels(self, labels: Any) -> GraphProblem:
+    def with_labels(self, labels: ArrayLike) -> GraphProblem:
         """Return the same graph and evidence with other labels; the graph is not checked again."""
         return self._like(self.W, _check_labels(labels, self.n_nodes), self.bias)
 
@@ -299,7 +308,7 @@ class GraphProblem:
         return whole
 
     def _like(
-        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, parts: Any = None
+        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, parts: Parts | None = None
     ) -> GraphProblem:
         if parts is None:
             same = W is self.W
@@ -308,7 +317,7 @@ class GraphProblem:
 
 
 def graph_problem(
-    W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Any
+    W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
 ) -> GraphProblem:
     """A problem of parts that were checked before."""
     problem = object.__new__(GraphProblem)
@@ -316,7 +325,7 @@ def graph_problem(
     return problem
 
 
-def _check_labels(labels: Any, n: int) -> IntArray:
+def _check_labels(labels: ArrayLike, n: int) -> IntArray:
     try:
         values = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -333,7 +342,7 @@ def _check_labels(labels: Any, n: int) -> IntArray:
     return values.astype(np.int8)
 
 
-def _check_bias(bias: Any, n: int) -> FloatArray:
+def _check_bias(bias: ArrayLike | None, n: int) -> FloatArray:
     if bias is None:
         return np.zeros(n)
     values = np.array(bias, dtype=np.float64)

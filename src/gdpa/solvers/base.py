@@ -16,22 +16,24 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import (
     ConvergenceWarning,
     DegenerateProblemWarning,
     UnreachedWarning,
     UnsupportedProblemError,
+    nearest_name,
     require,
 )
+from ..linalg.operator import check_positive
 from ..problem import BinaryQuadratic, ClassProblem, GraphProblem, Problem
 from ..solution import BoundStatus, ClassSolution, DualVariables, Solution
 
@@ -58,7 +60,7 @@ class Outcome:
         Real values whose signs are the labels.
     labels : ndarray, optional
         Signs, where they are more than the signs of the scores (an exact optimum, say).
-    lower_bound, bound_status, iterations, converged, message, dual, info
+    lower_bound, bound_status, bound_kind, iterations, converged, message, dual, info
         As in :class:`~gdpa.Solution`.
     """
 
@@ -66,11 +68,24 @@ class Outcome:
     labels: NDArray[np.int8] | None = None
     lower_bound: float = -np.inf
     bound_status: BoundStatus = "none"
+    bound_kind: str = "relaxation"
     iterations: int = 0
     converged: bool = True
     message: str = "done"
     dual: DualVariables | Mapping[str, NDArray[np.float64]] | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def optimal(cls, problem: Problem, labels: NDArray[np.int8], message: str = "done") -> Outcome:
+        """Labels that are known to be optimal: their objective is the bound."""
+        return cls(
+            scores=labels.astype(np.float64),
+            labels=labels,
+            lower_bound=problem.objective(labels),
+            bound_status="certified",
+            bound_kind="optimum",
+            message=message,
+        )
 
 
 @dataclass
@@ -103,6 +118,14 @@ class Run:
         if self.callback is not None and self.callback(entry) is True:
             raise StopSolver
 
+    def watch(self, values: Mapping[str, Any]) -> bool:
+        """Report an iteration of an engine that stops where its callback returns True."""
+        try:
+            self.report(**values)
+        except StopSolver:
+            return True
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Solver(ABC):
@@ -129,6 +152,10 @@ class Solver(ABC):
     binary_quadratic: ClassVar[bool] = False  # takes BinaryQuadratic too
     signed: ClassVar[bool] = False  # takes negative couplings
     extras: ClassVar[tuple[tuple[str, str], ...]] = ()  # (module, extra) that must be installed
+    # What options take: one of several names, whole numbers from a least one on, positive numbers.
+    choices: ClassVar[Mapping[str, Collection[str]]] = {}
+    whole: ClassVar[Mapping[str, int]] = {}
+    positive: ClassVar[tuple[str, ...]] = ()
 
     tol: float = 1e-6
     max_iter: int = 1000
@@ -137,15 +164,18 @@ class Solver(ABC):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the options that all methods have."""
-        if not (isinstance(self.tol, int | float) and 0 < self.tol < np.inf):
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
-        if (
-            isinstance(self.max_iter, bool)
-            or int(self.max_iter) != self.max_iter
-            or (self.max_iter < 1)
-        ):
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number of at least 1")
+        """Check the options against what the class declares; None is fine where it is default."""
+        for option in ("tol", *self.positive):
+            check_positive(getattr(self, option), option)
+        for option, least in {"max_iter": 1, **self.whole}.items():
+            value = getattr(self, option)
+            if value is not None or getattr(type(self), option) is not None:
+                check_positive(value, option, least)
+        for option, accepted in self.choices.items():
+            value = getattr(self, option)
+            if value not in accepted:
+                hint = nearest_name(value, list(accepted))
+                raise ValueError(f"{option}={value!r} is not known; {hint}")
         if self.callback is not None and not callable(self.callback):
             raise ValueError("callback must be callable or None")
 
@@ -217,13 +247,7 @@ class Solver(ABC):
     ) -> Solution:
         n = problem.n_nodes
         if problem.unlabeled.size == 0:
-            value = problem.objective(problem.labels)
-            outcome = Outcome(
-                scores=problem.labels.astype(np.float64),
-                lower_bound=value,
-                bound_status="certified",
-                message="all nodes are labelled",
-            )
+            outcome = Outcome.optimal(problem, problem.labels, "all nodes are labelled")
             return self._assemble(problem, outcome, run)
         with run.stage("reach"):
             reached = problem.reached
@@ -243,16 +267,8 @@ class Solver(ABC):
                 DegenerateProblemWarning,
                 stacklevel=4,
             )
-            scores = np.where(reached, float(only), 0.0)
-            labels = np.full(n, only, dtype=np.int8)
-            value = problem.objective(labels)
-            outcome = Outcome(
-                scores=scores,
-                labels=labels,
-                lower_bound=value,
-                bound_status="certified",
-                message="one class only",
-            )
+            outcome = Outcome.optimal(problem, np.full(n, only, dtype=np.int8), "one class only")
+            outcome = replace(outcome, scores=outcome.scores * reached)
             return self._assemble(problem, outcome, run, unreached)
         if not unreached.size:
             return self._assemble(problem, self._run(problem, x0, run), run)
@@ -260,10 +276,7 @@ class Solver(ABC):
         if part.unlabeled.size:
             outcome = self._run(part, None if x0 is None else x0[reached], run)
         else:
-            value = part.objective(part.labels)
-            outcome = Outcome(
-                part.labels.astype(np.float64), lower_bound=value, bound_status="certified"
-            )
+            outcome = Outcome.optimal(part, part.labels)
         # A constant labelling is optimal on a component without labels: it costs this much.
         rest = np.where(reached, 0.0, 1.0)
         rest_value = float(problem.diagonal @ rest - rest @ (problem.adjacency @ rest))
@@ -271,15 +284,11 @@ class Solver(ABC):
         scores[reached] = outcome.scores
         labels = np.full(n, problem.majority, dtype=np.int8)
         labels[reached] = _signs(outcome, part)
-        whole = Outcome(
+        whole = replace(
+            outcome,
             scores=scores,
             labels=labels,
             lower_bound=outcome.lower_bound + rest_value,
-            bound_status=outcome.bound_status,
-            iterations=outcome.iterations,
-            converged=outcome.converged,
-            message=outcome.message,
-            dual=outcome.dual,
             info={**outcome.info, "solved_nodes": np.flatnonzero(reached)},
         )
         return self._assemble(problem, whole, run, unreached)
@@ -288,10 +297,7 @@ class Solver(ABC):
         self, problem: BinaryQuadratic, x0: NDArray[np.float64] | None, run: Run
     ) -> Solution:
         if problem.n_nodes == 1 or problem.n_edges == 0:
-            value = problem.objective(np.ones(problem.n_nodes))
-            outcome = Outcome(
-                scores=np.ones(problem.n_nodes), lower_bound=value, bound_status="certified"
-            )
+            outcome = Outcome.optimal(problem, np.ones(problem.n_nodes, dtype=np.int8))
         else:
             outcome = self._run(problem, x0, run)
         return self._assemble(problem, outcome, run)
@@ -326,6 +332,7 @@ class Solver(ABC):
             objective=objective,
             lower_bound=float(outcome.lower_bound),
             bound_status=outcome.bound_status,
+            bound_kind=outcome.bound_kind if outcome.bound_status != "none" else "none",
             iterations=outcome.iterations,
             converged=outcome.converged,
             message=outcome.message,
@@ -354,7 +361,7 @@ def _signs(outcome: Outcome, problem: Problem) -> NDArray[np.int8]:
     return labels
 
 
-def _check_x0(x0: Any, n: int) -> NDArray[np.float64] | None:
+def _check_x0(x0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     if x0 is None:
         return None
     values = np.asarray(x0, dtype=np.float64)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from ..errors import UnsupportedProblemError, nearest_name
+from ..errors import UnsupportedProblemError
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver, StopSolver
@@ -64,22 +64,13 @@ class BCR(Solver):
     """
 
     name = "bcr"
-    summary = "biconvex relaxation of the SDR (Shah et al. 2016)"
+    summary = "biconvex relaxation (Shah et al. 2016)"
     kind = "heuristic"
-    variants: ClassVar[tuple[str, ...]] = ("stated", "authors")
+    choices: ClassVar[dict[str, Any]] = {"variant": ("stated", "authors")}
 
     tol: float = 1e-4
     max_iter: int = 100
     variant: str = "stated"
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        super().__post_init__()
-        if self.variant not in self.variants:
-            raise ValueError(
-                f"variant={self.variant!r} is not known; "
-                f"{nearest_name(self.variant, list(self.variants))}"
-            )
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         with run.stage("setup"):
@@ -88,8 +79,7 @@ class BCR(Solver):
             beta = float(np.sqrt((C.data**2).sum()))
             x = _start(problem) if self.x0 is None else np.append(self.x0, 1.0)
             form = (_Stated if self.variant == "stated" else _Authors)(C, labels, beta)
-        objective, message, converged = np.inf, "", False
-        rounds = 0
+        objective, rounds, converged = np.inf, 0, False
         try:
             with run.stage("rounds"):
                 for _ in range(self.max_iter):
@@ -101,16 +91,12 @@ class BCR(Solver):
                     if moved <= self.tol:
                         converged = True
                         break
-            message = (
-                f"objective moved by {moved:.2g} in round {rounds}"
-                if converged
-                else f"objective still moved by {moved:.2g} after {rounds} rounds"
-            )
+            ended = f"in round {rounds}" if converged else f"still, after {rounds} rounds"
+            message = f"the objective moved by {moved:.2g} {ended}"
         except StopSolver:
             message = f"stopped by the callback after {rounds} rounds"
-        scores = x[:-1] if x[-1] >= 0 else -x[:-1]
         return Outcome(
-            scores=scores,
+            scores=x[:-1] if x[-1] >= 0 else -x[:-1],
             iterations=rounds,
             converged=converged,
             message=message,

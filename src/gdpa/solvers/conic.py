@@ -1,4 +1,4 @@
-"""Linear matrix inequalities for general conic solvers: Clarabel (interior point), SCS (ADMM).
+"""Linear matrix inequalities for general conic solvers: Clarabel, MOSEK and SCS.
 
 Every semidefinite problem of the package has the form
 
@@ -11,6 +11,7 @@ triangle, column by column.
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import require
+from ..errors import MissingExtraError, UnsupportedProblemError, require
 
-__all__ = ["LMI", "ConicResult", "clarabel_bytes", "scs_bytes", "solve_clarabel", "solve_scs"]
+__all__ = [
+    "LMI",
+    "ConicResult",
+    "clarabel_bytes",
+    "clarabel_qp",
+    "scs_bytes",
+    "sdr_lmi",
+    "solve_clarabel",
+    "solve_mosek",
+    "solve_scs",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -42,7 +53,7 @@ class LMI:
     """
 
     c: FloatArray
-    F0: Any
+    F0: FloatArray | sp.sparray
     variable: NDArray[np.intp]
     row: NDArray[np.intp]
     column: NDArray[np.intp]
@@ -86,7 +97,7 @@ def clarabel_bytes(n: int) -> float:
     Its system of equations holds the cone's scaling as a dense block with one row per entry of the
     triangle, so its factor has some n^4 / 8 entries: memory grows with n^4.
     """
-    return _CLARABEL_BYTES * float(n) ** 4 + 1e8
+    return 14.0 * float(n) ** 4 + 1e8  # measured: 14 n^4 at n = 60 and 90
 
 
 def scs_bytes(n: int) -> float:
@@ -94,7 +105,29 @@ def scs_bytes(n: int) -> float:
     return 320.0 * float(n) ** 2  # measured: 39 matrices of n rows at n = 1,500
 
 
-_CLARABEL_BYTES = 14.0  # measured: 14 n^4 at n = 60 and 90
+def sdr_lmi(P: FloatArray) -> LMI:
+    """State ``min 1's, diag(s) - P psd`` for a general conic solver.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n)
+        Couplings.
+
+    Returns
+    -------
+    LMI
+        Its dual variable is the X of the relaxation.
+    """
+    index = np.arange(P.shape[0])
+    return LMI(
+        c=np.ones(index.size),
+        F0=-P,
+        variable=index,
+        row=index,
+        column=index,
+        value=np.ones(index.size),
+        nonnegative=np.empty(0, dtype=np.intp),
+    )
 
 
 def _position(i: NDArray[np.intp], j: NDArray[np.intp], n: int, *, upper: bool) -> NDArray[np.intp]:
@@ -157,25 +190,50 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
     """
     clarabel = require("clarabel", "sdp")
     A, b, free = _cone_data(lmi, upper=True)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = int(max_iter)
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = float(tol)
-    # Decomposition would return the dual matrix in pieces.
-    settings.chordal_decomposition_enable = False
     cones = [clarabel.NonnegativeConeT(free)] if free else []
     cones.append(clarabel.PSDTriangleConeT(lmi.n))
-    m = lmi.c.size
-    quadratic = sp.csc_matrix((m, m))
-    result = clarabel.DefaultSolver(quadratic, lmi.c, _legacy(A), b, cones, settings).solve()
-    status = str(result.status)
+    result = _clarabel(None, lmi.c, A, b, cones, tol, max_iter)
     return ConicResult(
         x=np.asarray(result.x),
         X=_matrix(np.asarray(result.z)[free:], lmi.n, upper=True),
-        converged=status == "Solved",
-        status=status,
+        converged=str(result.status) == "Solved",
+        status=str(result.status),
         iterations=int(result.iterations),
     )
+
+
+def clarabel_qp(
+    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, tol: float, max_iter: int = 200
+) -> Any:
+    """Minimise ``x' P x / 2 + q' x`` over ``A x <= b`` by Clarabel; returns its own result.
+
+    Parameters
+    ----------
+    P : csr_array of shape (m, m) or None
+        Symmetric positive semi-definite; None for a linear program.
+    q, A, b
+        Cost and constraints.
+    tol : float
+        Tolerance of gap and feasibility.
+    max_iter : int, default=200
+        Most steps.
+    """
+    cones = [require("clarabel", "sdp").NonnegativeConeT(b.size)]
+    return _clarabel(P, q, A, b, cones, tol, max_iter)
+
+
+def _clarabel(
+    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, cones: list[Any], tol: float, most: int
+) -> Any:
+    clarabel = require("clarabel", "sdp")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = int(most)
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = float(tol)
+    # Decomposition would return the dual matrix in pieces.
+    settings.chordal_decomposition_enable = False
+    upper = sp.csc_matrix((q.size, q.size)) if P is None else sp.csc_matrix(sp.triu(P))
+    return clarabel.DefaultSolver(upper, q, _legacy(sp.csc_array(A)), b, cones, settings).solve()
 
 
 def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
@@ -219,3 +277,75 @@ def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
         status=status,
         iterations=int(result["info"]["iter"]),
     )
+
+
+def solve_mosek(P: NDArray[np.float64], *, tol: float, max_iter: int) -> ConicResult:
+    """Maximise ``<P, X>`` over correlation matrices by MOSEK's interior point.
+
+    The package is not an extra of ours because it is of no use without a licence.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n)
+        Symmetric couplings.
+    tol : float
+        Relative tolerance of gap and feasibility.
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    ConicResult
+        ``x`` is the dual point s, ``X`` the primal matrix.
+
+    Raises
+    ------
+    MissingExtraError
+        If the package is not installed.
+    UnsupportedProblemError
+        If there is no valid licence.
+    """
+    try:
+        mosek = importlib.import_module("mosek")
+    except ImportError as error:
+        raise MissingExtraError(
+            "engine='mosek' needs the package 'mosek' and a licence: pip install mosek; "
+            "engine='own' needs neither"
+        ) from error
+    n = P.shape[0]
+    i, j = np.nonzero(np.tril(P))
+    index = np.arange(n)
+    try:
+        with mosek.Env() as env, env.Task() as task:
+            task.appendbarvars([n])
+            task.appendcons(n)
+            task.putbarcblocktriplet([0] * i.size, i.tolist(), j.tolist(), P[i, j].tolist())
+            task.putbarablocktriplet(
+                index.tolist(), [0] * n, index.tolist(), index.tolist(), [1.0] * n
+            )
+            task.putconboundlist(index.tolist(), [mosek.boundkey.fx] * n, [1.0] * n, [1.0] * n)
+            task.putobjsense(mosek.objsense.maximize)
+            task.putintparam(mosek.iparam.intpnt_max_iterations, int(max_iter))
+            for name in ("rel_gap", "pfeas", "dfeas"):
+                parameter = getattr(mosek.dparam, f"intpnt_co_tol_{name}")
+                # MOSEK takes tolerances up to 1 only.
+                task.putdouparam(parameter, min(float(tol), 1.0))
+            task.optimize()
+            kind = mosek.soltype.itr
+            status = task.getsolsta(kind)
+            triangle = np.asarray(task.getbarxj(kind, 0))
+            s = np.asarray(task.gety(kind))
+            steps = int(task.getintinf(mosek.iinfitem.intpnt_iter))
+            optimal = status == mosek.solsta.optimal
+    except mosek.Error as error:
+        if "license" not in str(error).lower():
+            raise
+        raise UnsupportedProblemError(
+            f"engine='mosek' has no valid licence ({error}); engine='own' needs none"
+        ) from error
+    X = np.empty((n, n), order="F")
+    # Columns of the lower triangle are rows of the upper one.
+    upper = np.triu_indices(n)
+    X[upper] = triangle
+    X.T[upper] = triangle
+    return ConicResult(x=s, X=X, converged=optimal, status=str(status), iterations=steps)

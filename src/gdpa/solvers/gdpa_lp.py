@@ -24,9 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import require
 from ..problem import GraphProblem
-from ..solution import DualVariables
+from ..problem.dual import DualVariables
+from .conic import clarabel_qp
 
 __all__ = ["ENGINES", "LPPoint", "closed_form", "constraints", "highs", "interior_point"]
 
@@ -246,20 +246,7 @@ def clarabel_lp(
         The slacks of the central path at the solver's last barrier parameter: positive even where
         ``G t - g`` is off by the tolerance, and not where along a step the solver stopped.
     """
-    clarabel = require("clarabel", "sdp")
-    size = cost.size
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    solver = clarabel.DefaultSolver(
-        sp.csc_matrix((size, size)),
-        cost,
-        sp.csc_matrix(-G),
-        -g,
-        [clarabel.NonnegativeConeT(g.size)],
-        settings,
-    )
-    solution = solver.solve()
+    solution = clarabel_qp(None, cost, -G, -g, tol)
     if "Solved" not in str(solution.status):
         raise ArithmeticError(f"Clarabel did not solve the LP: {solution.status}")
     slack, multiplier = np.asarray(solution.s), np.asarray(solution.z)

@@ -16,7 +16,6 @@ not do so: in one run out of thirteen their error count is not the vote's.)
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,18 +23,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..dual import build_H, dual_objective
 from ..linalg import first_eigenvector, solve_spd
 from ..problem import GraphProblem
-from ..solution import DualVariables
-from .base import Outcome, Run, Solver, StopSolver
+from ..problem.dual import DualVariables, build_H, dual_objective, oriented
+from .base import Outcome, Run, Solver
 from .gdpa_lp import clarabel_lp
 
 __all__ = ["LAPLACIAN_SCALE", "LP_TOLERANCE", "GDPAPublished"]
 
 LAPLACIAN_SCALE = 1e-15
 LP_TOLERANCE = 1e-5
-DENSE_BELOW = 3000  # the spectrum spans twelve decades: factorise while that is affordable
 
 FloatArray = NDArray[np.float64]
 
@@ -84,8 +81,8 @@ class GDPAPublished(Solver):
         with run.stage("lp"):
             y, a = _merged_lp(scaled)
         dual = DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
-        with suppress(StopSolver):  # there is nothing to stop: recovery is all that is left
-            run.report(iteration=1, objective=dual_objective(scaled, dual))
+        # There is nothing to stop: recovery is all that is left.
+        run.watch({"iteration": 1, "objective": dual_objective(scaled, dual)})
         with run.stage("recovery"):
             scores = _first_eigenvector(scaled, dual)
         return Outcome(
@@ -113,11 +110,10 @@ def _first_eigenvector(problem: GraphProblem, dual: DualVariables) -> FloatArray
         drive = -(rows[:, rest] @ v[rest]) / LAPLACIAN_SCALE
         v[u] = LAPLACIAN_SCALE * np.asarray(solve_spd(K, drive, tol=1e-10).x).ravel()
     else:
-        v = first_eigenvector(H, tol=1e-12, dense_below=DENSE_BELOW).vector
-    first = problem.labeled[:1]
-    sign = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
-    scores = np.where(sign >= 0, v[:-1], -v[:-1])
+        # The spectrum spans twelve decades: factorise while that is affordable.
+        v = first_eigenvector(H, tol=1e-12, dense_below=3000).vector
+    scores = oriented(problem, v).copy()
     largest = np.abs(scores[u]).max()
     scores[u] /= largest if largest > 0 else 1.0
     scores[problem.labeled] = problem.labels[problem.labeled]
-    return np.asarray(scores)
+    return scores

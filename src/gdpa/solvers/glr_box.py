@@ -10,24 +10,23 @@ at. Only where it leaves the box is a quadratic programme with bounds solved (Cl
 
 Every labelling lies in the box, so the relaxation's value bounds (P) from below. The bound returned
 is that of the tangent at the point found, which holds at any point, so it needs no trust in the
-solver (:func:`~gdpa.solvers.harmonic.convexity_bound`).
+solver (:func:`~gdpa.gershgorin.bounds.tangent_bound`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import require
+from ..gershgorin.bounds import tangent_bound
 from ..linalg import solve_spd
+from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem
-from .base import Outcome, Run, Solver, StopSolver
-from .harmonic import convexity_bound
+from .base import Outcome, Run, Solver
+from .conic import clarabel_qp
 
 __all__ = ["GLRBox"]
 
@@ -47,11 +46,11 @@ class GLRBox(Solver):
     """
 
     name = "glr-box"
-    summary = "box relaxation of (P): harmonic where the box is inactive, else a box QP"
+    summary = "labels relaxed to [-1, 1]: a quadratic program with box constraints"
     kind = "relaxation"
 
     tol: float = 1e-8
-    preconditioner: Any = "jacobi"
+    preconditioner: PreconditionerLike = "jacobi"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         u = problem.unlabeled
@@ -72,7 +71,7 @@ class GLRBox(Solver):
                     tol=self.tol,
                     max_iter=self.max_iter,
                     preconditioner=self.preconditioner,
-                    callback=_reporter(run),
+                    callback=run.watch,
                 )
             x, iterations, converged = result.x, result.iterations, result.converged
             message = result.message
@@ -87,11 +86,12 @@ class GLRBox(Solver):
         scores = problem.labels.astype(np.float64)
         scores[u] = np.clip(x, -1.0, 1.0)
         with run.stage("bound"):
-            bound = convexity_bound(problem, scores)
+            bound = tangent_bound(problem, scores)
         return Outcome(
             scores=scores,
             lower_bound=bound,
             bound_status="certified",
+            bound_kind="box",
             iterations=iterations,
             converged=converged,
             message=message,
@@ -99,40 +99,16 @@ class GLRBox(Solver):
         )
 
 
-def _reporter(run: Run) -> Callable[[Mapping[str, Any]], bool]:
-    """Pass iterations on to the run; True asks the engine to stop."""
-
-    def report(entry: Mapping[str, Any]) -> bool:
-        try:
-            run.report(**entry)
-        except StopSolver:
-            return True
-        return False
-
-    return report
-
-
 def _box_qp(
     K: sp.csr_array, c: FloatArray, tol: float, max_iter: int
 ) -> tuple[FloatArray, int, bool, str]:
     """``min x' K x - 2 c' x`` over the box, by Clarabel."""
-    clarabel = require("clarabel", "sdp")
     n = c.size
     scale = max(float(K.diagonal().max()), float(np.abs(c).max()))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = max_iter
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = tol
+    scaled = sp.csr_array((K.data / scale, K.indices, K.indptr), shape=K.shape)
     eye = sp.eye_array(n)
-    result = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(sp.csr_array((K.data / scale, K.indices, K.indptr), shape=K.shape)))
-        * 2.0,
-        -2.0 * (c / scale),
-        sp.csc_matrix(sp.vstack([eye, -eye])),
-        np.ones(2 * n),
-        [clarabel.NonnegativeConeT(2 * n)],
-        settings,
-    ).solve()
+    box = sp.vstack([eye, -eye])
+    result = clarabel_qp(scaled * 2.0, -2.0 * (c / scale), box, np.ones(2 * n), tol, max_iter)
     x = np.asarray(result.x, dtype=np.float64)
     status = str(result.status)
     if not np.isfinite(x).all():

@@ -1,88 +1,150 @@
-"""The harmonic function: labels kept exactly, every other node the weighted mean of its neighbours.
+"""The harmonic function: every unlabelled node is the weighted mean of its neighbours.
 
-    L_uu x_u = W_ul xh (+ h)
+    (L + diag(a + gamma)) x = a xh (+ h)
 
-It is the labelled system with an infinite label weight and no self-loop (Laplace learning).
-Evidence enters as an edge of weight |h| to a node with label sign(h). The objective is convex, so
-its tangent at the solution bounds every labelling from below (:func:`convexity_bound`).
+is the labelled system of :mod:`gdpa.system`. With an infinite label weight a and no self-loop gamma
+it is the harmonic function (Laplace learning, Gaussian fields): ``L_uu x_u = W_ul xh``. A self-loop
+keeps the influence of labels local, a finite weight lets the graph overrule them. A linear term h
+acts as an edge of weight |h| to a node with label sign(h).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..problem import GraphProblem
-from ..system import LabeledSystem
-from .base import Outcome, Run, Solver
+from ..gershgorin.bounds import class_bounds, relaxation_bound, trivial_bound
+from ..linalg.preconditioners import PreconditionerLike
+from ..linalg.spd import SPDResult
+from ..policy import DEFAULT_POLICY, Policy
+from ..problem import ClassProblem, GraphProblem
+from ..problem.dual import FloatArray
+from ..solution import ClassSolution
+from ..system import LabeledSystem, ReorderedGraph
+from .base import Callback, Outcome, Run, Solver
 
-__all__ = ["Harmonic", "convexity_bound"]
+__all__ = ["Harmonic"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Harmonic(Solver):
-    """Harmonic extension of the labels.
+    """Harmonic function of the labels, or the labelled linear system around it.
 
     Parameters
     ----------
+    label_weight : float, default=inf
+        Weight a of the labels. Infinite: they are kept exactly.
+    self_loop : float or array-like of shape (n_nodes,), default=0
+        Self-loop gamma, a pull towards 0 that localises the influence of the labels.
     preconditioner : str, default="auto"
         See :func:`gdpa.linalg.solve_spd`.
-    tol, max_iter, x0, callback, random_state
+    bound : {"relaxation", "trivial"}, default="relaxation"
+        Which lower bound a binary problem gets: that of the semidefinite relaxation by aligned
+        discs (:func:`~gdpa.gershgorin.bounds.relaxation_bound`, four products with the graph; the
+        trivial one where that is better), or the trivial one alone.
+    policy : Policy
+        Size limits of the linear solve.
+    arranged : ReorderedGraph, optional
+        The adjacency, prepared for several solves.
+    n_jobs : int, optional
+        Threads of the linear solve; results do not depend on it.
+    tol, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`.
+    max_iter : int, optional
+        Most iterations of the linear solve; by default as :func:`gdpa.linalg.solve_spd` allows.
     """
 
     name: ClassVar[str] = "harmonic"
-    summary: ClassVar[str] = "harmonic function / Laplace learning (limit of infinite label weight)"
+    summary: ClassVar[str] = (
+        "harmonic function: every unlabelled node is the mean of its neighbours"
+    )
     kind: ClassVar[str] = "limit"
+    choices: ClassVar[dict[str, Any]] = {"bound": ("relaxation", "trivial")}
 
-    preconditioner: Any = "auto"
+    label_weight: float = np.inf
+    self_loop: float | FloatArray = 0.0
+    preconditioner: PreconditionerLike = "auto"
+    bound: str = "relaxation"
+    max_iter: int | None = None  # type: ignore[assignment]
+    policy: Policy = DEFAULT_POLICY
+    arranged: ReorderedGraph | None = None
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options of this method."""
+        super().__post_init__()
+        if not (isinstance(self.label_weight, int | float) and self.label_weight > 0):
+            raise ValueError(
+                f"label_weight={self.label_weight!r} must be a positive number; inf keeps labels"
+            )
+        if not np.isfinite(np.asarray(self.self_loop, dtype=np.float64)).all():
+            raise ValueError("self_loop must be finite")
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
-        with run.stage("solve"):
-            result = LabeledSystem.of_signs(problem).solve(
-                tol=self.tol, max_iter=self.max_iter, x0=self.x0, preconditioner=self.preconditioner
+        if np.ndim(self.self_loop) and np.shape(self.self_loop) != (problem.n_nodes,):
+            raise ValueError(
+                f"self_loop must be a number or have one entry per node ({problem.n_nodes}), "
+                f"got shape {np.shape(self.self_loop)}"
             )
-        run.report(iteration=result.iterations, residual=result.residual)
+        weights = {"label_weight": self.label_weight, "self_loop": self.self_loop}
+        result = self._solve_system(LabeledSystem.of_signs(problem, **weights), run, run.watch)
+        with run.stage("bound"):
+            lower_bound, kind = self._bound(problem, result.x)
         return Outcome(
             scores=result.x,
-            lower_bound=convexity_bound(problem, result.x),
-            bound_status="certified",
+            lower_bound=lower_bound,
+            bound_status="certified" if np.isfinite(lower_bound) else "none",
+            bound_kind=kind,
             iterations=result.iterations,
             converged=result.converged,
             message=result.message,
-            info={"residual": result.residual, "matvecs": result.matvecs},
+            info={
+                "residual": result.residual,
+                "matvecs": result.matvecs,
+                "linear_solver": result.method,
+            },
         )
 
+    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
+        """All classes by one block of right-hand sides, each with its trivial bound."""
+        with run.stage("bound"):
+            bounds = class_bounds(problem)
+        system = LabeledSystem.of_classes(problem, self.label_weight, self.self_loop)
+        result = self._solve_system(system, run, self.callback)
+        return ClassSolution(
+            method=self.name,
+            scores=result.x,
+            lower_bounds=bounds,
+            iterations=result.iterations,
+            matvecs=result.matvecs,
+            residual=result.residual,
+            converged=result.converged,
+            exact=result.method != "cg",
+            message=result.message,
+            seconds=MappingProxyType(dict(run.seconds)),
+        )
 
-def convexity_bound(problem: GraphProblem, x: NDArray[np.float64]) -> float:
-    """Lower bound of the problem from the tangent of its convex objective at `x`.
+    def _bound(self, problem: GraphProblem, x: FloatArray) -> tuple[float, str]:
+        """The best lower bound that the scores give, and what it is a bound of."""
+        bounds = {"trivial": trivial_bound(problem)}
+        if self.bound == "relaxation" and bounds["trivial"] > -np.inf:
+            bounds["relaxation"] = relaxation_bound(problem, x)
+        kind = max(bounds, key=lambda name: bounds[name])
+        return bounds[kind], kind
 
-    For every labelling b, ``f(b) >= f(x) + 2 g'(b - x)`` with ``g = L x - h``, and the right-hand
-    side is smallest at ``b = -sign(g)`` on the free nodes. At the minimiser over the box it is the
-    relaxation's value; anywhere else it is still a proof.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    x : ndarray of shape (n_nodes,)
-        Real values that agree with the labels.
-
-    Returns
-    -------
-    float
-        The bound, lowered by a bound on the rounding errors of the sums.
-    """
-    gradient = problem.diagonal * x - problem.adjacency @ x - problem.bias
-    value = float(x @ gradient - problem.bias @ x)
-    free = problem.unlabeled
-    tangent = np.abs(gradient[free]) + gradient[free] * x[free]
-    size = float(np.abs(x).max(initial=1.0)) ** 2
-    magnitude = size * float(problem.diagonal.sum() + problem.adjacency.data.sum())
-    magnitude += size * float(np.abs(problem.bias).sum())
-    terms = np.sqrt(problem.adjacency.nnz + problem.n_nodes)
-    margin = 8.0 * np.finfo(float).eps * terms * magnitude
-    return float(value - 2.0 * float(tangent.sum()) - margin)
+    def _solve_system(
+        self, system: LabeledSystem, run: Run, callback: Callback | None
+    ) -> SPDResult:
+        """Solve with the limits and the tolerance of this method."""
+        system = replace(system, arranged=self.arranged, policy=self.policy, n_jobs=self.n_jobs)
+        with run.stage("solve"):
+            return system.solve(
+                tol=self.tol,
+                max_iter=self.max_iter,
+                x0=self.x0,
+                preconditioner=self.preconditioner,
+                callback=callback,
+            )

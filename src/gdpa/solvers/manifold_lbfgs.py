@@ -19,9 +19,6 @@ __all__ = ["Manifold", "Point", "descend", "inner"]
 
 FloatArray = NDArray[np.float64]
 
-_SUFFICIENT = 1e-4
-_HALVINGS = 12
-
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -156,11 +153,9 @@ def descend(
 def _line_search(
     manifold: Manifold, point: Point, direction: FloatArray, slope: float
 ) -> Point | None:
-    length = 1.0
-    for _ in range(_HALVINGS):
+    """First of 1, 1/2, 1/4, ... along the direction with a sufficient decrease."""
+    for length in 0.5 ** np.arange(12):
         candidate = manifold.evaluate(manifold.move(point.where, -length * direction))
-        allowed = point.value - _SUFFICIENT * length * slope + point.noise
-        if candidate.value <= allowed:
+        if candidate.value <= point.value - 1e-4 * length * slope + point.noise:
             return candidate
-        length *= 0.5
     return None

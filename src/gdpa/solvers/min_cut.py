@@ -30,9 +30,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from ..gershgorin.bounds import rounding_margin
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from .base import OtherMethodsError, Outcome, Run, Solver, StopSolver
-from .switching import SwitchedForm, nearby_numbering, rounding_margin, switched_form
+from .switching import SwitchedForm, nearby_numbering, switched_form
 
 __all__ = ["MinCut"]
 
@@ -63,7 +64,7 @@ class MinCut(Solver):
     """
 
     name = "min-cut"
-    summary = "exact optimum for non-negative couplings, by maximum flow"
+    summary = "exact optimum for non-negative weights, by maximum flow"
     kind = "exact"
     binary_quadratic = True
 
@@ -139,6 +140,7 @@ class MinCut(Solver):
                 base + 4.0 * network.flow - rounding_margin(problem), problem.objective(labels)
             ),
             bound_status="certified",
+            bound_kind="optimum",
             iterations=passes,
             converged=converged,
             message=message,
@@ -185,27 +187,14 @@ class _Network:
         strength = np.minimum(np.abs(form.c), 2.0 * degree)
         self.decided = np.flatnonzero((np.abs(form.c) >= 2.0 * degree) & (form.c != 0))
         self.signs = np.sign(form.c).astype(np.int8)
-        up = np.flatnonzero((form.c > 0) & (degree > 0))
-        down = np.flatnonzero((form.c < 0) & (degree > 0))
-        count = W.nnz + 2 * (up.size + down.size)
-        rows = np.empty(count, dtype=np.int32)
-        cols = np.empty(count, dtype=np.int32)
-        capacity = np.zeros(count)
-        rows[: W.nnz] = np.repeat(np.arange(n, dtype=np.int32), np.diff(W.indptr))
-        cols[: W.nnz] = W.indices
-        capacity[: W.nnz] = W.data
-        k = W.nnz
-        for tails, heads, weights in (
-            (np.full(up.size, n), up, strength[up]),
-            (up, np.full(up.size, n), None),
-            (down, np.full(down.size, n + 1), strength[down]),
-            (np.full(down.size, n + 1), down, None),
-        ):
-            part = slice(k, k + tails.size)
-            rows[part], cols[part] = tails, heads
-            if weights is not None:
-                capacity[part] = weights
-            k += tails.size
+        tied = np.flatnonzero((form.c != 0) & (degree > 0))
+        up = form.c[tied] > 0
+        hub = np.where(up, self.source, self.sink)
+        rows = np.concatenate([np.repeat(np.arange(n), np.diff(W.indptr)), tied, hub])
+        cols = np.concatenate([W.indices, hub, tied])
+        into, out = np.where(up, 0.0, strength[tied]), np.where(up, strength[tied], 0.0)
+        capacity = np.concatenate([W.data, into, out])
+        rows, cols = rows.astype(np.int32), cols.astype(np.int32)
         # Explicit zeros are kept on the way from COO to CSR.
         self.residual = sp.csr_array((capacity, (rows, cols)), shape=(n + 2, n + 2))
         self.residual.sort_indices()

@@ -7,36 +7,35 @@ With ``z_i = -xh_i a_i``, ``a >= 0``,
 over all N nodes and both halves of the split apex: labelled nodes are not merged, as in the paper.
 The labels are ``sign(xh_1 v_1 v)``, v the first eigenvector of H(y*, z*).
 
-The optimal points form a face (see :mod:`gdpa.dual`): every a >= 0 is optimal, with y determined
-by it. So y*, z* and with them the labels depend on which point of the face a solver ends at: an
-interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on labels
-while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the labels
-good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the paper's full
-graphs all unlabelled nodes get one class. The two halves of the apex do not enter alike, so the
-solvers' label weights differ between the classes, and the linear system of
-:mod:`gdpa.system` at their a is one-sided too. What the authors report for this method
-rests on where their solver stopped.
+The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal, with y
+determined by it. So y*, z* and with them the labels depend on which point of the face a solver ends
+at: an interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on
+labels while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the
+labels good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the
+paper's full graphs all unlabelled nodes get one class. The two halves of the apex do not enter
+alike, so the solvers' label weights differ between the classes, and the linear system of
+:mod:`gdpa.system` at their a is one-sided too. What the authors report for this method rests on
+where their solver stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from ..dual import build_H, dual_objective
+from ..linalg.operator import EPS
 from ..problem import GraphProblem
-from ..solution import DualVariables
-from .base import Outcome, Run, StopSolver
-from .conic import LMI, ConicResult
-from .sdr_form import proved_shift
+from ..problem.dual import DualVariables, build_H, dual_objective, oriented
+from .base import Outcome, Run, Solver
+from .conic import LMI, ConicResult, clarabel_bytes, scs_bytes, solve_clarabel, solve_scs
+from .sdr_form import check_dense_size, proved_shift
 
-__all__ = ["modified_dual_lmi", "solve_modified_dual"]
-
-_EPS = float(np.finfo(np.float64).eps)
+__all__ = ["ModifiedDualADMM", "ModifiedDualInteriorPoint", "modified_dual_lmi"]
 
 
 def modified_dual_lmi(problem: GraphProblem) -> LMI:
@@ -72,18 +71,9 @@ def modified_dual_lmi(problem: GraphProblem) -> LMI:
     index = np.arange(n)
     ones = np.ones(positive.size)
     variable = np.concatenate([index, [n], a, a[positive], a[positive]])
-    row = np.concatenate(
-        [
-            index,
-            [minus],
-            known,
-            np.full(positive.size, plus),
-            np.full(positive.size, minus),
-        ]
-    )
-    column = np.concatenate(
-        [index, [minus], np.where(signs > 0, plus, minus), row[-2 * positive.size or row.size :]]
-    )
+    halves = np.repeat([plus, minus], positive.size)
+    row = np.concatenate([index, [minus], known, halves])
+    column = np.concatenate([index, [minus], np.where(signs > 0, plus, minus), halves])
     value = np.concatenate([np.ones(n + 1), -signs.astype(np.float64), ones, -ones])
     return LMI(
         c=np.concatenate([np.ones(n + 1), np.full(m, -2.0)]),
@@ -96,68 +86,115 @@ def modified_dual_lmi(problem: GraphProblem) -> LMI:
     )
 
 
-def solve_modified_dual(
-    problem: GraphProblem, run: Run, engine: Callable[[LMI], ConicResult], engine_name: str
-) -> Outcome:
+class _ModifiedDual(Solver):
     """Solve (Dual') by a conic solver and read the labels off H.
+
+    The bound is ``-(1'y + b'z)``, certified where a factorisation proved that H, with y raised a
+    little, is positive semi-definite. By Fact 1 it cannot exceed ``1'L1 - 2 sum_u |h|``.
+    """
+
+    kind = "relaxation"
+    engine: ClassVar[str]
+
+    @abstractmethod
+    def _conic(self, lmi: LMI) -> ConicResult:
+        """Solve the semidefinite programme."""
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        n = problem.n_nodes
+        with run.stage("solve"):
+            lmi = modified_dual_lmi(problem)
+            # Conic solvers have absolute tolerances. A power of two, so that scaling is exact.
+            mean = float(problem.diagonal.mean()) + float(np.abs(problem.bias).mean())
+            scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
+            result = self._conic(replace(lmi, F0=lmi.F0 / scale))
+            x = result.x * scale
+        converged, message = result.converged, f"{self.engine}: {result.status}"
+        a = np.maximum(x[n + 1 :], 0.0)
+        signs = problem.labels[problem.labeled].astype(np.float64)
+        dual = DualVariables(y=x[: n + 1], z=-signs * a)
+        H = np.asfortranarray(build_H(problem, dual).toarray())
+        with run.stage("eigenvector"):
+            values, vectors = eigh(H, subset_by_index=[0, 0], check_finite=False)
+        with run.stage("certify"):
+            dual, bound = _certified(problem, dual, H)
+        info = {"dual_value": dual_objective(problem, dual), "lowest_eigenvalue": float(values[0])}
+        if run.watch(info):
+            converged, message = False, "stopped by the callback"
+        return Outcome(
+            scores=oriented(problem, vectors[:, 0]),
+            lower_bound=bound,
+            bound_status="certified" if np.isfinite(bound) else "none",
+            iterations=result.iterations,
+            converged=converged,
+            message=message,
+            dual=dual,
+            info=info,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModifiedDualADMM(_ModifiedDual):
+    """Modified dual of the paper by SCS (the paper used CDCS).
+
+    Labels are those of the first eigenvector of H; they depend on the point of the optimal face at
+    which the solver stops.
 
     Parameters
     ----------
-    problem : GraphProblem
-        The problem.
-    run : Run
-        Book-keeping.
-    engine : callable
-        Takes the LMI and returns a ConicResult.
-    engine_name : str
-        For the message.
-
-    Returns
-    -------
-    Outcome
-        The bound is ``-(1'y + b'z)``, certified where a factorisation proved that H, with y raised
-        a little, is positive semi-definite. By Fact 1 it cannot exceed ``1'L1 - 2 sum_u |h|``.
+    tol : float, default=1e-5
+        Absolute and relative tolerance of SCS.
+    max_iter : int, default=20000
+        Most iterations of SCS.
     """
-    n = problem.n_nodes
-    with run.stage("solve"):
-        lmi = modified_dual_lmi(problem)
-        # Conic solvers have absolute tolerances. A power of two, so that scaling is exact.
-        mean = float(problem.diagonal.mean()) + float(np.abs(problem.bias).mean())
-        scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
-        result = engine(replace(lmi, F0=lmi.F0 / scale))
-        x = result.x * scale
-    converged, message = result.converged, f"{engine_name}: {result.status}"
-    a = np.maximum(x[n + 1 :], 0.0)
-    signs = problem.labels[problem.labeled].astype(np.float64)
-    dual = DualVariables(y=x[: n + 1], z=-signs * a)
-    H = np.asfortranarray(build_H(problem, dual).toarray())
-    with run.stage("eigenvector"):
-        values, vectors = eigh(H, subset_by_index=[0, 0], check_finite=False)
-        scores = _oriented(problem, vectors[:, 0])
-    with run.stage("certify"):
-        dual, bound = _certified(problem, dual, H)
-    value = dual_objective(problem, dual)
-    try:
-        run.report(dual_value=value, lowest_eigenvalue=float(values[0]))
-    except StopSolver:
-        converged, message = False, "stopped by the callback"
-    return Outcome(
-        scores=scores,
-        lower_bound=bound,
-        bound_status="certified" if np.isfinite(bound) else "none",
-        iterations=result.iterations,
-        converged=converged,
-        message=message,
-        dual=dual,
-        info={"dual_value": value, "lowest_eigenvalue": float(values[0])},
-    )
+
+    name = "modified-dual-admm"
+    summary = "the paper's modified dual, ADMM (SCS)"
+    extras = (("scs", "sdp"),)
+    engine = "SCS"
+
+    tol: float = 1e-5
+    max_iter: int = 20000
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        n = problem.n_nodes + 2
+        check_dense_size(self.name, problem, n, scs_bytes(n), "sdr-interior-point, sdr-low-rank")
+        return super()._solve(problem, run)
+
+    def _conic(self, lmi: LMI) -> ConicResult:
+        return solve_scs(lmi, tol=self.tol, max_iter=self.max_iter)
 
 
-def _oriented(problem: GraphProblem, v: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn the eigenvector by the first label; by the apex (value +1) where that gives no sign."""
-    first = problem.labeled[:1]
-    side = float(problem.labels[first[0]] * v[first[0]]) if first.size else 0.0
-    return np.asarray((v if (side or float(v[-1])) >= 0 else -v)[: problem.n_nodes])
+@dataclass(frozen=True, kw_only=True)
+class ModifiedDualInteriorPoint(_ModifiedDual):
+    """Modified dual of the paper by Clarabel; memory grows with n^4.
+
+    Labels are those of the first eigenvector of H; they depend on the point of the optimal face at
+    which the solver stops.
+
+    Parameters
+    ----------
+    tol : float, default=1e-6
+        Tolerance of gap and feasibility.
+    max_iter : int, default=200
+        Most steps.
+    """
+
+    name = "modified-dual-interior-point"
+    summary = "the paper's modified dual, interior point (Clarabel), for small graphs"
+    extras = (("clarabel", "sdp"),)
+    engine = "Clarabel"
+
+    max_iter: int = 200
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        n = problem.n_nodes + 2
+        advice = "modified-dual-admm, sdr-interior-point, sdr-low-rank"
+        check_dense_size(self.name, problem, n, clarabel_bytes(n), advice)
+        return super()._solve(problem, run)
+
+    def _conic(self, lmi: LMI) -> ConicResult:
+        return solve_clarabel(lmi, tol=self.tol, max_iter=self.max_iter)
 
 
 def _certified(
@@ -173,5 +210,5 @@ def _certified(
     # Rounding: of L_ii + y_i, and of the sums behind the bound.
     size = float(np.abs(proved.y).sum() + 2.0 * np.abs(dual.z).sum()) + abs(fixed)
     size += float(np.abs(problem.diagonal).sum()) + shift
-    slack = 8.0 * _EPS * (H.shape[0] + 2) * size
+    slack = 8.0 * EPS * (H.shape[0] + 2) * size
     return proved, -dual_objective(problem, proved) - fixed - slack

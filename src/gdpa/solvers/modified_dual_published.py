@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from ..dual import build_H
 from ..problem import GraphProblem
+from ..problem.dual import build_H
 from ..solution import DualVariables
 from .base import Outcome, Run, Solver
 from .conic import scs_bytes, solve_scs

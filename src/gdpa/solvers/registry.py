@@ -14,18 +14,27 @@ from ..errors import UnsupportedProblemError, nearest_name
 from ..problem import BinaryQuadratic, Problem
 from ..solution import Solution
 from .base import OtherMethodsError, Solver
+from .switching import switched_form
 
-__all__ = ["MethodInfo", "get_solver", "list_methods", "methods_that_take", "solve"]
+__all__ = [
+    "MethodInfo",
+    "choose_method",
+    "get_solver",
+    "list_methods",
+    "methods_that_take",
+    "register",
+    "solve",
+]
 
-# name -> "module:Class", in the order in which they are listed.
-METHODS: dict[str, str] = {
+# name -> "module:Class" or the class itself, in the order in which they are listed.
+METHODS: dict[str, str | type[Solver]] = {
+    "harmonic": "harmonic:Harmonic",
     "gdpa": "gdpa:GDPA",
     "gdpa-published": "gdpa_published:GDPAPublished",
-    "harmonic": "harmonic:Harmonic",
     "sdr-interior-point": "sdr_interior_point:SDRInteriorPoint",
     "sdr-admm": "sdr_admm:SDRADMM",
-    "modified-dual-interior-point": "modified_dual_interior_point:ModifiedDualInteriorPoint",
-    "modified-dual-admm": "modified_dual_admm:ModifiedDualADMM",
+    "modified-dual-interior-point": "modified_dual:ModifiedDualInteriorPoint",
+    "modified-dual-admm": "modified_dual:ModifiedDualADMM",
     "modified-dual-published": "modified_dual_published:ModifiedDualPublished",
     "sdr-low-rank": "sdr_low_rank:SDRLowRank",
     "sdr-printed": "sdr_printed:SDRPrinted",
@@ -85,11 +94,50 @@ def get_solver(name: str) -> type[Solver]:
     """
     if name not in METHODS:
         raise ValueError(f"method={name!r} is not known; {nearest_name(name, list(METHODS))}")
-    module, attribute = METHODS[name].split(":")
+    entry = METHODS[name]
+    if not isinstance(entry, str):
+        return entry
+    module, attribute = entry.split(":")
     solver: type[Solver] = getattr(
         importlib.import_module(f".{module}", package=__package__), attribute
     )
     return solver
+
+
+def register(name: str, solver: type[Solver]) -> None:
+    """Add a method of one's own to the registry.
+
+    Parameters
+    ----------
+    name : str
+        What to pass as ``method=``; not the name of another method.
+    solver : type
+        A subclass of :class:`~gdpa.solvers.Solver`.
+    """
+    if name == "auto" or METHODS.get(name, solver) is not solver:
+        raise ValueError(f"name={name!r} is a method already; choose another name")
+    METHODS[name] = solver
+
+
+def choose_method(problem: Problem) -> str:
+    """Return the method that ``method="auto"`` stands for.
+
+    Parameters
+    ----------
+    problem : GraphProblem or BinaryQuadratic
+        The problem.
+
+    Returns
+    -------
+    str
+        "harmonic" for a graph with labels. For a binary quadratic problem "min-cut" where its
+        couplings are non-negative or can be switched to be, so that the cut is the exact optimum,
+        else "sdr-low-rank".
+    """
+    if not isinstance(problem, BinaryQuadratic):
+        return "harmonic"
+    exact = not problem.signed or switched_form(problem.reduced()) is not None
+    return "min-cut" if exact else "sdr-low-rank"
 
 
 def list_methods() -> tuple[MethodInfo, ...]:
@@ -138,15 +186,17 @@ def methods_that_take(problem: Problem) -> list[str]:
     ]
 
 
-def solve(problem: Problem, method: str = "gdpa", **options: Any) -> Solution:
+def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
     """Solve a problem by a method of the registry.
 
     Parameters
     ----------
     problem : GraphProblem or BinaryQuadratic
         What to solve.
-    method : str, default="gdpa"
-        Name of the method; :func:`list_methods` lists them.
+    method : str, default="auto"
+        Name of the method; :func:`list_methods` lists them. "auto" is the harmonic function for a
+        graph, and for a binary quadratic problem the exact minimum cut where that is valid, else
+        the semidefinite relaxation. ``Solution.method`` says what was chosen.
     **options
         Options of the method. All methods have `tol`, `max_iter`, `x0`, `callback` and
         `random_state`.
@@ -163,6 +213,8 @@ def solve(problem: Problem, method: str = "gdpa", **options: Any) -> Solution:
     >>> gdpa.solve(gdpa.GraphProblem(W, [1, 0, 0, -1])).labels.tolist()
     [1, 1, -1, -1]
     """
+    if method == "auto":
+        method = choose_method(problem)
     solver = get_solver(method)
     accepted = [f.name for f in fields(solver)]
     for option in options:

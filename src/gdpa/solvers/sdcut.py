@@ -21,7 +21,7 @@ and it is certified when a Cholesky factorisation proves the eigenvalue, roundin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -29,7 +29,8 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from ..problem import GraphProblem
-from ..solution import BoundStatus, DualVariables
+from ..problem.dual import DualVariables, oriented
+from ..solution import BoundStatus
 from .base import Outcome, Run, Solver, StopSolver
 from .sdr_form import check_dense_size, proved_psd
 
@@ -59,40 +60,32 @@ class SDcut(Solver):
     """
 
     name = "sdcut"
-    summary = "spectrahedron-based relaxation of the SDR, L-BFGS-B on its smooth dual"
+    summary = "SDCut: semidefinite relaxation with a penalty, by L-BFGS-B"
     kind = "relaxation"
+    positive = ("sigma",)
+    whole: ClassVar[dict[str, int]] = {"corrections": 1}
 
     tol: float = 1e-3
     max_iter: int = 100
     sigma: float = 100.0
     corrections: int = 200
 
-    def __post_init__(self) -> None:
-        """Check the options."""
-        super().__post_init__()
-        if not 0 < self.sigma < np.inf:
-            raise ValueError(f"sigma={self.sigma!r} must be a positive number")
-        if int(self.corrections) != self.corrections or self.corrections < 1:
-            raise ValueError(
-                f"corrections={self.corrections!r} must be a whole number of at least 1"
-            )
-
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         n = problem.n_nodes + 1
         check_dense_size(self.name, problem, n, 8.0 * DENSE_COPIES * n * n, "sdr-low-rank, glr-box")
         with run.stage("setup"):
             dual = _PenalisedDual.of(problem, self.sigma)
-            last: dict[str, Any] = {"u": dual.start(), "f": np.nan}
+            last = dual.start()
 
         def progress(intermediate_result: scipy.optimize.OptimizeResult) -> None:
-            last["u"], last["f"] = intermediate_result.x.copy(), float(intermediate_result.fun)
-            run.report(objective=last["f"])
+            last[:] = intermediate_result.x
+            run.report(objective=float(intermediate_result.fun))
 
         try:
             with run.stage("l-bfgs-b"):
                 result = scipy.optimize.minimize(
                     dual.value_and_gradient,
-                    last["u"],
+                    last.copy(),
                     jac=True,
                     method="L-BFGS-B",
                     callback=progress,
@@ -107,20 +100,15 @@ class SDcut(Solver):
             u, converged = result.x, bool(result.success)
             message = str(result.message).strip().lower()
         except StopSolver:
-            u, converged, message = last["u"], False, "stopped by the callback"
+            u, converged, message = last, False, "stopped by the callback"
         with run.stage("labels"):
             values, vectors = scipy.linalg.eigh(
                 dual.matrix(u), subset_by_index=(0, 0), overwrite_a=True, check_finite=False
             )
-            v = vectors[:, 0]
-            known = problem.labeled
-            # Without labels (evidence only) the apex, whose value is +1, decides the sign.
-            turn = problem.labels[known[0]] * v[known[0]] if known.size else v[-1]
-            scores = -v[:-1] if turn < 0 else v[:-1]
         with run.stage("bound"):
             bound, status = dual.bound(u, float(values[0]))
         return Outcome(
-            scores=scores,
+            scores=oriented(problem, vectors[:, 0]),
             lower_bound=bound,
             bound_status=status,
             iterations=len(run.history),

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..problem import Problem
-from .base import Outcome, Run, Solver, StopSolver
-from .conic import scs_bytes, solve_scs
-from .sdr_form import check_dense_size, dense_form, reduced_size, sdr_outcome, with_unit_diagonal
-from .sdr_interior_point import sdr_lmi
+from .base import Run
+from .conic import scs_bytes, sdr_lmi, solve_scs
+from .sdr_form import DenseForm, DensePoint, DenseSDR
 
 __all__ = ["SDRADMM"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SDRADMM(Solver):
+class SDRADMM(DenseSDR):
     """Semidefinite relaxation by ADMM, with a certified bound.
 
     Parameters
@@ -37,40 +35,15 @@ class SDRADMM(Solver):
     """
 
     name = "sdr-admm"
-    summary = "semidefinite relaxation by ADMM (SCS), certified bound"
-    kind = "relaxation"
-    binary_quadratic = True
-    signed = True
+    summary = "semidefinite relaxation, ADMM (SCS), certified bound"
     extras = (("scs", "sdp"),)
 
     tol: float = 1e-5
     max_iter: int = 20000
-    keep_matrix: bool = False
 
-    def _solve(self, problem: Problem, run: Run) -> Outcome:
-        n = reduced_size(problem)
-        advice = "sdr-low-rank"
-        check_dense_size(self.name, problem, n, scs_bytes(n), advice)
-        with run.stage("reduce"):
-            form = dense_form(problem)
-        with run.stage("solve"):
-            result = solve_scs(sdr_lmi(form.P), tol=self.tol, max_iter=self.max_iter)
-            X = with_unit_diagonal(result.X)
-        converged, message = result.converged, f"SCS: {result.status}"
-        upper = form.constant - form.scale * float((form.P * X).sum())
-        lower = form.constant - form.scale * float(result.x.sum())
-        try:
-            run.report(primal=upper, dual=lower, gap=upper - lower)
-        except StopSolver:
-            converged, message = False, "stopped by the callback"
-        with run.stage("certify"):
-            return sdr_outcome(
-                problem,
-                form,
-                X,
-                result.x,
-                keep_matrix=self.keep_matrix,
-                iterations=result.iterations,
-                converged=converged,
-                message=message,
-            )
+    def _needs(self, n: int) -> tuple[float, str]:
+        return scs_bytes(n), "sdr-low-rank"
+
+    def _find(self, form: DenseForm, run: Run) -> DensePoint:
+        result = solve_scs(sdr_lmi(form.P), tol=self.tol, max_iter=self.max_iter)
+        return self._from_conic(form, result, "SCS", run)

@@ -12,6 +12,7 @@ of the relaxation and of the problem whatever the solver did.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,25 +22,26 @@ from scipy.linalg import eigh, lapack
 
 from ..errors import UnsupportedProblemError
 from ..graph.memory import USABLE_SHARE, available_memory
+from ..linalg.operator import EPS
 from ..problem import GraphProblem, Problem
 from ..solution import BoundStatus
-from .base import Outcome
+from .base import Outcome, Run, Solver
+from .conic import ConicResult
 
 __all__ = [
     "DenseForm",
+    "DensePoint",
+    "DenseSDR",
     "certified_dual",
     "check_dense_size",
     "dense_form",
     "proved_psd",
     "proved_shift",
-    "reduced_size",
     "sdr_outcome",
     "with_unit_diagonal",
 ]
 
 FloatArray = NDArray[np.float64]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,11 @@ class DenseForm:
         """Number of rows, the apex included."""
         return int(self.P.shape[0])
 
+    def values(self, primal: float, dual: float) -> dict[str, float]:
+        """What an iteration reports: values of ``<P, X>`` and ``1's`` in units of the problem."""
+        upper, lower = (self.constant - self.scale * value for value in (primal, dual))
+        return {"primal": upper, "dual": lower, "gap": upper - lower}
+
 
 def check_dense_size(method: str, problem: Problem, n: int, n_bytes: float, advice: str) -> None:
     """Refuse a dense semidefinite problem that does not fit, before anything is allocated.
@@ -97,30 +104,12 @@ def check_dense_size(method: str, problem: Problem, n: int, n_bytes: float, advi
         return
     available = USABLE_SHARE * available_memory()
     if n_bytes > available:
-        others = f"{advice}, min-cut (exact), gdpa" if not problem.signed else advice
+        others = f"{advice}, min-cut (exact), harmonic" if not problem.signed else advice
         raise UnsupportedProblemError(
             f"method {method!r} needs about {n_bytes / 2**30:.3g} GiB for a semidefinite matrix of "
             f"{n} rows and {available / 2**30:.3g} GiB are available; methods that can take this "
             f"problem: {others}"
         )
-
-
-def reduced_size(problem: Problem) -> int:
-    """Rows of the reduced form, without building it.
-
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-
-    Returns
-    -------
-    int
-        Unlabelled nodes and the apex.
-    """
-    if isinstance(problem, GraphProblem):
-        return int(problem.unlabeled.size) + 1
-    return problem.n_nodes
 
 
 def dense_form(problem: Problem) -> DenseForm:
@@ -167,7 +156,7 @@ def proved_psd(A: FloatArray) -> bool:
     diagonal = A.diagonal()
     if not bool((diagonal > 0).all()):
         return False
-    margin = (n + 2) * _EPS * float(diagonal.sum()) + n * n * 1e-300
+    margin = (n + 2) * EPS * float(diagonal.sum()) + n * n * 1e-300
     shifted = np.array(A, order="F")
     shifted.ravel("K")[:: n + 1] -= margin
     _, failed = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
@@ -195,7 +184,7 @@ def proved_shift(A: FloatArray) -> float | None:
     original = diagonal.copy()
     lowest = float(eigh(A, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
     base = max(-lowest, 0.0)
-    margin = (n + 2) * _EPS * (float(np.abs(original).sum()) + n * base) + n * n * 1e-300
+    margin = (n + 2) * EPS * (float(np.abs(original).sum()) + n * base) + n * n * 1e-300
     for _ in range(20):
         margin *= 2.0
         shift = float(base + margin)
@@ -244,14 +233,63 @@ def with_unit_diagonal(X: FloatArray) -> FloatArray:
     return np.asarray(d[:, None] * X * d)
 
 
+@dataclass(frozen=True, eq=False)
+class DensePoint:
+    """Primal point X and dual point s of the scaled form, and how the solver came to them."""
+
+    X: FloatArray
+    s: FloatArray
+    iterations: int
+    converged: bool
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenseSDR(Solver):
+    """What the dense methods share: reduce, solve, certify.
+
+    Scores are the apex column of X; ``info["sdr_value"]`` is the value of the relaxation at X.
+    """
+
+    kind = "relaxation"
+    binary_quadratic = True
+    signed = True
+
+    keep_matrix: bool = False
+
+    @abstractmethod
+    def _needs(self, n: int) -> tuple[float, str]:
+        """Bytes for `n` rows, and what to do where there are less."""
+
+    @abstractmethod
+    def _find(self, form: DenseForm, run: Run) -> DensePoint:
+        """Solve the relaxation."""
+
+    def _solve(self, problem: Problem, run: Run) -> Outcome:
+        n = (
+            int(problem.unlabeled.size) + 1
+            if isinstance(problem, GraphProblem)
+            else problem.n_nodes
+        )
+        check_dense_size(self.name, problem, n, *self._needs(n))
+        with run.stage("reduce"):
+            form = dense_form(problem)
+        with run.stage("solve"):
+            point = self._find(form, run)
+        with run.stage("certify"):
+            return sdr_outcome(problem, form, point, keep_matrix=self.keep_matrix)
+
+    def _from_conic(self, form: DenseForm, result: ConicResult, name: str, run: Run) -> DensePoint:
+        """Repair the point of a conic solver, and report it."""
+        X = with_unit_diagonal(result.X)
+        converged, message = result.converged, f"{name}: {result.status}"
+        if run.watch(form.values(float((form.P * X).sum()), float(result.x.sum()))):
+            converged, message = False, "stopped by the callback"
+        return DensePoint(X, result.x, result.iterations, converged, message)
+
+
 def sdr_outcome(
-    problem: Problem,
-    form: DenseForm,
-    X: FloatArray,
-    s: FloatArray,
-    *,
-    keep_matrix: bool,
-    **details: Any,
+    problem: Problem, form: DenseForm, point: DensePoint, *, keep_matrix: bool
 ) -> Outcome:
     """Round X to scores and turn s into a bound.
 
@@ -261,23 +299,20 @@ def sdr_outcome(
         The problem.
     form : DenseForm
         Its reduced form.
-    X : ndarray of shape (n, n)
-        Primal point with unit diagonal.
-    s : ndarray of shape (n,)
-        Dual point of the scaled form.
+    point : DensePoint
+        Primal point with unit diagonal, and dual point.
     keep_matrix : bool
         Put X into the info.
-    **details
-        Fields of :class:`~gdpa.solvers.base.Outcome` that are passed on.
 
     Returns
     -------
     Outcome
         Scores are the apex column of X; ``info["sdr_value"]`` is the value of the relaxation at X.
     """
+    X, dual = point.X, point.s
     scores = problem.spread(np.delete(X[:, form.apex], form.apex))
     coupling = float(form.P.ravel("K") @ X.T.ravel("K")) * form.scale
-    feasible = certified_dual(form.P, s)
+    feasible = certified_dual(form.P, dual)
     info: dict[str, Any] = {
         "sdr_value": form.constant - coupling,
         # n^2 / |X|_F^2 is 1 exactly where X has rank one, that is, where rounding loses nothing.
@@ -287,13 +322,12 @@ def sdr_outcome(
         info["X"] = X
     bound = -np.inf
     status: BoundStatus = "none"
-    dual = s
     if feasible is not None:
         dual = feasible
         total = float(feasible.sum()) * form.scale
         # Rounding of the sums behind constant, P and 1's.
         size = abs(form.constant) + abs(total) + float(np.abs(form.P).sum()) * form.scale
-        bound = form.constant - total - 4.0 * _EPS * (problem.n_nodes + 2) * size
+        bound = form.constant - total - 4.0 * EPS * (problem.n_nodes + 2) * size
         status = "certified"
     return Outcome(
         scores=scores,
@@ -301,5 +335,7 @@ def sdr_outcome(
         bound_status=status,
         dual={"s": dual * form.scale},
         info=info,
-        **details,
+        iterations=point.iterations,
+        converged=point.converged,
+        message=point.message,
     )

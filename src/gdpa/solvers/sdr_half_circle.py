@@ -14,15 +14,7 @@ Gershgorin discs, aligned by y, all begin at 0). The second gives the Schur comp
 ``c' A^+ c = c' x``, so that ``s_apex = c' x`` completes a feasible dual point; its value is equal
 to the primal one.
 
-*The bound away from stationarity.* For any y > 0 take ``s = W y / y``; then A is positive
-semi-definite. For any x and e > 0, A + diag(e) >= diag(e), so with r = c - A x the apex needs no
-more than ``x' A x + sum_i r_i^2 / e_i`` (plus terms that cancel); the best e is |r|, and
-
-    SDR >= constant - sum s - x' A x - 2 |c - A x|_1 .
-
-It costs two products, needs no eigenvalue, and is a proof, up to rounding that is added. Among all
-s >= W y / y the smallest is the best: raising s_i by d lowers the bound by at least
-``(1 - |x_i|)^2 d``.
+Away from stationarity the bound is :func:`gdpa.gershgorin.bounds.aligned_bound`.
 """
 
 from __future__ import annotations
@@ -32,27 +24,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..gershgorin.bounds import aligned_bound, raised_diagonal
+from ..linalg.operator import EPS
 from ..linalg.spd import Column, conjugate_gradients
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
 from .switching import SwitchedForm, nearby_numbering
 
-__all__ = [
-    "HalfCircle",
-    "HalfCircleResult",
-    "aligned_bound",
-    "raised_diagonal",
-    "solve_half_circle",
-]
+__all__ = ["HalfCircle", "HalfCircleResult", "solve_half_circle"]
 
 FloatArray = NDArray[np.float64]
 
-_EPS = float(np.finfo(np.float64).eps)
 _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive
-_POLISH = 100  # most products spent on one polishing of y
 
 
 class HalfCircle:
@@ -67,7 +52,7 @@ class HalfCircle:
     def __init__(self, form: SwitchedForm) -> None:
         self.W, self.c, self.constant = form.W, form.c, form.constant
         self.total = float(self.W.data.sum()) + 2.0 * float(np.abs(self.c).sum())
-        self.floor = max(_EPS * self.total / max(self.c.size, 1), 1e-300)
+        self.floor = max(EPS * self.total / max(self.c.size, 1), 1e-300)
         self.products = 0
 
     def times(self, columns: FloatArray) -> FloatArray:
@@ -86,7 +71,7 @@ class HalfCircle:
         pull = G[:, 0] + self.c
         gradient = 2.0 * (pull * V[:, 1] - G[:, 1] * V[:, 0])
         curvature = 2.0 * np.maximum(np.hypot(pull, G[:, 1]), self.floor)
-        noise = 4.0 * _EPS * (abs(self.constant) + self.total)
+        noise = 4.0 * EPS * (abs(self.constant) + self.total)
         return Point(where, self.constant - coupling, gradient, curvature, G, noise)
 
     def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
@@ -100,62 +85,6 @@ class HalfCircle:
     def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
         """Angles have no constraint: the identity."""
         return vector
-
-
-def aligned_bound(
-    W: sp.csr_array,
-    c: FloatArray,
-    constant: float,
-    x: FloatArray,
-    y: FloatArray,
-    Wx: FloatArray,
-    Wy: FloatArray,
-) -> float:
-    """Lower bound of the relaxation by discs aligned with y (see the module's docstring).
-
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Non-negative couplings; only its longest row is looked at.
-    c : ndarray of shape (n,)
-        Couplings to the apex.
-    constant : float
-        Constant of the reduced form.
-    x : ndarray of shape (n,)
-        Any vector.
-    y : ndarray of shape (n,)
-        Any positive vector.
-    Wx, Wy : ndarray of shape (n,)
-        Their products with W.
-
-    Returns
-    -------
-    float
-        The bound, up to the rounding of its sums.
-    """
-    s = raised_diagonal(W, y, Wy)
-    r = c - s * x + Wx
-    return float(constant - (s * (1.0 + x * x) - x * Wx + 2.0 * np.abs(r)).sum())
-
-
-def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArray:
-    """Diagonal ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Non-negative couplings; only its longest row is looked at.
-    y, Wy : ndarray of shape (n,)
-        Positive vector and its product with W.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The diagonal; raised by more than the rounding of W y and of the division.
-    """
-    longest = int(np.diff(W.indptr).max(initial=0))
-    underflow = longest * float(np.finfo(np.float64).smallest_subnormal)
-    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * _EPS))
 
 
 @dataclass
@@ -262,14 +191,9 @@ def solve_half_circle(
         best.message = "stopped by the callback"
     best.products = circle.products
     if order is not None:
-        best.angles, best.x, best.y = (_back(v, order) for v in (best.angles, best.x, best.y))
+        place = np.argsort(order)
+        best.angles, best.x, best.y = (v[place] for v in (best.angles, best.x, best.y))
     return best
-
-
-def _back(values: FloatArray, order: NDArray[np.intp]) -> FloatArray:
-    result = np.empty_like(values)
-    result[order] = values
-    return result
 
 
 def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
@@ -289,12 +213,7 @@ def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
 
 
 def _polish(
-    best: HalfCircleResult,
-    circle: HalfCircle,
-    products: FloatArray,
-    allowed: float,
-    *,
-    last: bool,
+    best: HalfCircleResult, circle: HalfCircle, products: FloatArray, allowed: float, *, last: bool
 ) -> bool:
     """Look for a better pair (x, y) than the angles give.
 
@@ -364,7 +283,7 @@ def _solved(
         z[:, None],
         r[:, None],
         np.array([1e-7 * np.linalg.norm(r)]),
-        limit=_POLISH,
+        limit=100,
         M=lambda r: r / diagonal,
         watch=watch,
     )

@@ -18,35 +18,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from ..errors import nearest_name
-from ..problem import Problem
-from .base import Outcome, Run, Solver, StopSolver
-from .conic import LMI, clarabel_bytes, solve_clarabel
-from .sdr_form import (
-    DenseForm,
-    check_dense_size,
-    dense_form,
-    reduced_size,
-    sdr_outcome,
-    with_unit_diagonal,
-)
+from .base import Run, StopSolver
+from .conic import clarabel_bytes, sdr_lmi, solve_clarabel, solve_mosek
+from .sdr_form import DenseForm, DensePoint, DenseSDR
 
-__all__ = ["InteriorPoint", "SDRInteriorPoint", "interior_point", "sdr_lmi"]
+__all__ = ["SDRInteriorPoint", "interior_point"]
 
 FloatArray = NDArray[np.float64]
 
-ENGINES = ("own", "clarabel", "mosek")
-# Matrices of n rows alive at the peak of a step, the certificate and the sparse input included.
-_DENSE_COPIES = 10.0
-
 
 @dataclass(frozen=True, kw_only=True)
-class SDRInteriorPoint(Solver):
+class SDRInteriorPoint(DenseSDR):
     """Semidefinite relaxation by an interior-point method, with a certified bound.
 
     Parameters
@@ -69,122 +57,29 @@ class SDRInteriorPoint(Solver):
     """
 
     name = "sdr-interior-point"
-    summary = "semidefinite relaxation by a tailored interior point, certified bound"
-    kind = "relaxation"
-    binary_quadratic = True
-    signed = True
+    summary = "semidefinite relaxation, interior-point method, certified bound"
+    choices: ClassVar[dict[str, Any]] = {"engine": ("own", "clarabel", "mosek")}
 
     max_iter: int = 100
     engine: str = "own"
-    keep_matrix: bool = False
 
-    def __post_init__(self) -> None:
-        """Check the options."""
-        super().__post_init__()
-        if self.engine not in ENGINES:
-            raise ValueError(
-                f"engine={self.engine!r} is not known; {nearest_name(self.engine, list(ENGINES))}"
-            )
-
-    def _solve(self, problem: Problem, run: Run) -> Outcome:
-        n = reduced_size(problem)
-        n_bytes, advice = 8.0 * _DENSE_COPIES * n**2, "sdr-low-rank"
+    def _needs(self, n: int) -> tuple[float, str]:
         if self.engine == "clarabel":
-            n_bytes, advice = (
-                clarabel_bytes(n),
-                "sdr-interior-point with engine='own', sdr-low-rank",
-            )
-        check_dense_size(self.name, problem, n, n_bytes, advice)
-        with run.stage("reduce"):
-            form = dense_form(problem)
-        with run.stage("solve"):
-            found = self._engine(form, run)
-        with run.stage("certify"):
-            return sdr_outcome(
-                problem,
-                form,
-                found.X,
-                found.s,
-                keep_matrix=self.keep_matrix,
-                iterations=found.steps,
-                converged=found.converged,
-                message=found.message,
-            )
+            return clarabel_bytes(n), "sdr-interior-point with engine='own', sdr-low-rank"
+        # Ten matrices are alive at the peak of a step, certificate and sparse input included.
+        return 80.0 * n**2, "sdr-low-rank"
 
-    def _engine(self, form: DenseForm, run: Run) -> InteriorPoint:
-        shift = form.constant / form.scale
-
-        def report(primal: float, dual: float) -> None:
-            upper = form.constant - form.scale * primal
-            lower = form.constant - form.scale * dual
-            run.report(primal=upper, dual=lower, gap=upper - lower)
-
+    def _find(self, form: DenseForm, run: Run) -> DensePoint:
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         if self.engine == "own":
-            return interior_point(
-                form.P, tol=self.tol, max_iter=self.max_iter, shift=shift, report=report
-            )
+            shift = form.constant / form.scale
+            report = lambda *values: run.report(**form.values(*values))  # noqa: E731
+            return interior_point(form.P, **limits, shift=shift, report=report)
         if self.engine == "clarabel":
-            result = solve_clarabel(sdr_lmi(form.P), tol=self.tol, max_iter=self.max_iter)
+            result = solve_clarabel(sdr_lmi(form.P), **limits)
         else:
-            from .mosek_engine import solve_mosek
-
-            result = solve_mosek(form.P, tol=self.tol, max_iter=self.max_iter)
-        X = with_unit_diagonal(result.X)
-        message = f"{self.engine}: {result.status}"
-        point = InteriorPoint(X, result.x, result.iterations, result.converged, message)
-        try:
-            report(float((form.P * X).sum()), float(result.x.sum()))
-        except StopSolver:
-            point = InteriorPoint(X, result.x, result.iterations, False, "stopped by the callback")
-        return point
-
-
-@dataclass(frozen=True, eq=False)
-class InteriorPoint:
-    """Where the interior point stopped.
-
-    Parameters
-    ----------
-    X, s : ndarray
-        Primal and dual point.
-    steps : int
-        Steps taken.
-    converged : bool
-        Whether the gap met the tolerance.
-    message : str
-        Why it stopped.
-    """
-
-    X: FloatArray
-    s: FloatArray
-    steps: int
-    converged: bool
-    message: str
-
-
-def sdr_lmi(P: FloatArray) -> LMI:
-    """State ``min 1's, diag(s) - P psd`` for a general conic solver.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n, n)
-        Couplings.
-
-    Returns
-    -------
-    LMI
-        Its dual variable is the X of the relaxation.
-    """
-    index = np.arange(P.shape[0])
-    return LMI(
-        c=np.ones(index.size),
-        F0=-P,
-        variable=index,
-        row=index,
-        column=index,
-        value=np.ones(index.size),
-        nonnegative=np.empty(0, dtype=np.intp),
-    )
+            result = solve_mosek(form.P, **limits)
+        return self._from_conic(form, result, self.engine, run)
 
 
 def interior_point(
@@ -194,7 +89,7 @@ def interior_point(
     max_iter: int = 100,
     shift: float = 0.0,
     report: Callable[[float, float], None] | None = None,
-) -> InteriorPoint:
+) -> DensePoint:
     """Maximise ``<P, X>`` over correlation matrices X.
 
     Parameters
@@ -213,7 +108,7 @@ def interior_point(
 
     Returns
     -------
-    InteriorPoint
+    DensePoint
         Strictly feasible X and s.
     """
     n = P.shape[0]
@@ -230,8 +125,8 @@ def interior_point(
         L, failed = lapack.dpotrf(Z, lower=1, clean=1, overwrite_a=1)
         return None if failed else L
 
-    def result(converged: bool, message: str) -> InteriorPoint:
-        return InteriorPoint(X, s, step, converged, message)
+    def result(converged: bool, message: str) -> DensePoint:
+        return DensePoint(X, s, step, converged, message)
 
     # Rounding of <P, X> and of 1's: below this the gap says nothing, not even its sign.
     rounding = n * np.finfo(float).eps * float(row_sums.sum())

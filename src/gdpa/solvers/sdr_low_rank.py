@@ -12,16 +12,17 @@ for small problems only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gershgorin.bounds import aligned_bound, rounding_margin
 from ..problem import Problem, ReducedForm
 from .base import Outcome, Run, Solver
-from .sdr_half_circle import aligned_bound, solve_half_circle
-from .sdr_sphere import solve_spheres
-from .switching import SwitchedForm, rounding_margin, switched_form
+from .sdr_half_circle import HalfCircleResult, solve_half_circle
+from .sdr_sphere import SphereResult, solve_spheres
+from .switching import SwitchedForm, switched_form
 
 __all__ = ["SDRLowRank"]
 
@@ -56,27 +57,17 @@ class SDRLowRank(Solver):
     """
 
     name = "sdr-low-rank"
-    summary = "semidefinite relaxation by low-rank factors, with a bound, at any size"
+    summary = "semidefinite relaxation, low-rank factorisation, for graphs of any size"
     kind = "relaxation"
     binary_quadratic = True
     signed = True
+    whole: ClassVar[dict[str, int]] = {"rank": 2, "memory": 1, "prove_below": 0, "roundings": 0}
 
     tol: float = 1e-4
     rank: int | None = None
     memory: int = 6
     prove_below: int = 1500
     roundings: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the options of this method."""
-        super().__post_init__()
-        smallest = {"rank": 2, "memory": 1, "prove_below": 0, "roundings": 0}
-        for option, least in smallest.items():
-            value = getattr(self, option)
-            if option == "rank" and value is None:
-                continue
-            if isinstance(value, bool) or int(value) != value or value < least:
-                raise ValueError(f"{option}={value!r} must be a whole number of at least {least}")
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("reduce"):
@@ -85,68 +76,62 @@ class SDRLowRank(Solver):
         x0 = None
         if self.x0 is not None:
             x0 = np.clip(np.asarray(self.x0, dtype=np.float64)[form.nodes], -1.0, 1.0)
-        margin = rounding_margin(problem)
+        found: HalfCircleResult | SphereResult
         if flat is None:
-            return self._general(problem, form, x0, margin, run)
-        return self._flat(problem, form, flat, x0, margin, run)
-
-    def _flat(
-        self,
-        problem: Problem,
-        form: ReducedForm,
-        flat: SwitchedForm,
-        x0: FloatArray | None,
-        margin: float,
-        run: Run,
-    ) -> Outcome:
-        found = solve_half_circle(
-            flat,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            memory=self.memory,
-            start=None if x0 is None else x0 * flat.signs,
-            run=run,
-        )
-        V = np.empty((form.P.shape[0], 2))
-        V[form.apex] = 1.0, 0.0
-        others = np.delete(np.arange(form.P.shape[0]), form.apex)
-        V[others, 0] = np.cos(found.angles) * flat.signs
-        V[others, 1] = np.sin(found.angles) * flat.signs
-        with run.stage("bound"):
-            # Once more from scratch: a proof does not rest on what an iteration carried along.
-            products = flat.W @ np.column_stack((found.x, found.y))
-            bound = aligned_bound(
-                flat.W, flat.c, flat.constant, found.x, found.y, products[:, 0], products[:, 1]
-            )
-        return self._outcome(
-            problem,
-            form,
-            V,
-            run,
-            value=found.value,
-            # The margin is for |x| <= 1; the solution of a linear system may exceed that.
-            lower_bound=bound - margin * max(1.0, float(np.abs(found.x).max())) ** 2,
-            bound_status="certified",
+            V, found, details = self._general(form, x0, run)
+        else:
+            V, found, details = self._flat(form, flat, x0, run)
+        with run.stage("round"):
+            column, labels = V @ V[form.apex], None
+            if self.roundings:
+                rng = np.random.default_rng(self.random_state)
+                best = _best_rounding(form, V, column, self.roundings, rng)
+                labels = problem.spread(np.delete(best, form.apex))
+        # The margin is for |x| <= 1; the solution of a linear system may exceed that.
+        bound = details["bound"] - rounding_margin(problem) * details.get("size", 1.0)
+        return Outcome(
+            scores=problem.spread(np.delete(column, form.apex)),
+            labels=labels,
+            lower_bound=bound,
+            bound_status=details["status"],
             iterations=found.iterations,
             converged=found.converged,
             message=found.message,
-            dual={"x": found.x, "y": found.y},
-            products=found.products + 1,
-            proof="aligned discs",
+            dual=details["dual"],
+            info={
+                "sdr_value": found.value,
+                "sdr_gap": (found.value - bound) / max(abs(found.value), abs(bound), 1e-300),
+                "products": details["products"],
+                "rank": V.shape[1],
+                "proof": details["proof"],
+            },
         )
 
+    def _flat(
+        self, form: ReducedForm, flat: SwitchedForm, x0: FloatArray | None, run: Run
+    ) -> tuple[FloatArray, HalfCircleResult, dict[str, Any]]:
+        """Two dimensions, for couplings that are or can be made non-negative."""
+        start = None if x0 is None else x0 * flat.signs
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        found = solve_half_circle(flat, **options, memory=self.memory, start=start, run=run)
+        V = np.column_stack((np.cos(found.angles), np.sin(found.angles)))
+        V = np.insert(V * flat.signs[:, None], form.apex, (1.0, 0.0), axis=0)
+        with run.stage("bound"):
+            # Once more from scratch: a proof does not rest on what an iteration carried along.
+            products = flat.W @ np.column_stack((found.x, found.y))
+            x, y, constant = found.x, found.y, flat.constant
+            bound = aligned_bound(flat.W, flat.c, constant, x, y, products[:, 0], products[:, 1])
+        size = max(1.0, float(np.abs(x).max())) ** 2
+        details = {"bound": bound, "size": size, "status": "certified", "dual": {"x": x, "y": y}}
+        return V, found, details | {"products": found.products + 1, "proof": "aligned discs"}
+
     def _general(
-        self,
-        problem: Problem,
-        form: ReducedForm,
-        x0: FloatArray | None,
-        margin: float,
-        run: Run,
-    ) -> Outcome:
+        self, form: ReducedForm, x0: FloatArray | None, run: Run
+    ) -> tuple[FloatArray, SphereResult, dict[str, Any]]:
+        """Several dimensions, for couplings of both signs."""
         n = form.P.shape[0]
         most = 24 if n <= 200_000 else 12
         rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, most) if self.rank is None else self.rank
-        start = None if x0 is None else np.insert(x0, form.apex, 1.0)
         found = solve_spheres(
             form,
             rank=rank,
@@ -155,54 +140,12 @@ class SDRLowRank(Solver):
             memory=self.memory,
             prove_below=self.prove_below,
             random_state=self.random_state,
-            start=start,
+            start=None if x0 is None else np.insert(x0, form.apex, 1.0),
             run=run,
         )
-        return self._outcome(
-            problem,
-            form,
-            found.V,
-            run,
-            value=found.value,
-            lower_bound=found.bound - margin,
-            bound_status=found.status,
-            iterations=found.iterations,
-            converged=found.converged,
-            message=found.message,
-            dual={"s": found.s},
-            products=found.products,
-            proof="factorisation" if found.status == "certified" else "none",
-        )
-
-    def _outcome(
-        self,
-        problem: Problem,
-        form: ReducedForm,
-        V: FloatArray,
-        run: Run,
-        *,
-        value: float,
-        products: int,
-        proof: str,
-        **details: Any,
-    ) -> Outcome:
-        with run.stage("round"):
-            column = V @ V[form.apex]
-            labels = None
-            if self.roundings:
-                rng = np.random.default_rng(self.random_state)
-                labels = _best_rounding(form, V, column, self.roundings, rng)
-        scores = problem.spread(np.delete(column, form.apex))
-        signs = None if labels is None else problem.spread(np.delete(labels, form.apex))
-        gap = value - details["lower_bound"]
-        info = {
-            "sdr_value": value,
-            "sdr_gap": gap / max(abs(value), abs(details["lower_bound"]), 1e-300),
-            "products": products,
-            "rank": V.shape[1],
-            "proof": proof,
-        }
-        return Outcome(scores=scores, labels=signs, info=info, **details)
+        proof = "factorisation" if found.status == "certified" else "none"
+        details = {"bound": found.bound, "status": found.status, "dual": {"s": found.s}}
+        return found.V, found, details | {"products": found.products, "proof": proof}
 
 
 def _best_rounding(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceWarning
 from ..linalg import first_eigenvector
+from ..linalg.operator import EPS
 from ..problem import ReducedForm
 from ..solution import BoundStatus
 from .base import Run, StopSolver
@@ -35,8 +37,6 @@ from .sdr_form import certified_dual
 __all__ = ["SphereProduct", "SphereResult", "dual_bound", "solve_spheres"]
 
 FloatArray = NDArray[np.float64]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class SphereProduct:
@@ -61,7 +61,7 @@ class SphereProduct:
         along = np.einsum("ij,ij->i", where, G)
         gradient = -2.0 * (G - along[:, None] * where)
         s = np.maximum(np.sqrt(np.einsum("ij,ij->i", G, G)), self.floor)
-        noise = 4.0 * _EPS * (abs(self.constant) + self.total)
+        noise = 4.0 * EPS * (abs(self.constant) + self.total)
         return Point(
             where, self.constant - float(along.sum()), gradient, 2.0 * s[:, None], G, noise
         )
@@ -140,18 +140,13 @@ def dual_bound(
         warnings.simplefilter("ignore", ConvergenceWarning)  # its residual is added below
         eigen = first_eigenvector(A, tol=tol, max_iter=200, random_state=random_state)
     longest = float(np.abs(B).sum(axis=1).max())
-    rounding = 16.0 * _EPS * (1.0 + longest)
-    if n <= prove_below:
-        proved = certified_dual(B.toarray(), np.ones(n))
-        if proved is not None:
-            t = float(proved.max()) - 1.0 + rounding
-            bound = form.constant - (1.0 + t) * total
-            return DualBound(
-                bound, (1.0 + t) * s, "certified", eigen.value, eigen.vector, eigen.matvecs
-            )
-    t = max(0.0, eigen.residual - eigen.value) + rounding
-    bound = form.constant - (1.0 + t) * total
-    return DualBound(bound, (1.0 + t) * s, "estimated", eigen.value, eigen.vector, eigen.matvecs)
+    rounding = 16.0 * EPS * (1.0 + longest)
+    proved = certified_dual(B.toarray(), np.ones(n)) if n <= prove_below else None
+    status: BoundStatus = "estimated" if proved is None else "certified"
+    short = max(0.0, eigen.residual - eigen.value) if proved is None else float(proved.max()) - 1.0
+    raised = 1.0 + short + rounding
+    bound = form.constant - raised * total
+    return DualBound(bound, raised * s, status, eigen.value, eigen.vector, eigen.matvecs)
 
 
 def solve_spheres(
@@ -196,6 +191,7 @@ def solve_spheres(
         The best rows and the best bound.
     """
     spheres = SphereProduct(form)
+    bound_at = partial(dual_bound, form, prove_below=prove_below, random_state=random_state)
     rng = np.random.default_rng(random_state)
     V = rng.standard_normal((form.P.shape[0], rank))
     if start is not None:
@@ -220,9 +216,7 @@ def solve_spheres(
             found = None
             if decrease <= settled * allowed:
                 with run.stage("bound"):
-                    found = dual_bound(
-                        form, s, allowed=allowed, prove_below=prove_below, random_state=random_state
-                    )
+                    found = bound_at(s, allowed=allowed)
                 eigen_products += found.matvecs
                 if found.bound > best.bound:
                     best.bound, best.s, best.status = found.bound, found.s, found.status
@@ -251,13 +245,7 @@ def solve_spheres(
         best.message = "stopped by the callback"
     if best.status == "none":
         with run.stage("bound"):
-            found = dual_bound(
-                form,
-                s,
-                allowed=tol * max(abs(best.value), scale),
-                prove_below=prove_below,
-                random_state=random_state,
-            )
+            found = bound_at(s, allowed=tol * max(abs(best.value), scale))
         best.bound, best.s, best.status = found.bound, found.s, found.status
         eigen_products += found.matvecs
     best.products = spheres.products + eigen_products

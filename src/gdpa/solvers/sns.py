@@ -24,13 +24,12 @@ so that, inside the search, the most contradicted label stays wrong; the variant
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver, StopSolver
 
@@ -40,7 +39,6 @@ FloatArray = NDArray[np.float64]
 
 DENSE_SHARE = 0.1  # share of non-zeros from which on products with Q are dense
 DENSE_NODES = 4000  # and number of nodes up to which they may be
-SPREAD_ROUNDS = 100  # products spent on the start; nodes further from a label start at +1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,24 +62,12 @@ class SNS(Solver):
     kind = "heuristic"
     binary_quadratic = True
     signed = True
-    variants: ClassVar[tuple[str, ...]] = ("stated", "authors")
+    choices: ClassVar[dict[str, Any]] = {"variant": ("stated", "authors")}
+    whole: ClassVar[dict[str, int]] = {"neighbors": 1, "mixtures": 1}
 
     variant: str = "stated"
     neighbors: int = 50
     mixtures: int = 5
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        super().__post_init__()
-        if self.variant not in self.variants:
-            raise ValueError(
-                f"variant={self.variant!r} is not known; "
-                f"{nearest_name(self.variant, list(self.variants))}"
-            )
-        for option in ("neighbors", "mixtures"):
-            value = getattr(self, option)
-            if int(value) != value or value < 1:
-                raise ValueError(f"{option}={value!r} must be a whole number of at least 1")
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("setup"):
@@ -104,11 +90,9 @@ class SNS(Solver):
                     if converged:
                         break
                     best, value = points[:, found], float(values[found])
-            message = (
-                f"{self.neighbors} neighbours in a row brought nothing"
-                if converged
-                else f"neighbours still brought better points after {blocks} blocks"
-            )
+            message = f"neighbours still brought better points after {blocks} blocks"
+            if converged:
+                message = f"{self.neighbors} neighbours in a row brought nothing"
         except StopSolver:
             message = f"stopped by the callback after {blocks} blocks"
         return Outcome(
@@ -164,15 +148,11 @@ class _Search:
             x, g = X[:, active], G[:, active]
             u = g * _ratio(np.linalg.norm(x, axis=0), np.linalg.norm(g, axis=0))
             improved = np.zeros(active.size, dtype=bool)
-            previous: FloatArray | None = None
+            previous = np.zeros_like(x)  # no candidate has a 0
             for k in range(self.mixtures):
                 t = k / self.mixtures
                 candidate = self.project((1.0 - t) * u + t * x, np.where(x < 0, -1.0, 1.0))
-                changed = (
-                    np.ones(active.size, dtype=bool)
-                    if previous is None
-                    else (candidate != previous).any(axis=0)
-                )
+                changed = (candidate != previous).any(axis=0)
                 previous = candidate
                 if not changed.any():
                     continue
@@ -234,7 +214,7 @@ def _starts(problem: Problem, search: _Search, x0: FloatArray | None) -> FloatAr
         return np.asarray(x0, dtype=np.float64)[:, None]
     x = np.zeros((problem.n_nodes, 1))
     x[search.fixed, 0] = search.signs
-    for _ in range(SPREAD_ROUNDS):
+    for _ in range(100):  # nodes further from a label start at +1
         empty = x == 0
         x[empty] = np.sign(search.gradient(x))[empty]
         left = np.count_nonzero(x == 0)

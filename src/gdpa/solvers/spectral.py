@@ -12,21 +12,18 @@ else estimated from the Ritz value and its residual.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..linalg import first_eigenvector
+from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem, Problem
 from ..solution import BoundStatus
-from .base import Outcome, Run, Solver, StopSolver
+from .base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
 
 __all__ = ["Spectral"]
-
-PROVED_UP_TO = 2000  # variables; 32 MB dense
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +39,13 @@ class Spectral(Solver):
     """
 
     name = "spectral"
-    summary = "SPEC: top eigenvector of the quadratic form, rounded"
+    summary = "SPEC: signs of the top eigenvector"
     kind = "relaxation"
     binary_quadratic = True
     signed = True
 
     tol: float = 1e-8
-    preconditioner: Any = None
+    preconditioner: PreconditionerLike = None
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("setup"):
@@ -69,12 +66,12 @@ class Spectral(Solver):
                 max_iter=self.max_iter,
                 preconditioner=self.preconditioner,
                 random_state=self.random_state,
-                callback=_reporter(run),
+                callback=run.watch,
             )
             v = -result.vector if result.vector[apex] < 0 else result.vector
         with run.stage("bound"):
             proved = None
-            if n <= PROVED_UP_TO:
+            if n <= 2000:  # 32 MB dense
                 proved = proved_smallest_eigenvalue(-P.toarray(), result.value)
             smallest = result.value - result.residual if proved is None else proved
             # n lmin <= 0 in the signed convention: -x'Px >= n lmin(-P); the sum is rounded once.
@@ -87,21 +84,9 @@ class Spectral(Solver):
             scores=problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
             lower_bound=bound,
             bound_status=status,
+            bound_kind="eigenvalue",
             iterations=result.iterations,
             converged=result.converged,
             message=result.message,
             info={"eigenvalue": -result.value, "residual": result.residual},
         )
-
-
-def _reporter(run: Run) -> Callable[[Mapping[str, Any]], bool]:
-    """Pass iterations on to the run; True asks the engine to stop."""
-
-    def report(entry: Mapping[str, Any]) -> bool:
-        try:
-            run.report(**entry)
-        except StopSolver:
-            return True
-        return False
-
-    return report

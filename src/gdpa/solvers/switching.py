@@ -15,14 +15,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graph.signed import balance
-from ..problem import GraphProblem, Problem, ReducedForm
+from ..problem import ReducedForm
 
-__all__ = ["SwitchedForm", "nearby_numbering", "rounding_margin", "switched_form"]
+__all__ = ["SwitchedForm", "nearby_numbering", "switched_form"]
 
 FloatArray = NDArray[np.float64]
 
 _REORDER_FROM = 20_000  # rows from which better locality of W pays for the ordering
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,30 +106,3 @@ def nearby_numbering(form: SwitchedForm) -> tuple[SwitchedForm, NDArray[np.intp]
     W = form.W[order][:, order]
     W.sort_indices()
     return SwitchedForm(W, form.c[order], form.constant, form.signs[order]), order
-
-
-def rounding_margin(problem: Problem) -> float:
-    """Bound the rounding error of evaluating the objective or a bound of the problem.
-
-    Any order of summing N terms in floating point is wrong by at most ``N eps`` times the sum of
-    their sizes; the factor 8 covers the few sums of that size that a bound consists of.
-
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-
-    Returns
-    -------
-    float
-        The margin, in units of the objective.
-    """
-    if isinstance(problem, GraphProblem):
-        A = problem.adjacency
-        size = 2.0 * float(problem.diagonal.sum()) + 2.0 * float(np.abs(problem.bias).sum())
-    else:
-        A = problem.P
-        size = 0.0
-    size += float(np.abs(A.data).sum())
-    longest = int(np.diff(A.indptr).max(initial=0))
-    return 8.0 * (problem.n_nodes + longest + 20) * _EPS * size

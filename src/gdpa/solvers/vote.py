@@ -22,7 +22,7 @@ class Vote(Solver):
     """One-step weighted vote of the labelled neighbours."""
 
     name = "vote"
-    summary = "one-step weighted vote of labelled neighbours (limit of an infinite self-loop)"
+    summary = "weighted vote of the labelled neighbours"
     kind = "limit"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:

@@ -1,15 +1,15 @@
 """Scores of labelled nodes without their own label, in closed form.
 
-With ``s = gamma + e``, ``K = (L + s)^-1`` and ``C = K_ll + 1/a`` the score of a labelled node
+With the self-loop gamma, ``K = (L + gamma)^-1`` and ``C = K_ll + 1/a`` the score of a labelled node
 without its own label is
 
-    Y_i - [C^-1 (Y - e K T)]_i / [C^-1]_ii,
+    Y_i - [C^-1 Y]_i / [C^-1]_ii,
 
-so the labelled block of K gives every label weight and every share of evidence in s
-(:func:`left_out_by_one`). That block in turn is a matrix of Gauss quadratures: block Lanczos from
-the labelled unit vectors makes L block tridiagonal, and the first block of ``(T + s)^-1`` is found
-for all s in one run (:func:`labeled_blocks`). Reference: G. H. Golub and G. Meurant, "Matrices,
-moments and quadrature" (2010).
+so the labelled block of K gives every label weight (:func:`left_out_by_one`). That block in turn is
+a matrix of Gauss quadratures: block Lanczos from the labelled unit vectors makes L block
+tridiagonal, and the first block of ``(T + gamma)^-1`` is found for all gamma in one run
+(:func:`labeled_blocks`). Reference: G. H. Golub and G. Meurant, "Matrices, moments and quadrature"
+(2010).
 """
 
 from __future__ import annotations
@@ -30,15 +30,9 @@ __all__ = ["labeled_blocks", "left_out_by_one"]
 
 FloatArray = NDArray[np.float64]
 
-# What a step of Lanczos may still add to the block; each adds a tenth of the one before, or less.
-STEP_TOL = 1e-6
-MOST_STEPS = 300
 
-
-def labeled_blocks(
-    system: LabeledSystem, shifts: Sequence[float], evidence: FloatArray | None = None
-) -> list[tuple[FloatArray, FloatArray | None]]:
-    """Labelled block of ``(L + s)^-1``, and ``(L + s)^-1 T`` at labelled nodes, for every s.
+def labeled_blocks(system: LabeledSystem, shifts: Sequence[float]) -> list[FloatArray]:
+    """Labelled block of ``(L + s)^-1`` for every s.
 
     Parameters
     ----------
@@ -46,92 +40,78 @@ def labeled_blocks(
         The graph and its labelled nodes; its weights are not looked at.
     shifts : sequence of float
         The s; not below ``1e-9 unit``, where the inverse is lost in rounding.
-    evidence : ndarray of shape (n_nodes, n_columns), optional
-        T.
 
     Returns
     -------
-    list of (ndarray of shape (n_labeled, n_labeled), ndarray or None)
-        One pair per shift.
+    list of ndarray of shape (n_labeled, n_labeled)
+        One block per shift.
     """
     unit, m = system.unit, system.labeled.size
-    T = np.zeros((system.diagonal.size, 0)) if evidence is None else evidence
     values = [max(float(s), 1e-9 * unit) for s in shifts]
-    recursions = [_Recursion(s / unit, m, T.shape[1]) for s in values]
+    recursions = [_Recursion(s / unit, m) for s in values]
     largest = float(system.diagonal.max(initial=0.0))
     # Rows a million times the mean, or hardly a shift, take Lanczos more steps than there are.
     if largest < 1e6 * unit and min(values) > 1e-6 * unit:
         many = system.diagonal.size * m >= system.policy.single_block
         single = many and largest < 1e3 * unit and min(values) > 1e-3 * unit
         with one_thread():
-            _lanczos(system, recursions, T, np.float32 if single else np.float64)
+            _lanczos(system, recursions, np.float32 if single else np.float64)
     blocks = []
     for s, r in zip(values, recursions, strict=True):
-        both = r.sum / unit if r.done and not r.failed else _by_columns(system, s, T)
-        K = 0.5 * (both[:, :m] + both[:, :m].T)
-        blocks.append((K, None if evidence is None else both[:, m:]))
+        K = r.sum / unit if r.done and not r.failed else _by_columns(system, s)
+        blocks.append(0.5 * (K + K.T))
     return blocks
 
 
 class _Recursion:
-    """First block of ``(T + s)^-1 [E_1, b]`` by forward elimination, one block row at a time.
+    """First block of ``(T + s)^-1`` by forward elimination, one block row at a time.
 
-    With ``T = L D L'``, ``D_j = C_j C_j'`` and ``V_j = C_j^-1 (L^-1 [E_1, b])_j`` it is the sum of
-    ``V_j[:, first]' V_j``; what couples a row to the next one is ``P = C_j^-1 beta'``.
+    With ``T = L D L'``, ``D_j = C_j C_j'`` and ``V_j = C_j^-1 (L^-1 E_1)_j`` it is the sum of
+    ``V_j' V_j``; what couples a row to the next one is ``P = C_j^-1 beta'``.
     """
 
-    def __init__(self, shift: float, size: int, columns: int) -> None:
-        self.shift, self.size = shift, size
-        self.done, self.failed = False, 0
-        self.sum = np.zeros((size, size + columns))
+    def __init__(self, shift: float, size: int) -> None:
+        self.shift, self.done, self.failed = shift, False, 0
+        self.sum = np.zeros((size, size))
         self.factor = self.V = np.zeros((0, 0))
 
-    def add(self, alpha: FloatArray, beta: FloatArray | None, moments: FloatArray) -> None:
+    def add(self, alpha: FloatArray, beta: FloatArray | None) -> None:
         """Eliminate the next block row; `beta` couples it to the last one."""
         pivot = alpha + self.shift * np.eye(alpha.shape[0])
-        if beta is None:
-            right = np.hstack([np.eye(alpha.shape[0]), moments])
-        else:
+        right = np.eye(alpha.shape[0])
+        if beta is not None:
             P = linalg.blas.dtrsm(1.0, self.factor, beta.T, lower=1)
             pivot -= P.T @ P
             right = -(P.T @ self.V)
-            right[:, self.size :] += moments
         self.factor, self.failed = linalg.lapack.dpotrf(pivot, lower=1, clean=0)
         if self.failed:
             return
         self.V = linalg.blas.dtrsm(1.0, self.factor, right, lower=1)
-        gain = self.V[:, : self.size].T @ self.V
+        gain = self.V.T @ self.V
         self.sum += gain
-        parts = (slice(0, self.size), slice(self.size, None))
-        left, whole = np.abs(gain), np.abs(self.sum)
-        self.done = all(
-            left[:, p].max(initial=0.0) <= STEP_TOL * whole[:, p].max(initial=0.0) for p in parts
-        )
+        # Each step adds a tenth of the one before, or less.
+        self.done = bool(np.abs(gain).max() <= 1e-6 * np.abs(self.sum).max())
 
 
-def _lanczos(
-    system: LabeledSystem, recursions: list[_Recursion], T: FloatArray, dtype: DTypeLike
-) -> None:
+def _lanczos(system: LabeledSystem, recursions: list[_Recursion], dtype: DTypeLike) -> None:
     """Run block Lanczos on ``L / unit`` until every recursion is done, or the space exhausted."""
     n, m = system.diagonal.size, system.labeled.size
     diagonal = (system.diagonal / system.unit).astype(dtype)[:, None]
     A = sp.csr_array(system.adjacency / system.unit, dtype=dtype)
-    T = T.astype(dtype)
     Q = np.zeros((n, m), dtype=dtype)
     Q[system.labeled, np.arange(m)] = 1.0
     before: NDArray[Any] | None = None
     beta: FloatArray | None = None
-    for _ in range(MOST_STEPS):
+    for _ in range(300):
         Z = diagonal * Q
         Z -= A @ Q
         if before is not None and beta is not None:
             Z -= before @ beta.T.astype(dtype)
         alpha = Q.T @ Z
         alpha = 0.5 * (alpha + alpha.T)
-        moments = Q.T @ T
         for recursion in recursions:
             if not recursion.done:
-                recursion.add(alpha, beta, moments)
+                recursion.add(alpha, beta)
         if all(r.done for r in recursions) or any(r.failed for r in recursions):
             return
         Z -= Q @ alpha
@@ -157,22 +137,18 @@ def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
     return np.ascontiguousarray(Q[:, :kept]), beta
 
 
-def _by_columns(system: LabeledSystem, shift: float, T: FloatArray) -> FloatArray:
-    """``(L + s)^-1 [E_l, T]`` at labelled nodes, solved for; slow, and safe for any weights."""
-    n, nodes = system.diagonal.size, system.labeled
-    units = np.zeros((n, nodes.size))
+def _by_columns(system: LabeledSystem, shift: float) -> FloatArray:
+    """Labelled block of ``(L + s)^-1``, solved for; slow, and safe for any weights."""
+    nodes = system.labeled
+    units = np.zeros((system.diagonal.size, nodes.size))
     units[nodes, np.arange(nodes.size)] = 1.0
-    right = np.hstack([units, T])
-    plain = replace(system, labeled=nodes[:0], targets=right[:0], self_loop=shift)
-    return np.asarray(replace(plain, evidence=right, evidence_weight=0.0).solve(tol=1e-8).x[nodes])
+    plain = replace(system, labeled=nodes[:0], targets=units[:0], self_loop=shift)
+    return np.asarray(replace(plain, evidence=units, evidence_weight=0.0).solve(tol=1e-8).x[nodes])
 
 
 def left_out_by_one(
-    K: FloatArray,
-    targets: FloatArray,
-    label_weights: Iterable[float],
-    from_evidence: FloatArray | None = None,
-) -> Iterator[tuple[float, FloatArray, FloatArray | None]]:
+    K: FloatArray, targets: FloatArray, label_weights: Iterable[float]
+) -> Iterator[tuple[float, FloatArray]]:
     """Scores of labelled nodes, each without its own label, for several label weights.
 
     Parameters
@@ -183,24 +159,19 @@ def left_out_by_one(
         Y.
     label_weights : iterable of float
         The a.
-    from_evidence : ndarray of shape (n_labeled, n_columns), optional
-        ``K T`` at labelled nodes.
 
     Yields
     ------
     label_weight : float
         a.
-    from_labels, from_evidence : ndarray of shape (n_labeled, n_columns) or None
-        Left-out scores, and what evidence of weight one adds to them.
+    scores : ndarray of shape (n_labeled, n_columns)
+        Held-out scores.
     """
     with one_thread():
         values, V = linalg.eigh(K)
-    VY = V.T @ targets
-    VT = None if from_evidence is None else V.T @ from_evidence
-    squares = V * V
+    VY, squares = V.T @ targets, V * V
     for weight in label_weights:
         shifted = values + (0.0 if np.isinf(weight) else 1.0 / weight)
         inverse = 1.0 / np.maximum(shifted, 1e-14 * max(float(shifted.max()), 1e-300))
         pivots = (squares @ inverse)[:, None]
-        labels = targets - (V @ (inverse[:, None] * VY)) / pivots
-        yield weight, labels, None if VT is None else (V @ (inverse[:, None] * VT)) / pivots
+        yield weight, targets - (V @ (inverse[:, None] * VY)) / pivots

@@ -20,6 +20,7 @@ neighbours are near (:func:`arrange`); ``benchmarks/case_products.py`` measures 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,25 +32,22 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from ..errors import ConvergenceWarning
 from ..linalg.operator import Difference, Matrix
+from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 
-__all__ = ["Arranged", "LabeledSystem", "arrange", "system_diagonal"]
+__all__ = ["LabeledSystem", "ReorderedGraph", "arrange", "regular_self_loop", "system_diagonal"]
 
 FloatArray = NDArray[np.float64]
 
 # Entries looked at, how near is near, in shares of all rows, and how many must be. A random order
 # has 4 % within n / 50 of the diagonal, a breadth-first one of neighbours in eight dimensions 34 %.
 SAMPLE, NEAR, NEAR_SHARE = 10_000, 1 / 50, 0.2
-# Rows among which those of equal lengths come together.
-WINDOW = 1024
-# Preconditioners that need no matrix of the system.
-WITHOUT_MATRIX = ("auto", "jacobi", "two-level")
 
 
 @dataclass(frozen=True, eq=False)
-class Arranged:
+class ReorderedGraph:
     """An adjacency prepared for several solves, its nodes in an order that the cache likes.
 
     Parameters
@@ -72,7 +70,7 @@ def is_scattered(A: sp.csr_array) -> bool:
     return bool(near.size and near.mean() < NEAR_SHARE)
 
 
-def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arranged:
+def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> ReorderedGraph:
     """Prepare an adjacency for several solves: what it costs to look through it is paid once.
 
     Parameters
@@ -84,7 +82,7 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arrange
 
     Returns
     -------
-    Arranged
+    ReorderedGraph
         For `arranged` of :class:`~gdpa.system.LabeledSystem`. Scores do not depend on it beyond
         rounding.
     """
@@ -96,16 +94,37 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Arrange
         others[first] = False  # other components, as they come
         order = np.concatenate([first, np.flatnonzero(others)]).astype(np.int32)
         # Rows of equal length together: the processor then knows when the loop over one ends.
-        whole = n - n % WINDOW
+        window = 1024
+        whole = n - n % window
         lengths = np.minimum(np.diff(adjacency.indptr), 2**16 - 1).astype(np.uint16)
-        places = np.argsort(lengths[order[:whole]].reshape(-1, WINDOW), axis=1, kind="stable")
-        order[:whole] = np.take_along_axis(order[:whole].reshape(-1, WINDOW), places, 1).ravel()
+        places = np.argsort(lengths[order[:whole]].reshape(-1, window), axis=1, kind="stable")
+        order[:whole] = np.take_along_axis(order[:whole].reshape(-1, window), places, 1).ravel()
         place = np.empty_like(order)
         place[order] = np.arange(n, dtype=order.dtype)
         rows = adjacency[order]
         parts = (rows.data, place[rows.indices], rows.indptr)
         adjacency = sp.csr_array(parts, shape=adjacency.shape)
-    return Arranged(Matrix(adjacency, checked=True, policy=policy), order)
+    return ReorderedGraph(Matrix(adjacency, checked=True, policy=policy), order)
+
+
+def regular_self_loop(self_loop: float | FloatArray, diagonal: FloatArray) -> float | FloatArray:
+    """Self-loop that gives components without a label an equation, and so scores of 0.
+
+    Parameters
+    ----------
+    self_loop : float or ndarray of shape (n_nodes,)
+        The self-loop that is asked for.
+    diagonal : ndarray of shape (n_nodes,)
+        Diagonal of the Laplacian.
+
+    Returns
+    -------
+    float or ndarray
+        `self_loop`, or 1e-12 of the mean diagonal where it is 0.
+    """
+    if np.ndim(self_loop) or self_loop != 0:
+        return self_loop
+    return 1e-12 * max(float(diagonal.mean()), 1e-300)
 
 
 def system_diagonal(
@@ -159,7 +178,7 @@ class LabeledSystem:
         ``e T``, as it enters the right-hand side.
     evidence_weight : float or ndarray of shape (n_nodes,), optional
         e; the sum of ``|e T|`` over the columns if not given.
-    arranged : Arranged, optional
+    arranged : ReorderedGraph, optional
         `adjacency`, prepared for several systems on one graph.
     policy : Policy
         Size limits.
@@ -175,28 +194,26 @@ class LabeledSystem:
     self_loop: float | FloatArray = 0.0
     evidence: FloatArray | None = None
     evidence_weight: float | FloatArray | None = None
-    arranged: Arranged | None = None
+    arranged: ReorderedGraph | None = None
     policy: Policy = DEFAULT_POLICY
     n_jobs: int | None = None
 
     @classmethod
     def of_classes(
-        cls, problem: ClassProblem, label_weight: float, self_loop: Any, **options: Any
+        cls,
+        problem: ClassProblem,
+        label_weight: float | FloatArray = np.inf,
+        self_loop: float | FloatArray = 0.0,
+        **options: Any,
     ) -> LabeledSystem:
-        """System of all classes of a problem, tied to its evidence with its weight."""
-        e = 0.0 if problem.evidence is None else problem.evidence_weight
-        if e == 0 and np.ndim(self_loop) == 0 and self_loop == 0:
-            # Components without a label have no equation; the tiny pull makes their scores 0.
-            self_loop = 1e-12 * max(float(problem.diagonal.mean()), 1e-300)
+        """System of all classes of a problem; components without a label get scores of 0."""
         return cls(
             problem.adjacency,
             problem.diagonal,
             problem.labeled,
             problem.targets,
             label_weight=label_weight,
-            self_loop=self_loop,
-            evidence=None if problem.evidence is None or e == 0 else e * problem.evidence,
-            evidence_weight=e,
+            self_loop=regular_self_loop(self_loop, problem.diagonal),
             **options,
         )
 
@@ -267,8 +284,8 @@ class LabeledSystem:
         tol: float = 1e-6,
         max_iter: int | None = None,
         x0: FloatArray | None = None,
-        preconditioner: Any = "auto",
-        callback: Any = None,
+        preconditioner: PreconditionerLike = "auto",
+        callback: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> SPDResult:
         """Scores of all nodes and all columns.
 
@@ -296,10 +313,12 @@ class LabeledSystem:
         values[self.kept] = self.targets[: self.kept.size]
         if self.kept.size == n:
             return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
-        A: Any
-        rows: Any
-        named = isinstance(preconditioner, str) and preconditioner in WITHOUT_MATRIX
-        if (preconditioner is None or named) and 4 * self.kept.size <= n:
+        A: Difference | sp.csr_array
+        rows: slice | NDArray[np.integer[Any]]
+        without_matrix = preconditioner is None or (
+            isinstance(preconditioner, str) and preconditioner in ("auto", "jacobi", "two-level")
+        )
+        if without_matrix and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
             total, rhs = self.total.copy(), rhs.copy()
             total[self.kept] = rhs[self.kept] = 0.0  # left out, and their labels put back below

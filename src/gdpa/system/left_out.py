@@ -25,36 +25,27 @@ LARGE_FOLDS = 3
 
 
 def fold_scores(
-    system: LabeledSystem,
-    fold: NDArray[np.int32],
-    label_weights: Iterable[float],
-    evidence: FloatArray | None = None,
-) -> Iterator[tuple[float, FloatArray, FloatArray | None]]:
-    """Left-out scores of all labels, fold by fold; labels and evidence are columns of one block.
+    system: LabeledSystem, fold: NDArray[np.int32], label_weights: Iterable[float]
+) -> Iterator[tuple[float, FloatArray]]:
+    """Held-out scores of all labels, fold by fold.
 
     Parameters
     ----------
     system : LabeledSystem
-        The graph and its labels, and as self-loop the total ``gamma + e``.
+        The graph, its labels and its self-loop.
     fold : ndarray of int of shape (n_labeled,)
         Fold of each label.
     label_weights : iterable of float
         The a.
-    evidence : ndarray of shape (n_nodes, n_columns), optional
-        T.
 
     Yields
     ------
     label_weight : float
         a.
-    from_labels, from_evidence : ndarray of shape (n_labeled, n_columns) or None
-        Left-out scores, and what evidence of weight one adds to them.
+    scores : ndarray of shape (n_labeled, n_columns)
+        Held-out scores.
     """
-    Y, k = system.targets, system.targets.shape[1]
-    if evidence is not None:
-        Y = np.hstack([Y, np.zeros_like(Y)])
-        both = np.hstack([np.zeros_like(evidence), evidence])
-        system = replace(system, evidence=both, evidence_weight=0.0)
+    Y = system.targets
     for weight in label_weights:
         out = np.zeros_like(Y)
         for number in range(int(fold.max()) + 1):
@@ -62,7 +53,7 @@ def fold_scores(
             nodes, targets = system.labeled[~held], Y[~held]
             rest = replace(system, labeled=nodes, targets=targets, label_weight=weight)
             out[held] = rest.solve(tol=FOLD_TOL).x[system.labeled[held]]
-        yield weight, out[:, :k], out[:, k:] if evidence is not None else None
+        yield weight, out
 
 
 class FirstFold:

@@ -77,8 +77,6 @@ def attached_scores(
     shares: FloatArray,
     codes: NDArray[np.integer[Any]],
     threshold: float,
-    *,
-    evidence: FloatArray | None = None,
     **options: Any,
 ) -> FloatArray:
     """Scores of new rows, also of those that coincide with nodes or are far from any label.
@@ -96,8 +94,6 @@ def attached_scores(
         Classes of labelled nodes, negative for others.
     threshold : float
         Largest score that is not believed.
-    evidence : ndarray of shape (n_rows, n_classes), optional
-        As in :func:`new_row_scores`; no score vanishes beside it.
     **options
         Passed to :func:`new_row_scores`.
 
@@ -106,12 +102,12 @@ def attached_scores(
     ndarray of shape (n_rows, n_classes)
         The scores.
     """
-    found = new_row_scores(weights, scores, evidence=evidence, **options)
+    found = new_row_scores(weights, scores, **options)
     if same is not None:
         hit = np.flatnonzero(np.diff(same.indptr))
         found[hit] = (same[hit] @ scores) / np.diff(same.indptr)[hit, None]
     faint = np.flatnonzero(found.max(axis=1, initial=0.0) <= threshold)
-    if faint.size and evidence is None:
+    if faint.size:
         found[faint] = new_row_scores(weights[faint], shares, **options)
     if same is not None:
         known = np.flatnonzero(codes >= 0)

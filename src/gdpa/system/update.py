@@ -22,15 +22,10 @@ __all__ = ["Update", "relax_locally", "update_scores"]
 
 FloatArray = NDArray[np.float64]
 
-# The smallest residuals stay out of the active set while together they are below this fraction of
-# what is tolerated.
-BORDER = 0.8
 # Rings of neighbours that join with a node, and how far each round reduces the residual inside. Of
 # six pairs tried on 100,000 points this one had the least cost in 8 dimensions, 0.40 of a fresh
 # solve (ten labels do change the scores of all nodes there), and 0.17 of it in 3.
-RINGS = 3
-REDUCTION = 0.03
-MOST_ROUNDS = 100
+RINGS, REDUCTION = 3, 0.03
 
 
 @dataclass(frozen=True)
@@ -160,7 +155,7 @@ def relax_locally(
     goal = tol * np.maximum(size, 1e-300)
     active = np.zeros(n, dtype=bool)
     visits = iterations = rounds = 0
-    while rounds < MOST_ROUNDS:
+    while rounds < 100:
         scaled = residual * scale[:, None]
         if (np.linalg.norm(scaled, axis=0) <= goal).all():
             break
@@ -193,7 +188,8 @@ def _carriers(scaled: FloatArray, goal: FloatArray) -> NDArray[np.intp]:
     share = np.minimum(np.max(np.abs(scaled) / goal, axis=1), 1e100) ** 2
     nodes = np.flatnonzero(share > 0)
     order = nodes[np.argsort(share[nodes])]
-    below = np.searchsorted(np.cumsum(share[order]), BORDER**2)
+    # The smallest stay out while together they are below 0.8 of what is tolerated.
+    below = np.searchsorted(np.cumsum(share[order]), 0.8**2)
     return order[below:]
 
 

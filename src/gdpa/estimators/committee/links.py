@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...graph.smoothing import Smoother
-from ...system import Arranged, LabeledSystem, arrange
+from ...system import LabeledSystem, ReorderedGraph, arrange
 from ..evidence import Evidence
 from ..fitting import solve_state
 from ..graphs import ClassifierGraph, assemble_graph
@@ -103,7 +103,7 @@ class Linked:
         return self.graph.n_nodes > self.task.options.policy.large_nodes
 
     @cached_property
-    def arranged(self) -> Arranged | None:
+    def arranged(self) -> ReorderedGraph | None:
         """The adjacency, prepared once where there are many nodes."""
         options = self.task.options
         if not self.large:

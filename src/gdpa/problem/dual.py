@@ -36,12 +36,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .linalg import first_eigenvector
-from .linalg.operator import inner_product
-from .problem import GraphProblem
-from .solution import DualVariables
+from ..linalg import first_eigenvector
+from ..linalg.operator import inner_product
+from .graph_problem import GraphProblem
 
 __all__ = [
+    "DualVariables",
     "ErrorBound",
     "apex_weights",
     "apply_H_bar",
@@ -54,9 +54,27 @@ __all__ = [
     "lemma2_gap",
     "optimal_point",
     "optimal_value",
+    "oriented",
+    "paper_start",
 ]
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DualVariables:
+    """A point of the SDR dual.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_nodes + 1,)
+        Multipliers of ``X_ii = 1``; the last belongs to the apex.
+    z : ndarray of shape (n_labeled,)
+        Multipliers of the labels, in the order of ``problem.labeled``; ``z_i = -label_i * a_i``.
+    """
+
+    y: FloatArray
+    z: FloatArray
 
 
 def _check(problem: GraphProblem, dual: DualVariables) -> None:
@@ -216,6 +234,26 @@ def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:
     return float(dual.y.sum() + 2.0 * (signs @ dual.z))
 
 
+def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
+    """Scores of the nodes in an eigenvector of H, signed so that the first label is right.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem.
+    v : ndarray of shape (n_nodes + 1,)
+        The eigenvector.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        ``v`` or ``-v`` without the apex, which decides where there is no label.
+    """
+    first = problem.labeled[:1]
+    side = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
+    return np.asarray(v[:-1] if side >= 0 else -v[:-1])
+
+
 def _row_sums(problem: GraphProblem) -> FloatArray:
     """L 1: zero for the combinatorial Laplacian."""
     if problem.laplacian == "combinatorial":
@@ -245,6 +283,27 @@ def optimal_point(problem: GraphProblem, label_weight: float | FloatArray = 1.0)
     q[problem.labeled] = a
     y = np.append(q - _row_sums(problem), q.sum())
     return DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
+
+
+def paper_start(problem: GraphProblem, label_weight: float = 1.0) -> DualVariables:
+    """Return the start of the paper: y = 1 on labelled nodes, 0 on the others, M at the apex.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+        The problem; evidence enters as edges of the apex, as in :func:`optimal_point`.
+    label_weight : float, default=1.0
+        In place of the 1.
+
+    Returns
+    -------
+    DualVariables
+        A feasible point; on the combinatorial Laplacian it is :func:`optimal_point`.
+    """
+    q = np.abs(problem.bias)
+    q[problem.labeled] = label_weight
+    z = np.asarray(-label_weight * problem.labels[problem.labeled], dtype=np.float64)
+    return DualVariables(y=np.append(q, q.sum()), z=z)
 
 
 def optimal_value(problem: GraphProblem) -> float:

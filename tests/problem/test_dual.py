@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gdpa
-from gdpa.dual import (
+from gdpa.problem.dual import (
     build_H,
     build_H_bar,
     build_H_tilde,
