@@ -1,0 +1,195 @@
+"""A good answer and a proved bound for couplings of both signs: search beside a relaxation.
+
+The semidefinite relaxation (``sdr_sphere``) gives a dual point s and a factor V. The bound is
+``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves; V, rounded,
+is among the starts of the search (``search``).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..gershgorin.bounds import rounding_margin
+from ..linalg.psd_proof import can_prove, lowest_eigenvalue_bound
+from ..problem import Problem, ReducedForm
+from ..solution import BoundStatus
+from .base import Outcome, Run, Solver, StopSolver
+from .basis_pursuit import gershgorin_bound
+from .sdr_sphere import solve_spheres
+from .search import Limits, search
+from .triangle import triangle_bound
+
+__all__ = ["SignedSearch", "proved_bound"]
+
+FloatArray = NDArray[np.float64]
+
+BOUNDS = ("sdr", "triangle", "gershgorin", "none")
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def proved_bound(form: ReducedForm, s: FloatArray) -> tuple[float, FloatArray] | None:
+    """Raise s in proportion until a factorisation proves ``diag(s) - P`` psd.
+
+    Parameters
+    ----------
+    form : ReducedForm
+        The couplings and the constant.
+    s : ndarray of shape (n,)
+        Positive dual point, nearly feasible.
+
+    Returns
+    -------
+    bound : float
+        Lower bound of the problem; only the rounding of the constant is not accounted for.
+    s : ndarray
+        The feasible dual point.
+    """
+    n = s.size
+    d = 1.0 / np.sqrt(s)
+    B = (sp.diags_array(d) @ form.P @ sp.diags_array(d)).tocsr()
+    identity = sp.diags_array(np.ones(n))
+    if not can_prove((identity - B).tocsr()):
+        return None
+    # B is wrong by three roundings per entry; that moves an eigenvalue by no more than a row's sum.
+    rounding = 8.0 * _EPS * (1.0 + float(abs(B).sum(axis=1).max()))
+    t = 0.0
+    for _ in range(40):
+        lowest = lowest_eigenvalue_bound(((1.0 + t) * identity - B).tocsr())
+        if lowest is not None:
+            t += rounding - lowest
+            return form.constant - (1.0 + t) * float(s.sum()) * (1.0 + n * _EPS), (1.0 + t) * s
+        t = max(2.0 * t, 2e-5)
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedSearch(Solver):
+    """Search on blocks of replicas for the value, a relaxation for the bound.
+
+    ``info`` has ``sdr_value``, the value of the semidefinite relaxation at its factor, and the
+    ``bound_method``. ``seconds`` has the time of search, relaxation and proof.
+
+    Parameters
+    ----------
+    tol : float, default=2e-4
+        Accepted gap between the value of the relaxation and its bound, relative to the value.
+    bound : {"sdr", "triangle", "gershgorin", "none"}, default="sdr"
+        Where the bound comes from: the semidefinite relaxation; the same with triangle
+        inequalities, for some hundred variables; diagonal dominance in changing bases, for some
+        fifty variables and comparison; or no bound.
+    effort : float, default=1.0
+        Factor on the sweeps, recombinations and populations of the search.
+    time_limit : float, optional
+        Seconds after which the search ends with the best signs so far. Results then depend on the
+        machine. The relaxation is not cut short.
+    n_jobs : int, default=1
+        Threads of the search; the result does not depend on it.
+    """
+
+    name = "search"
+    summary = "annealing, bifurcation and tabu search on replicas, with a proved bound"
+    kind = "heuristic"
+    binary_quadratic = True
+    signed = True
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"bound": BOUNDS}
+    whole: ClassVar[dict[str, int]] = {"n_jobs": 1}
+    positive: ClassVar[tuple[str, ...]] = ("effort",)
+
+    tol: float = 2e-4
+    bound: str = "sdr"
+    effort: float = 1.0
+    time_limit: float | None = None
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the time limit too."""
+        super().__post_init__()
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"time_limit={self.time_limit!r} must be a positive number or None")
+
+    def _solve(self, problem: Problem, run: Run) -> Outcome:
+        form = problem.reduced()
+        message, stopped = "search ended", False
+        details: dict[str, Any] = {"bound_method": self.bound}
+        V = None
+        bound, status, dual = -np.inf, "none", None
+        if self.bound != "none":
+            V, bound, status, dual = self._bound(form, details, run)
+        signs = np.ones(form.P.shape[0], dtype=np.int8)
+        try:
+            with run.stage("search"):
+                signs = self._search(form, V, run)
+        except StopSolver:
+            message, stopped = "stopped by the callback", True
+        signs = signs * signs[form.apex]
+        labels = problem.spread(np.delete(signs, form.apex))
+        bound -= rounding_margin(problem)
+        return Outcome(
+            scores=labels.astype(np.float64),
+            labels=labels,
+            lower_bound=min(bound, problem.objective(labels)),
+            bound_status=status,
+            bound_kind="relaxation",
+            iterations=len(run.history),
+            converged=not stopped,
+            message=message,
+            dual=None if dual is None else {"s": dual},
+            info=details,
+        )
+
+    def _search(self, form: ReducedForm, V: FloatArray | None, run: Run) -> NDArray[np.int8]:
+        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
+        scale = float(np.abs(form.P.data).max())
+        starts = None
+        if self.x0 is not None:
+            x0 = np.where(np.asarray(self.x0)[form.nodes] < 0, -1.0, 1.0)
+            starts = np.insert(x0, form.apex, 1.0)[:, None].astype(np.float32)
+        return search(
+            form.P,
+            limits=Limits.for_size(form.P.shape[0], form.P.nnz, self.effort, deadline),
+            V=V,
+            starts=starts,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            report=lambda value: run.report(objective=form.constant - scale * value),
+        )
+
+    def _bound(
+        self, form: ReducedForm, details: dict[str, Any], run: Run
+    ) -> tuple[FloatArray | None, float, BoundStatus, FloatArray | None]:
+        """Factor, lower bound, status and dual point."""
+        n = form.P.shape[0]
+        if self.bound == "gershgorin":
+            with run.stage("bound"):
+                upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
+            return None, form.constant - upper, "certified", None
+        found = solve_spheres(
+            form,
+            rank=min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 24 if n <= 200_000 else 8),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory=6 if n <= 200_000 else 3,
+            prove_below=0,
+            random_state=self.random_state,
+            start=None,
+            run=Run(seconds=run.seconds),
+        )
+        details["sdr_value"] = found.value
+        with run.stage("proof"):
+            proved = proved_bound(form, found.s)
+        bound, status, s = found.bound, found.status, found.s
+        if proved is not None:
+            (bound, s), status = proved, "certified"
+        if self.bound == "triangle":
+            with run.stage("triangles"):
+                tighter = triangle_bound(form.P.toarray())
+            details["n_triangles"] = tighter.n_triangles
+            if form.constant - tighter.bound > bound or status != "certified":
+                bound, status, s = form.constant - tighter.bound, "certified", None
+        return found.V, bound, status, s
