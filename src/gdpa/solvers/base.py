@@ -313,6 +313,7 @@ class Solver(ABC):
                 labels=signs[: problem.n_nodes],
                 scores=outcome.scores[: problem.n_nodes],
                 lower_bound=bound,
+                info={k: v + shift if k == "sdr_value" else v for k, v in outcome.info.items()},
             )
         return self._assemble(problem, outcome, run)
 
