@@ -19,7 +19,7 @@ from ..graph.adjacency import check_adjacency
 from ..linalg.operator import MatrixLike
 from .graph_problem import GraphProblem, ReducedForm
 
-__all__ = ["BinaryQuadratic"]
+__all__ = ["BinaryQuadratic", "value_step"]
 
 Sense = Literal["minimise", "maximise"]
 Domain = Literal["spin", "binary"]
@@ -263,6 +263,12 @@ class BinaryQuadratic:
         inner = (rows != self.anchor) & (off.indices != self.anchor)
         return bool((off.data[inner] < 0).any())
 
+    @property
+    def step(self) -> float:
+        """Largest known number of which all differences of values are multiples; 0 if none is."""
+        form = self.reduced().P
+        return value_step(form.data)
+
     def signs(self, x: ArrayLike) -> NDArray[np.float64]:
         """Signs of all rows of P behind an assignment of the variables in their domain."""
         values = np.asarray(x, dtype=np.float64)
@@ -332,6 +338,25 @@ class BinaryQuadratic:
         inner = form.P[others][:, others]
         problem = GraphProblem(inner, np.zeros(others.size, dtype=np.int8), bias=bias)
         return problem, form.constant - float(problem.diagonal.sum())
+
+
+def value_step(entries: NDArray[np.float64]) -> float:
+    """Four times the greatest common divisor of couplings, if it is a small binary fraction.
+
+    Flipping a sign changes ``x' P x`` by four times a sum of couplings.
+    """
+    entries = np.abs(entries)
+    for exponent in range(31 if entries.size else 0):
+        # Multiples of a power of two are exact in floating point.
+        for part in (entries[:100], entries):
+            whole = np.ldexp(part, exponent)
+            if not np.array_equal(whole, np.rint(whole)):
+                break
+        else:
+            if whole.sum() >= 2.0**50:
+                return 0.0
+            return 4.0 * float(np.ldexp(float(np.gcd.reduce(whole.astype(np.int64))), -exponent))
+    return 0.0
 
 
 def _checked(

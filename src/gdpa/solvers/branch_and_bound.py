@@ -12,52 +12,27 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
 from ..problem import Problem
+from ..problem.binary_quadratic import value_step
 from .base import Outcome, Run, Solver, StopSolver
 from .search import Limits, search
-from .triangle import TriangleBound, triangle_bound
+from .triangle import Cuts, TriangleBound, triangle_bound
 
-__all__ = ["BranchAndBound", "value_step"]
+__all__ = ["BranchAndBound"]
 
 FloatArray = NDArray[np.float64]
 
 _ENUMERATE = 12  # free variables of a node that are enumerated
-
-
-def value_step(P: FloatArray) -> float:
-    """Largest number of which all differences of values ``x' P x`` are multiples; 0 if none is known.
-
-    Flipping a sign changes the value by four times a sum of couplings.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n, n)
-        Symmetric, zero diagonal.
-
-    Returns
-    -------
-    float
-        Four times the greatest common divisor of the entries.
-    """
-    entries = np.abs(P[P != 0])
-    if not entries.size:
-        return 0.0
-    # Whole multiples of a power of two: exact in floating point.
-    for exponent in range(-1, 31):
-        whole = np.ldexp(entries, exponent)
-        if np.array_equal(whole, np.rint(whole)):
-            if whole.sum() >= 2.0**50:
-                return 0.0
-            return 4.0 * float(np.ldexp(float(np.gcd.reduce(whole.astype(np.int64))), -exponent))
-    return 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +44,10 @@ class _Node:
     free: NDArray[np.intp]
     fixed: tuple[tuple[int, int], ...]
     bound: float
+    start: tuple[FloatArray, Cuts] | None = None
 
-    def child(self, row: int, sign: int) -> _Node:
-        """Fix the variable of a row at `sign`."""
+    def child(self, row: int, sign: int, found: TriangleBound, bound: float) -> _Node:
+        """Fix the variable of a row at `sign`; the parent's dual point is where to start."""
         P = self.P.copy()
         coupling = sign * P[row]
         P[-1] += coupling
@@ -80,9 +56,9 @@ class _Node:
         P = np.delete(np.delete(P, row, axis=0), row, axis=1)
         P[-1, -1] = 0.0
         variable = int(self.free[row])
-        return _Node(
-            P, base, np.delete(self.free, row), (*self.fixed, (variable, sign)), self.bound
-        )
+        start = (np.delete(found.y, row), found.cuts.merged(row, self.free.size, sign))
+        fixed = (*self.fixed, (variable, sign))
+        return _Node(P, base, np.delete(self.free, row), fixed, bound, start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +144,7 @@ class _Tree:
         n = P.shape[0]
         self.signs = np.ones(n)
         self.value = float(P.sum())
-        self.step = value_step(P)
+        self.step = value_step(P[P != 0])
         self.exact = self.step > 0
         self.margin = 16.0 * (n + 8) * float(np.finfo(np.float64).eps) * float(np.abs(P).sum())
         # What a node must exceed to be worth keeping open.
@@ -196,15 +172,12 @@ class _Tree:
 
     def start(self, effort: float, random_state: int, n_jobs: int) -> None:
         """Find good signs before the first bound."""
-        import scipy.sparse as sp
-
         n = self.P.shape[0]
         if n - 1 > _ENUMERATE:
             P = sp.csr_array(self.P)
             limits = Limits.for_size(n, P.nnz, effort, self.deadline)
             found = search(P, limits=limits, random_state=random_state, n_jobs=n_jobs)
             self._offer(found * float(found[-1]))
-        n = self.P.shape[0]
         root = _Node(self.P, 0.0, np.arange(n - 1), (), self.root_bound)
         self._push(root)
 
@@ -220,7 +193,7 @@ class _Tree:
     def _needless(self, bound: float) -> bool:
         return bound + self.margin < self.value + self.excess
 
-    def grow(self):  # type: ignore[no-untyped-def]
+    def grow(self) -> Iterator[tuple[float, float]]:
         """Take the node with the largest bound, bound its children; yields value and bound."""
         while self.heap:
             if time.monotonic() > self.deadline or self.nodes >= self.max_nodes:
@@ -243,7 +216,10 @@ class _Tree:
     def _branch(self, node: _Node) -> None:
         target = self.value + self.excess - self.margin - node.base
         found: TriangleBound = triangle_bound(
-            node.P, target=target, should_stop=lambda: time.monotonic() > self.deadline
+            node.P,
+            target=target,
+            start=node.start,
+            should_stop=lambda: time.monotonic() > self.deadline,
         )
         bound = min(node.bound, found.bound + node.base)
         rounded = np.where(found.X[:, -1] < 0, -1.0, 1.0)
@@ -254,8 +230,7 @@ class _Tree:
         # The variable that X decides least.
         row = int(np.argmin(np.abs(found.X[:-1, -1])))
         for sign in (1, -1):
-            child = node.child(row, sign)
-            self._push(_Node(child.P, child.base, child.free, child.fixed, bound))
+            self._push(node.child(row, sign, found, bound))
 
     def _whole(self, node: _Node, free: FloatArray) -> FloatArray:
         signs = np.ones(self.P.shape[0])

@@ -32,29 +32,7 @@ _SIGNS = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], dtype=np.f
 
 
 @dataclass(frozen=True, eq=False)
-class TriangleBound:
-    """A proved upper bound of ``max x' P x``, and the matrix X that belongs to it.
-
-    Parameters
-    ----------
-    bound : float
-        No signs have a larger ``x' P x``.
-    X : ndarray of shape (n, n)
-        Nearly optimal matrix of the relaxation.
-    n_triangles : int
-        Inequalities with a positive multiplier.
-    rounds : int
-        Minimisations.
-    """
-
-    bound: float
-    X: FloatArray
-    n_triangles: int
-    rounds: int
-
-
-@dataclass
-class _Cuts:
+class Cuts:
     """Triangle inequalities with their multipliers."""
 
     nodes: NDArray[np.intp]  # (m, 3)
@@ -79,6 +57,51 @@ class _Cuts:
         i, j = self.pairs()
         return np.asarray(1.0 + (self.signs * X[i, j]).sum(axis=1))
 
+    def merged(self, row: int, apex: int, sign: int) -> Cuts:
+        """Inequalities after a row was merged into the apex, the last row, with a sign."""
+        both = (self.nodes == row).any(axis=1) & (self.nodes == apex).any(axis=1)
+        nodes, signs, weight = self.nodes[~both], self.signs[~both].copy(), self.weight[~both]
+        moved = nodes == row
+        for pair, ends in enumerate(((0, 1), (0, 2), (1, 2))):
+            signs[moved[:, ends].any(axis=1), pair] *= sign
+        nodes = np.where(moved, apex, nodes)
+        nodes = nodes - (nodes > row)
+        # The apex comes last again, and the signs of the pairs follow.
+        order = np.argsort(nodes, axis=1)
+        left, right = order[:, (0, 0, 1)], order[:, (1, 2, 2)]
+        pair = np.minimum(left, right) + np.maximum(left, right) - 1
+        return Cuts(
+            np.take_along_axis(nodes, order, axis=1),
+            np.take_along_axis(signs, pair, axis=1),
+            weight,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleBound:
+    """A proved upper bound of ``max x' P x``, and the matrix X that belongs to it.
+
+    Parameters
+    ----------
+    bound : float
+        No signs have a larger ``x' P x``.
+    X : ndarray of shape (n, n)
+        Nearly optimal matrix of the relaxation.
+    n_triangles : int
+        Inequalities with a positive multiplier.
+    rounds : int
+        Minimisations.
+    y, cuts
+        The diagonal and the inequalities, from which a similar problem may start.
+    """
+
+    bound: float
+    X: FloatArray
+    n_triangles: int
+    rounds: int
+    y: FloatArray
+    cuts: Cuts
+
 
 def triangle_bound(
     P: FloatArray,
@@ -86,6 +109,7 @@ def triangle_bound(
     target: float = -np.inf,
     max_rounds: int = 40,
     triangles: bool = True,
+    start: tuple[FloatArray, Cuts] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> TriangleBound:
     """Bound ``max x' P x`` from above.
@@ -100,6 +124,8 @@ def triangle_bound(
         Most minimisations.
     triangles : bool, default=True
         Use triangle inequalities; without, the bound is that of the semidefinite relaxation.
+    start : tuple, optional
+        Diagonal and inequalities of a similar problem, both in the units of P.
     should_stop : callable, optional
         Asked after each round.
 
@@ -110,36 +136,40 @@ def triangle_bound(
     """
     n = P.shape[0]
     size = float(np.abs(P).sum()) / n
+    cuts = Cuts(np.empty((0, 3), dtype=np.intp), np.empty((0, 3)), np.empty(0))
     if size == 0.0:
-        return TriangleBound(0.0, np.eye(n), 0, 0)
+        return TriangleBound(0.0, np.eye(n), 0, 0, np.zeros(n), cuts)
     scaled = P / size
-    y = np.abs(scaled).sum(axis=1) * 0.7
-    cuts = _Cuts(np.empty((0, 3), dtype=np.intp), np.empty((0, 3)), np.empty(0))
-    best, best_X, alpha = np.inf, np.eye(n), 0.05
-    rounds, stalled = 0, 0
+    y, alpha = np.abs(scaled).sum(axis=1) * 0.7, 0.05
+    if start is not None:
+        y, alpha = start[0] / size, 0.002
+        cuts = Cuts(start[1].nodes, start[1].signs, start[1].weight / size)
+    best, best_X, kept = np.inf, np.eye(n), (y, cuts)
+    rounds, slow = 0, 0
     for rounds in range(1, max_rounds + 1):
         y, cuts, X, estimate = _minimise(scaled, y, cuts, alpha)
-        if estimate < best - 1e-4 * abs(best) or not np.isfinite(best) or rounds == max_rounds:
-            stalled = 0
-        else:
-            stalled += 1
+        # Give up where the distance to the target, or to nothing at all, closes too slowly.
+        goal = target / size if np.isfinite(target) else estimate * (1.0 - 2e-3)
+        slow = slow + 1 if best - estimate < 0.05 * (estimate - goal) else 0
         if estimate < best:
-            best, best_X, kept = estimate, X, (y.copy(), cuts)
-        if size * best < target or stalled >= 4 or (should_stop is not None and should_stop()):
+            best, best_X, kept = estimate, X, (y, cuts)
+        if size * best < target or slow >= 4 or (should_stop is not None and should_stop()):
             break
         added = 0
-        if triangles:
+        if triangles and n > 2:
             cuts, added = _exchange(cuts, X, limit=5 * n)
         alpha = max(alpha * (0.8 if added > n else 0.5), 1e-5)
     y, cuts = kept
+    cuts = Cuts(cuts.nodes, cuts.signs, cuts.weight * size)
+    bound = _proved(scaled, y, kept[1]) * size
     return TriangleBound(
-        _proved(scaled, y, cuts) * size, best_X, int(np.count_nonzero(cuts.weight)), rounds
+        bound, best_X, int(np.count_nonzero(cuts.weight)), rounds, y * size, cuts
     )
 
 
 def _minimise(
-    P: FloatArray, y: FloatArray, cuts: _Cuts, alpha: float
-) -> tuple[FloatArray, _Cuts, FloatArray, float]:
+    P: FloatArray, y: FloatArray, cuts: Cuts, alpha: float
+) -> tuple[FloatArray, Cuts, FloatArray, float]:
     """Minimise the smooth dual function; new point, X and the bound there (not proved yet)."""
     n = P.shape[0]
     last: dict[str, FloatArray] = {}
@@ -165,7 +195,7 @@ def _minimise(
         options={"maxiter": 40, "maxcor": 12, "gtol": 1e-3, "ftol": 1e-9},
     )
     y, g = found.x[:n].copy(), np.maximum(found.x[n:], 0.0)
-    cuts = _Cuts(cuts.nodes, cuts.signs, g)
+    cuts = Cuts(cuts.nodes, cuts.signs, g)
     A = cuts.added(P, g)
     A.ravel()[:: n + 1] -= y
     top = float(eigh(A, eigvals_only=True, subset_by_index=[n - 1, n - 1], check_finite=False)[0])
@@ -173,7 +203,7 @@ def _minimise(
     return y - max(top, 0.0), cuts, last["X"], float(y.sum() + g.sum())
 
 
-def _proved(P: FloatArray, y: FloatArray, cuts: _Cuts) -> float:
+def _proved(P: FloatArray, y: FloatArray, cuts: Cuts) -> float:
     """Raise y until a factorisation proves the bound; rounding of all sums is added."""
     A = cuts.added(P, cuts.weight)
     proved = certified_dual(A, y)
@@ -185,7 +215,7 @@ def _proved(P: FloatArray, y: FloatArray, cuts: _Cuts) -> float:
     return total + 8.0 * (P.shape[0] + 8) * float(np.finfo(np.float64).eps) * size
 
 
-def _exchange(cuts: _Cuts, X: FloatArray, *, limit: int) -> tuple[_Cuts, int]:
+def _exchange(cuts: Cuts, X: FloatArray, *, limit: int) -> tuple[Cuts, int]:
     """Drop inequalities that are not active, add the most violated ones."""
     keep = (cuts.weight > 1e-8) | (cuts.slack(X) < 0)
     nodes, signs, codes = _violated(X, limit)
@@ -193,7 +223,7 @@ def _exchange(cuts: _Cuts, X: FloatArray, *, limit: int) -> tuple[_Cuts, int]:
     old = _codes(cuts.nodes[keep], cuts.signs[keep], n)
     fresh = ~np.isin(codes, old)
     return (
-        _Cuts(
+        Cuts(
             np.concatenate((cuts.nodes[keep], nodes[fresh])),
             np.concatenate((cuts.signs[keep], signs[fresh])),
             np.concatenate((cuts.weight[keep], np.zeros(int(fresh.sum())))),

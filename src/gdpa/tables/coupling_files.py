@@ -259,4 +259,20 @@ def _matrix_market(raw: bytes, name: str, problem: str) -> Couplings:
         fields = matrix.diagonal()
         matrix = sp.csr_array(matrix - sp.diags_array(fields))
         matrix.eliminate_zeros()
+    _check_matrix(matrix, name, symmetric=problem != "qubo")
     return Couplings(matrix, fields, [str(k + 1) for k in range(n)])
+
+
+def _check_matrix(matrix: sp.csr_array, name: str, *, symmetric: bool) -> None:
+    """Name what is wrong by rows and columns counted from 1, as the file does."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise TableError(f"{name} has {matrix.shape[0]} rows and {matrix.shape[1]} columns")
+    entries = matrix.tocoo()
+    bad = np.flatnonzero(~np.isfinite(entries.data))
+    what = "is not a finite number"
+    if not bad.size and symmetric:
+        entries = (matrix - matrix.T).tocoo()
+        bad, what = np.flatnonzero(entries.data), "differs from its mirror image"
+    if bad.size:
+        i, j = (int(ends[bad[0]]) + 1 for ends in entries.coords)
+        raise TableError(f"{name}: the entry in row {i} and column {j} {what}")
