@@ -249,6 +249,11 @@ class Solver(ABC):
         if problem.unlabeled.size == 0:
             outcome = Outcome.optimal(problem, problem.labels, "all nodes are labelled")
             return self._assemble(problem, outcome, run)
+        if problem.signed:  # a constant is not optimal where weights repel, with or without labels
+            if problem.reduced().P.nnz:
+                return self._assemble(problem, self._run(problem, x0, run), run)
+            labels = np.where(problem.labels == 0, problem.majority, problem.labels)
+            return self._assemble(problem, Outcome.optimal(problem, labels.astype(np.int8)), run)
         with run.stage("reach"):
             reached = problem.reached
         unreached = np.flatnonzero(~reached)

@@ -133,11 +133,11 @@ def choose_method(problem: Problem) -> str:
     Returns
     -------
     str
-        "harmonic" for a graph with labels. For a binary quadratic problem "min-cut" where its
+        "harmonic" for a graph with labels and non-negative weights. For others "min-cut" where the
         couplings are non-negative or can be switched to be, so that the cut is the exact optimum,
         else "branch-and-bound" up to 60 variables and "search" beyond.
     """
-    if not isinstance(problem, BinaryQuadratic):
+    if not isinstance(problem, BinaryQuadratic) and not problem.signed:
         return "harmonic"
     exact = not problem.signed or switched_form(problem.reduced()) is not None
     if exact:
@@ -225,7 +225,7 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
     """
     if method == "auto":
         method = choose_method(problem)
-        if isinstance(problem, BinaryQuadratic):
+        if method != "harmonic":
             able = (method, "branch-and-bound", "search")
             method = next((m for m in able if _takes(m, options)), method)
     solver = get_solver(method)
