@@ -69,11 +69,12 @@ class Limits:
     ) -> Limits:
         """Choose limits so that the work grows about linearly with the number of couplings."""
         share = min(1.0, 1e5 / (n + nnz))
+        effort *= float(np.clip(np.sqrt(n / 1000), 0.7, 2.0))
         return cls(
             rounds=max(int(60 * effort * share**0.5), 4),
             sweeps=max(int(1500 * effort * share**0.5), 60),
             replicas=int(np.clip(4_000_000 // n, 4, 32)),
-            populations=1 + max(int(np.ceil(3 * effort * share**0.25)), 1),
+            populations=1 + max(min(round(3 * effort * share**0.25), 3), 1),
             deadline=deadline,
         )
 

@@ -7,6 +7,7 @@ is among the starts of the search (``search``).
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,7 +22,8 @@ from ..problem import Problem, ReducedForm
 from ..solution import BoundStatus
 from .base import Outcome, Run, Solver, StopSolver
 from .basis_pursuit import gershgorin_bound
-from .sdr_sphere import solve_spheres
+from .manifold_lbfgs import descend
+from .sdr_sphere import SphereProduct, solve_spheres
 from .search import Limits, search
 from .triangle import triangle_bound
 
@@ -33,7 +35,9 @@ BOUNDS = ("sdr", "triangle", "gershgorin", "none")
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def proved_bound(form: ReducedForm, s: FloatArray) -> tuple[float, FloatArray] | None:
+def proved_bound(
+    form: ReducedForm, s: FloatArray, *, step: float = 2e-5
+) -> tuple[float, FloatArray] | None:
     """Raise s in proportion until a factorisation proves ``diag(s) - P`` psd.
 
     Parameters
@@ -42,6 +46,8 @@ def proved_bound(form: ReducedForm, s: FloatArray) -> tuple[float, FloatArray] |
         The couplings and the constant.
     s : ndarray of shape (n,)
         Positive dual point, nearly feasible.
+    step : float, default=2e-5
+        The first relative raise; tripled until the proof succeeds.
 
     Returns
     -------
@@ -54,18 +60,33 @@ def proved_bound(form: ReducedForm, s: FloatArray) -> tuple[float, FloatArray] |
     d = 1.0 / np.sqrt(s)
     B = (sp.diags_array(d) @ form.P @ sp.diags_array(d)).tocsr()
     identity = sp.diags_array(np.ones(n))
-    if not can_prove((identity - B).tocsr()):
-        return None
     # B is wrong by three roundings per entry; that moves an eigenvalue by no more than a row's sum.
     rounding = 8.0 * _EPS * (1.0 + float(abs(B).sum(axis=1).max()))
-    t = 0.0
-    for _ in range(40):
+    t = step
+    for _ in range(20):
         lowest = lowest_eigenvalue_bound(((1.0 + t) * identity - B).tocsr())
         if lowest is not None:
             t += rounding - lowest
             return form.constant - (1.0 + t) * float(s.sum()) * (1.0 + n * _EPS), (1.0 + t) * s
-        t = max(2.0 * t, 2e-5)
+        t *= 3.0
     return None
+
+
+def descended(
+    form: ReducedForm, *, rank: int, tol: float, max_iter: int, random_state: int
+) -> tuple[FloatArray, float, FloatArray]:
+    """Unit rows V near a stationary point of the relaxation, its value, and the dual point."""
+    spheres = SphereProduct(form)
+    rng = np.random.default_rng(random_state)
+    V = spheres.move(rng.standard_normal((form.P.shape[0], rank)), np.zeros(()))
+    point = spheres.evaluate(V)
+    small = 0
+    for point, decrease in itertools.islice(descend(spheres, V), max_iter):
+        # A smallest eigenvalue converges like the root of the value.
+        small = small + 1 if decrease <= tol**2 * abs(point.value) else 0
+        if small == 3:
+            break
+    return point.where, point.value, 0.5 * point.curvature.ravel()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,27 +190,39 @@ class SignedSearch(Solver):
             with run.stage("bound"):
                 upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
             return None, form.constant - upper, "certified", None
-        found = solve_spheres(
-            form,
-            rank=min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 24 if n <= 200_000 else 8),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            memory=6 if n <= 200_000 else 3,
-            prove_below=0,
-            random_state=self.random_state,
-            start=None,
-            run=Run(seconds=run.seconds),
-        )
-        details["sdr_value"] = found.value
-        with run.stage("proof"):
-            proved = proved_bound(form, found.s)
-        bound, status, s = found.bound, found.status, found.s
-        if proved is not None:
-            (bound, s), status = proved, "certified"
+        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 40 if n <= 200_000 else 8)
+        options = {"rank": rank, "tol": self.tol, "random_state": self.random_state}
+        status: BoundStatus = "certified"
+        proved = None
+        if can_prove(form.P):
+            with run.stage("relaxation"):
+                V, value, s = descended(form, max_iter=self.max_iter, **options)
+            with run.stage("proof"):
+                allowed = self.tol * abs(value) / float(s.sum())
+                proved = proved_bound(form, s, step=0.1 * allowed)
+        if proved is not None and value - proved[0] <= 4.0 * self.tol * abs(value):
+            bound, s = proved
+        else:
+            # A saddle, or too large for a proof: eigenvalues show the way and estimate the bound.
+            found = solve_spheres(
+                form,
+                **options,
+                max_iter=self.max_iter,
+                memory=6 if n <= 200_000 else 3,
+                prove_below=0,
+                start=None,
+                run=Run(seconds=run.seconds),
+            )
+            V, value, bound, s, status = found.V, found.value, found.bound, found.s, found.status
+            with run.stage("proof"):
+                proved = proved_bound(form, s) if can_prove(form.P) else None
+            if proved is not None:
+                (bound, s), status = proved, "certified"
+        details["sdr_value"] = value
         if self.bound == "triangle":
             with run.stage("triangles"):
                 tighter = triangle_bound(form.P.toarray())
             details["n_triangles"] = tighter.n_triangles
             if form.constant - tighter.bound > bound or status != "certified":
                 bound, status, s = form.constant - tighter.bound, "certified", None
-        return found.V, bound, status, s
+        return V, bound, status, s
