@@ -349,24 +349,20 @@ class Solver(ABC):
                 f"{self.name} produced a score that is not finite; please report this problem"
             )
         labels = _signs(outcome, problem)
-        objective = problem.objective(labels)
+        facts = vars(outcome) | {
+            "scores": scores,
+            "labels": labels,
+            "bound_kind": outcome.bound_kind if outcome.bound_status != "none" else "none",
+            "info": MappingProxyType(dict(outcome.info)),
+        }
         return Solution(
             method=self.name,
-            labels=labels,
-            scores=scores,
-            objective=objective,
-            lower_bound=float(outcome.lower_bound),
-            bound_status=outcome.bound_status,
-            bound_kind=outcome.bound_kind if outcome.bound_status != "none" else "none",
-            iterations=outcome.iterations,
-            converged=outcome.converged,
-            message=outcome.message,
-            dual=outcome.dual,
+            objective=problem.objective(labels),
             history=tuple(run.history),
             seconds=MappingProxyType(dict(run.seconds)),
             unreached=np.empty(0, dtype=np.intp) if unreached is None else unreached,
-            info=MappingProxyType(dict(outcome.info)),
             sense="minimise" if isinstance(problem, GraphProblem) else problem.sense,
+            **facts,
         )
 
 

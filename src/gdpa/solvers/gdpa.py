@@ -18,7 +18,7 @@ What to expect of it:
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -130,17 +130,12 @@ class GDPA(Solver):
             solution = replace(self, x0=x0).solve(inner)
         run.history.extend(solution.history)
         run.seconds.update(solution.seconds)
-        return Outcome(
+        facts = {f.name: getattr(solution, f.name) for f in fields(Outcome)}
+        return replace(
+            Outcome(**facts),
             scores=problem.spread(solution.scores),
             labels=problem.spread(solution.labels),
             lower_bound=solution.lower_bound + shift,
-            bound_status=solution.bound_status,
-            bound_kind=solution.bound_kind,
-            iterations=solution.iterations,
-            converged=solution.converged,
-            message=solution.message,
-            dual=solution.dual,
-            info=solution.info,
         )
 
     def _loop(self, problem: GraphProblem, run: Run) -> tuple[DualVariables, bool, str]:
