@@ -152,19 +152,19 @@ class _Tree:
         self.root_bound = float(np.abs(P).sum())
         self.done = 0.0  # the largest bound of nodes that were dropped without a step
         self.heap: list[tuple[float, int, _Node]] = []
-        self.nodes = 0
+        self.nodes, self.started = 0, False
         self.message = ""
         self.count = itertools.count()
 
     @property
     def closed(self) -> bool:
         """Whether no node is open, so that the best value is the optimum."""
-        return self.nodes > 0 and not self.heap and not self.message
+        return self.started and not self.heap and not self.message
 
     @property
     def bound(self) -> float:
         """Upper bound of the value of the whole problem."""
-        if self.nodes == 0:
+        if not self.started:
             return self.root_bound
         open_bound = -self.heap[0][0] if self.heap else -np.inf
         closed = self.value if self.exact else max(self.value, self.done)
@@ -180,6 +180,7 @@ class _Tree:
             self._offer(found * float(found[-1]))
         root = _Node(self.P, 0.0, np.arange(n - 1), (), self.root_bound)
         self._push(root)
+        self.started = True
 
     def _offer(self, signs: NDArray[np.generic]) -> None:
         signs = np.asarray(signs, dtype=np.float64)
