@@ -137,7 +137,7 @@ def choose_method(problem: Problem) -> str:
         couplings are non-negative or can be switched to be, so that the cut is the exact optimum,
         else "branch-and-bound" up to 60 variables and "search" beyond.
     """
-    if not isinstance(problem, BinaryQuadratic) and not problem.signed:
+    if not isinstance(problem, BinaryQuadratic) and not getattr(problem, "signed", False):
         return "harmonic"
     exact = not problem.signed or switched_form(problem.reduced()) is not None
     if exact:
