@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from .solution import BoundStatus, Solution, relative_gap
 from .solvers.registry import choose_method, get_solver
 
 __all__ = ["Certificate", "certify"]
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -144,7 +146,7 @@ def _bound(problem: Problem, method: str) -> Solution:
     if method not in accepted:
         raise ValueError(f"method={method!r} gives no bound here; accepted: {', '.join(accepted)}")
     # Of a search only the bound is wanted.
-    options = {"effort": 1e-3} if method == "search" else {}
+    options: dict[str, Any] = {"effort": 1e-3} if method == "search" else {}
     with warnings.catch_warnings():
         # They are about the labels that the method itself would give.
         warnings.simplefilter("ignore", UnreachedWarning)

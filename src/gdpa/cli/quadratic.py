@@ -115,9 +115,7 @@ def report(solution: Solution) -> dict[str, Any]:
     }
 
 
-def read_quadratic(
-    path: str, kind: str, format: str | None
-) -> tuple[BinaryQuadratic, list[str]]:
+def read_quadratic(path: str, kind: str, format: str | None) -> tuple[BinaryQuadratic, list[str]]:
     """Read a file of couplings and state the problem; errors of the matrix name the file."""
     couplings = read_couplings(path, kind, format=format)
     try:
@@ -132,9 +130,7 @@ def read_quadratic(
     return problem, list(couplings.names)
 
 
-def read_assignment(
-    path: str, names: list[str], problem: BinaryQuadratic
-) -> NDArray[np.float64]:
+def read_assignment(path: str, names: list[str], problem: BinaryQuadratic) -> NDArray[np.float64]:
     """Read ``node,value`` for every node, as ``gdpa solve`` writes it."""
     from ..tables.source import open_file
     from ..tables.table import TableError
@@ -149,7 +145,6 @@ def read_assignment(
     accepted = ("0", "1") if problem.domain == "binary" else ("-1", "1")
     wrong = [name for name in names if known[name].lstrip("+") not in accepted]
     if wrong:
-        raise TableError(
-            f"{path}: node {wrong[0]} has value {known[wrong[0]]}; accepted: {' and '.join(accepted)}"
-        )
+        has = f"node {wrong[0]} has value {known[wrong[0]]}"
+        raise TableError(f"{path}: {has}; accepted: {' and '.join(accepted)}")
     return np.array([float(known[name]) for name in names])

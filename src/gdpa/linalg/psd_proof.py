@@ -67,7 +67,7 @@ def _dense_bound(A: sp.csr_array, diagonal: NDArray[np.float64]) -> float | None
     _, failed = lapack.dpotrf(A.toarray(order="F"), lower=1, clean=0, overwrite_a=1)
     if failed != 0:
         return None
-    return -((n + 2) * _EPS * float(diagonal.sum()) + n * n * 1e-300)
+    return -float((n + 2) * _EPS * diagonal.sum() + n * n * 1e-300)
 
 
 def _sparse_bound(A: sp.csr_array) -> float | None:
@@ -91,4 +91,5 @@ def _sparse_bound(A: sp.csr_array) -> float | None:
     asymmetric = abs(L) @ (abs(U - DL) @ ones + 4.0 * _EPS * (size @ ones))
     backward = 2.0 * (n + 4) * _EPS * (abs(L) @ (abs(U) @ ones))
     # The sums are of non-negative terms: n eps of their size is what rounding can take from them.
-    return -float((asymmetric + backward).max()) * (1.0 + 4.0 * n * _EPS) - n * n * 1e-300
+    largest = float((asymmetric + backward).max())
+    return -float(largest * (1.0 + 4.0 * n * _EPS) + n * n * 1e-300)

@@ -8,6 +8,7 @@ reported in the user's own units and direction.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -366,10 +367,8 @@ def _checked(
     if not symmetric:
         matrix = sp.csr_array(A) if sp.issparse(A) else np.asarray(A)
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
-            try:
+            with suppress(TypeError):  # check_adjacency says what is wrong
                 A = (matrix + matrix.T) * 0.5
-            except TypeError:
-                pass  # check_adjacency says what is wrong
     checked = check_adjacency(A, name=name, signed=True, keep_diagonal=keep_diagonal)
     if checked.shape[0] < 2:
         raise ValueError(f"{name} has one variable; a quadratic problem has at least two")

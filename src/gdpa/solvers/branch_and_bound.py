@@ -113,9 +113,7 @@ class BranchAndBound(Solver):
                 tree.start(self.effort, self.random_state, self.n_jobs)
             with run.stage("tree"):
                 for value, bound in tree.grow():
-                    run.report(
-                        objective=form.constant - value, lower_bound=form.constant - bound
-                    )
+                    run.report(objective=form.constant - value, lower_bound=form.constant - bound)
         except StopSolver:
             message, stopped = "stopped by the callback", True
         labels = problem.spread(tree.signs[:-1].astype(np.int8))
@@ -177,13 +175,12 @@ class _Tree:
             P = sp.csr_array(self.P)
             limits = Limits.for_size(n, P.nnz, effort, self.deadline)
             found = search(P, limits=limits, random_state=random_state, n_jobs=n_jobs)
-            self._offer(found * float(found[-1]))
+            self._offer(found.astype(np.float64) * float(found[-1]))
         root = _Node(self.P, 0.0, np.arange(n - 1), (), self.root_bound)
         self._push(root)
         self.started = True
 
-    def _offer(self, signs: NDArray[np.generic]) -> None:
-        signs = np.asarray(signs, dtype=np.float64)
+    def _offer(self, signs: FloatArray) -> None:
         value = float(signs @ self.P @ signs)
         if value > self.value:
             self.signs, self.value = signs, value
@@ -192,7 +189,7 @@ class _Tree:
         heapq.heappush(self.heap, (-node.bound, next(self.count), node))
 
     def _needless(self, bound: float) -> bool:
-        return bound + self.margin < self.value + self.excess
+        return bool(bound + self.margin < self.value + self.excess)
 
     def grow(self) -> Iterator[tuple[float, float]]:
         """Take the node with the largest bound, bound its children; yields value and bound."""

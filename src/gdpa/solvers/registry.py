@@ -226,8 +226,8 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
     if method == "auto":
         method = choose_method(problem)
         if method != "harmonic":
-            able = (method, "branch-and-bound", "search")
-            method = next((m for m in able if _takes(m, options)), method)
+            candidates = (method, "branch-and-bound", "search")
+            method = next((m for m in candidates if _takes(m, options)), method)
     solver = get_solver(method)
     accepted = [f.name for f in fields(solver)]
     for option in options:

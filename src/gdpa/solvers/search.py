@@ -20,6 +20,7 @@ starts of both. Memory is O(nnz + n * replicas). Results depend on the seed, not
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -64,12 +65,10 @@ class Limits:
     deadline: float = np.inf
 
     @classmethod
-    def for_size(
-        cls, n: int, nnz: int, effort: float = 1.0, deadline: float = np.inf
-    ) -> Limits:
+    def for_size(cls, n: int, nnz: int, effort: float = 1.0, deadline: float = np.inf) -> Limits:
         """Choose limits so that the work grows about linearly with the number of couplings."""
         share = min(1.0, 1e5 / (n + nnz))
-        effort *= float(np.clip(np.sqrt(n / 1000), 0.7, 2.0))
+        effort *= float(np.clip(np.sqrt(n / 700), 0.7, 3.0))
         return cls(
             rounds=max(int(60 * effort * share**0.5), 4),
             sweeps=max(int(1500 * effort * share**0.5), 60),
@@ -87,9 +86,7 @@ class Limits:
 def color_classes(P: sp.csr_array, rng: np.random.Generator) -> list[NDArray[np.intp]]:
     """Partition the nodes into sets without couplings inside (Luby's maximal independent sets)."""
     n = P.shape[0]
-    priority = sp.csr_array(
-        (np.empty(P.nnz, dtype=np.float32), P.indices, P.indptr), shape=P.shape
-    )
+    priority = sp.csr_array((np.empty(P.nnz, dtype=np.float32), P.indices, P.indptr), shape=P.shape)
     rank = (rng.permutation(n) + 1).astype(np.float32)
     degree = np.diff(P.indptr)
     left = np.ones(n, dtype=bool)
@@ -126,9 +123,7 @@ class Annealer:
         self.order = np.concatenate(classes)
         ordered = P[self.order][:, self.order].astype(np.float32)
         ends = np.cumsum([0, *(c.size for c in classes)])
-        self.parts = [
-            (slice(a, b), ordered[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        self.parts = [(slice(a, b), ordered[a:b]) for a, b in itertools.pairwise(ends)]
         self.norms = np.sqrt(np.asarray(ordered.power(2).sum(axis=1))).astype(np.float32)
 
     def anneal(self, S: Replicas, sweeps: int, hot: FloatArray, limits: Limits) -> Replicas:
@@ -219,8 +214,8 @@ def bifurcate(
     """Discrete simulated bifurcation from positions X; returns signs of shape (n, replicas)."""
     n = P.shape[0]
     dt = 0.5
-    squares = P.power(2).sum() if sp.issparse(P) else np.square(P).sum()
-    force = (P * (dt * 0.5 / np.sqrt(float(squares) / n))).astype(np.float32)
+    squares = float((P * P).sum())  # P is dense, or sparse and multiplied by entries
+    force = (P * (dt * 0.5 / np.sqrt(squares / n))).astype(np.float32)
     Y = 0.1 * rng.standard_normal(X.shape, dtype=np.float32)
     X = X.copy()
     for t in range(steps):

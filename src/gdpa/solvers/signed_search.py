@@ -1,8 +1,8 @@
 """A good answer and a proved bound for couplings of both signs: search beside a relaxation.
 
 The semidefinite relaxation (``sdr_sphere``) gives a dual point s and a factor V. The bound is
-``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves; V, rounded,
-is among the starts of the search (``search``).
+``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves; V,
+rounded, is among the starts of the search (``search``).
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ class SignedSearch(Solver):
         message, stopped = "search ended", False
         details: dict[str, Any] = {"bound_method": self.bound}
         V = None
-        bound, status, dual = -np.inf, "none", None
+        bound, dual = -np.inf, None
+        status: BoundStatus = "none"
         if self.bound != "none":
             V, bound, status, dual = self._bound(form, details, run)
         signs = np.ones(form.P.shape[0], dtype=np.int8)
@@ -191,7 +192,7 @@ class SignedSearch(Solver):
                 upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
             return None, form.constant - upper, "certified", None
         rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 40 if n <= 200_000 else 8)
-        options = {"rank": rank, "tol": self.tol, "random_state": self.random_state}
+        options: dict[str, Any] = {"rank": rank, "tol": self.tol, "random_state": self.random_state}
         status: BoundStatus = "certified"
         proved = None
         if can_prove(form.P):
@@ -219,10 +220,11 @@ class SignedSearch(Solver):
             if proved is not None:
                 (bound, s), status = proved, "certified"
         details["sdr_value"] = value
+        dual: FloatArray | None = s
         if self.bound == "triangle":
             with run.stage("triangles"):
                 tighter = triangle_bound(form.P.toarray())
             details["n_triangles"] = tighter.n_triangles
             if form.constant - tighter.bound > bound or status != "certified":
-                bound, status, s = form.constant - tighter.bound, "certified", None
-        return V, bound, status, s
+                bound, status, dual = form.constant - tighter.bound, "certified", None
+        return V, bound, status, dual

@@ -69,10 +69,10 @@ class Cuts:
         # The apex comes last again, and the signs of the pairs follow.
         order = np.argsort(nodes, axis=1)
         left, right = order[:, (0, 0, 1)], order[:, (1, 2, 2)]
-        pair = np.minimum(left, right) + np.maximum(left, right) - 1
+        pairs = np.minimum(left, right) + np.maximum(left, right) - 1
         return Cuts(
             np.take_along_axis(nodes, order, axis=1),
-            np.take_along_axis(signs, pair, axis=1),
+            np.take_along_axis(signs, pairs, axis=1),
             weight,
         )
 
@@ -146,7 +146,8 @@ def triangle_bound(
         cuts = Cuts(start[1].nodes, start[1].signs, start[1].weight / size)
     best, best_X, kept = np.inf, np.eye(n), (y, cuts)
     rounds, slow = 0, 0
-    for rounds in range(1, max_rounds + 1):
+    while rounds < max_rounds:
+        rounds += 1
         y, cuts, X, estimate = _minimise(scaled, y, cuts, alpha)
         # Give up where the distance to the target, or to nothing at all, closes too slowly.
         goal = target / size if np.isfinite(target) else estimate * (1.0 - 2e-3)
@@ -162,9 +163,7 @@ def triangle_bound(
     y, cuts = kept
     cuts = Cuts(cuts.nodes, cuts.signs, cuts.weight * size)
     bound = _proved(scaled, y, kept[1]) * size
-    return TriangleBound(
-        bound, best_X, int(np.count_nonzero(cuts.weight)), rounds, y * size, cuts
-    )
+    return TriangleBound(bound, best_X, int(np.count_nonzero(cuts.weight)), rounds, y * size, cuts)
 
 
 def _minimise(
@@ -212,7 +211,7 @@ def _proved(P: FloatArray, y: FloatArray, cuts: Cuts) -> float:
     total = float(proved.sum()) + float(cuts.weight.sum())
     # Entries of A are sums of up to n inequalities; each is wrong by a few units in the last place.
     size = float(np.abs(A).sum()) + 3.0 * float(cuts.weight.sum()) + float(np.abs(proved).sum())
-    return total + 8.0 * (P.shape[0] + 8) * float(np.finfo(np.float64).eps) * size
+    return total + 8.0 * (len(P) + 8) * float(np.finfo(np.float64).eps) * size
 
 
 def _exchange(cuts: Cuts, X: FloatArray, *, limit: int) -> tuple[Cuts, int]:
@@ -237,9 +236,7 @@ def _codes(nodes: NDArray[np.intp], signs: FloatArray, n: int) -> NDArray[np.int
     return np.asarray(((nodes[:, 0] * n + nodes[:, 1]) * n + nodes[:, 2]) * 4 + kind)
 
 
-def _violated(
-    X: FloatArray, limit: int
-) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
+def _violated(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
     """Triangles with the most negative slack, at most `limit` of them."""
     n = X.shape[0]
     nodes, signs, slacks = [], [], []

@@ -71,7 +71,9 @@ def read_couplings(path: str | Path, problem: str, *, format: str | None = None)
         If the file is missing, empty or broken; the message names the line or the nodes.
     """
     if problem not in PROBLEMS:
-        raise ValueError(f"problem={problem!r} is not known; {nearest_name(problem, list(PROBLEMS))}")
+        raise ValueError(
+            f"problem={problem!r} is not known; {nearest_name(problem, list(PROBLEMS))}"
+        )
     name = "standard input" if str(path) == "-" else str(path)
     with open_file(path, name) as stream:
         raw = stream.read()
@@ -176,9 +178,7 @@ def _rudy(lines: Lines, name: str) -> Parsed:
         raise TableError(f"{name}: the first line must be 'nodes edges', got {' '.join(header)!r}")
     n, m = int(header[0]), int(header[1])
     if len(lines) - 1 != m:
-        raise TableError(
-            f"{name}: the header promises {m} edges and {len(lines) - 1} lines follow"
-        )
+        raise TableError(f"{name}: the header promises {m} edges and {len(lines) - 1} lines follow")
     return _numbers(lines[1:], name, 1, n)
 
 
@@ -243,7 +243,7 @@ def _assembled(
     if problem == "qubo":
         Q = (off + off.T if twice else off) + sp.diags_array(fields)
         return Couplings(sp.csr_array(Q), np.zeros(n), names)
-    return Couplings(sp.csr_array(off + off.T), fields, names)
+    return Couplings(sp.csr_array(off + off.T), fields.astype(np.float64), names)
 
 
 def _matrix_market(raw: bytes, name: str, problem: str) -> Couplings:
