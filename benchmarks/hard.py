@@ -12,7 +12,7 @@ Parts:
 - *biqmac*: instances up to 300 variables with known optimum; value by ``search``;
 - *exact*: those of them up to 60 variables, by branch and bound;
 - *triangle*: ``g05_*`` and ``pm1s_*``: how much of the relaxation's gap triangles close;
-- *gershgorin*: the bound by diagonal dominance in changing bases beside the relaxation, and its cost;
+- *gershgorin*: the bound by diagonal dominance in changing bases, and what it costs;
 - *random*: random signed problems up to 14 variables against brute force, in lots of 500;
 - *million*: 1,000,000 variables with 5,000,000 couplings;
 - *peers*: dwave-samplers and simulated-bifurcation on the Gset graphs, where they are installed.

@@ -24,6 +24,7 @@ from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
 from ..problem import Problem
 from ..problem.binary_quadratic import value_step
+from ..threads import one_thread
 from .base import Outcome, Run, Solver, StopSolver
 from .search import Limits, search
 from .triangle import Cuts, TriangleBound, triangle_bound
@@ -87,7 +88,7 @@ class BranchAndBound(Solver):
     kind = "exact"
     binary_quadratic = True
     signed = True
-    whole: ClassVar[dict[str, int]] = {"n_jobs": 1, "largest": 1}
+    whole: ClassVar[dict[str, int]] = {"largest": 1}
     positive: ClassVar[tuple[str, ...]] = ("time_limit", "effort")
 
     max_iter: int = 10_000
@@ -111,7 +112,7 @@ class BranchAndBound(Solver):
         try:
             with run.stage("search"):
                 tree.start(self.effort, self.random_state, self.n_jobs)
-            with run.stage("tree"):
+            with run.stage("tree"), one_thread():
                 for value, bound in tree.grow():
                     run.report(objective=form.constant - value, lower_bound=form.constant - bound)
         except StopSolver:

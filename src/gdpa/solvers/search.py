@@ -31,6 +31,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from ..threads import effective_jobs, one_thread
+
 __all__ = ["Limits", "Replicas", "bifurcate", "color_classes", "contract", "search", "tabu"]
 
 FloatArray = NDArray[np.float64]
@@ -333,7 +335,7 @@ def search(
     random_state : int, default=0
         Random seed.
     n_jobs : int, default=1
-        Threads; the result does not depend on it.
+        Threads, -1 for all cores; the result does not depend on it.
     report : callable, optional
         Called with the value of each new population.
 
@@ -353,7 +355,7 @@ def search(
         return _recombine(P, improver, improver.anneal(S, limits.sweeps, hot, limits), limits, rng)
 
     best: list[Replicas] = [] if starts is None else [np.asarray(starts, dtype=np.float32)]
-    with ThreadPoolExecutor(max(n_jobs, 1)) as pool:
+    with one_thread(), ThreadPoolExecutor(effective_jobs(n_jobs)) as pool:
         for found in pool.map(one, range(limits.populations - 1)):
             best.append(found)
             if report is not None:

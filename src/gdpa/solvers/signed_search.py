@@ -20,6 +20,7 @@ from ..gershgorin.bounds import rounding_margin
 from ..linalg.psd_proof import can_prove, lowest_eigenvalue_bound
 from ..problem import Problem, ReducedForm
 from ..solution import BoundStatus
+from ..threads import effective_jobs, one_thread
 from .base import Outcome, Run, Solver, StopSolver
 from .basis_pursuit import gershgorin_bound
 from .manifold_lbfgs import descend
@@ -110,7 +111,7 @@ class SignedSearch(Solver):
         Seconds after which the search ends with the best signs so far. Results then depend on the
         machine. The relaxation is not cut short.
     n_jobs : int, default=1
-        Threads of the search; the result does not depend on it.
+        Threads of the search, -1 for all cores; the result does not depend on it.
     """
 
     name = "search"
@@ -119,7 +120,6 @@ class SignedSearch(Solver):
     binary_quadratic = True
     signed = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"bound": BOUNDS}
-    whole: ClassVar[dict[str, int]] = {"n_jobs": 1}
     positive: ClassVar[tuple[str, ...]] = ("effort",)
 
     tol: float = 2e-4
@@ -129,8 +129,9 @@ class SignedSearch(Solver):
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        """Check the time limit too."""
+        """Check the time limit and the threads too."""
         super().__post_init__()
+        effective_jobs(self.n_jobs)
         if self.time_limit is not None and not self.time_limit > 0:
             raise ValueError(f"time_limit={self.time_limit!r} must be a positive number or None")
 
@@ -222,7 +223,7 @@ class SignedSearch(Solver):
         details["sdr_value"] = value
         dual: FloatArray | None = s
         if self.bound == "triangle":
-            with run.stage("triangles"):
+            with run.stage("triangles"), one_thread():
                 tighter = triangle_bound(form.P.toarray())
             details["n_triangles"] = tighter.n_triangles
             if form.constant - tighter.bound > bound or status != "certified":
