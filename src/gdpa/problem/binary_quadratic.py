@@ -191,7 +191,7 @@ class BinaryQuadratic:
 
     def to_dimod(self) -> Any:
         """Return the ``dimod.BinaryQuadraticModel`` whose energy is :meth:`objective`."""
-        dimod = require("dimod", "dimod")
+        dimod = require("dimod", "quadratic")
         names = self._names()
         linear, quadratic, constant = self._spin_terms()
         model = dimod.BinaryQuadraticModel(
@@ -205,7 +205,7 @@ class BinaryQuadratic:
     @classmethod
     def from_networkx(cls, graph: Any, *, weight: str = "weight") -> BinaryQuadratic:
         """State the maximum cut of a NetworkX graph; edges without a weight count 1."""
-        networkx = require("networkx", "networkx")
+        networkx = require("networkx", "quadratic")
         names = list(graph)
         if not names:
             raise ValueError("graph has no nodes; at least two are needed")
@@ -221,7 +221,7 @@ class BinaryQuadratic:
         Edges have ``weight`` b of ``b s_i s_j`` and nodes ``field`` h of ``h s_i`` in the
         :meth:`objective`, with signs also where the domain is {0, 1}.
         """
-        graph = require("networkx", "networkx").Graph()
+        graph = require("networkx", "quadratic").Graph()
         names = self._names()
         linear, quadratic, _ = self._spin_terms()
         graph.add_nodes_from((name, {"field": h}) for name, h in zip(names, linear, strict=True))
