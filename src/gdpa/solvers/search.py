@@ -72,10 +72,10 @@ class Limits:
         share = min(1.0, 1e5 / (n + nnz))
         effort *= float(np.clip(np.sqrt(n / 700), 0.7, 3.0))
         return cls(
-            rounds=max(int(60 * effort * share**0.5), 4),
+            rounds=max(int(60 * effort * share), 4),
             sweeps=max(int(1500 * effort * share**0.5), 60),
             replicas=int(np.clip(4_000_000 // n, 4, 32)),
-            populations=1 + max(min(round(3 * effort * share**0.25), 3), 1),
+            populations=1 + max(min(round(3 * effort * share**0.5), 3), 1),
             deadline=deadline,
         )
 

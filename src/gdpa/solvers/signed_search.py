@@ -206,9 +206,10 @@ class SignedSearch(Solver):
             bound, s = proved
         else:
             # A saddle, or too large for a proof: eigenvalues show the way and estimate the bound.
+            # The last digits of an eigenvalue cost most of the time.
             found = solve_spheres(
                 form,
-                **options,
+                **options | {"tol": 5.0 * self.tol},
                 max_iter=self.max_iter,
                 memory=6 if n <= 200_000 else 3,
                 prove_below=0,
