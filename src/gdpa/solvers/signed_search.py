@@ -192,7 +192,7 @@ class SignedSearch(Solver):
             with run.stage("bound"):
                 upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
             return None, form.constant - upper, "certified", None
-        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 40 if n <= 200_000 else 8)
+        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 40 if n <= 200_000 else 12)
         options: dict[str, Any] = {"rank": rank, "tol": self.tol, "random_state": self.random_state}
         status: BoundStatus = "certified"
         proved = None
@@ -210,7 +210,7 @@ class SignedSearch(Solver):
             found = solve_spheres(
                 form,
                 **options | {"tol": 5.0 * self.tol},
-                max_iter=self.max_iter,
+                max_iter=self.max_iter if n <= 200_000 else min(self.max_iter, 200),
                 memory=6 if n <= 200_000 else 3,
                 prove_below=0,
                 start=None,
