@@ -77,7 +77,6 @@ def test_the_input_is_not_changed():
     ("W", "message"),
     [
         (np.array([[0, 1], [2, 0.0]]), r"W must be symmetric, but W\[0, 1\] = 1 and W\[1, 0\] = 2"),
-        (np.array([[0, -1], [-1, 0.0]]), r"W\[0, 1\] is -1; negative weights are not accepted"),
         (np.array([[0, np.nan], [np.nan, 0]]), r"W\[0, 1\] is nan; all weights must be finite"),
         (np.array([[0, np.inf], [np.inf, 0]]), r"W\[0, 1\] is inf; all weights must be finite"),
         (np.zeros((2, 3)), r"W must be square, got shape \(2, 3\)"),
@@ -218,7 +217,9 @@ def test_auto_says_which_method_it_chose():
     assert gdpa.solve(gdpa.BinaryQuadratic(switched)).method == "min-cut"
     ring = -sp.diags_array([1.0, 1, 1, 1], offsets=1) + sp.csr_array(([-1.0], ([0], [4])), (5, 5))
     odd = gdpa.BinaryQuadratic(sp.block_diag([[[0.0]], ring + ring.T]))
-    assert gdpa.solve(odd).method == "sdr-low-rank"
+    assert gdpa.solve(odd).method == "branch-and-bound"
+    assert gdpa.solve(odd, bound="sdr").method == "search"
+    assert gdpa.solve(gdpa.GraphProblem(odd.P, [1, 0, 0, 0, 0, 0])).method == "branch-and-bound"
 
 
 def test_every_method_is_listed_with_what_it_needs():

@@ -268,10 +268,9 @@ def rounding_margin(problem: Problem) -> float:
     if isinstance(problem, GraphProblem):
         A = problem.adjacency
         size = 2.0 * float(problem.diagonal.sum()) + 2.0 * float(np.abs(problem.bias).sum())
-        size += float(A.data.sum())
     else:
-        A = problem.P
-        size = float(np.abs(A.data).sum())
+        A, size = problem.P, 0.0
+    size += float(np.abs(A.data).sum())
     longest = int(np.diff(A.indptr).max(initial=0))
     return 8.0 * (problem.n_nodes + longest + 20) * EPS * size
 

@@ -195,7 +195,7 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
 
 
 def laplacian_parts(
-    W: sp.csr_array, kind: str = "combinatorial"
+    W: sp.csr_array, kind: str = "combinatorial", *, signed: bool = False
 ) -> tuple[sp.csr_array, NDArray[np.float64]]:
     """Off-diagonal part and diagonal of a Laplacian.
 
@@ -205,6 +205,8 @@ def laplacian_parts(
         Canonical adjacency with a zero diagonal.
     kind : {"combinatorial", "normalized"}, default="combinatorial"
         ``D - W`` or ``I - D^-1/2 W D^-1/2``. An isolated node has a zero row in both.
+    signed : bool, default=False
+        Add up absolute weights: the signed Laplacian, which is positive semi-definite.
 
     Returns
     -------
@@ -216,7 +218,7 @@ def laplacian_parts(
     if kind not in LAPLACIANS:
         raise unknown_choice("laplacian", kind, LAPLACIANS)
     with np.errstate(over="ignore"):
-        d = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+        d = np.asarray((abs(W) if signed else W).sum(axis=1), dtype=np.float64).ravel()
     if not np.isfinite(d).all():
         node = int(np.flatnonzero(~np.isfinite(d))[0])
         raise ValueError(

@@ -73,7 +73,7 @@ class MinCut(Solver):
 
     def _check_problem(self, problem: Problem) -> None:
         """Refuse couplings that no switching of signs makes non-negative."""
-        if not (isinstance(problem, BinaryQuadratic) and problem.signed):
+        if not isinstance(problem, GraphProblem | BinaryQuadratic) or not problem.signed:
             super()._check_problem(problem)
             return
         if switched_form(problem.reduced()) is None:
