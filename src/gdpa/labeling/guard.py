@@ -128,6 +128,7 @@ def _with_headers(send: Send) -> Send:
 async def _refuse(send: Send, status: int, text: str) -> None:
     body = text.encode()
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
+    headers.append((b"connection", b"close"))  # who is refused must not hold a connection
     respond = _with_headers(send)
     await respond({"type": "http.response.start", "status": status, "headers": headers})
     await respond({"type": "http.response.body", "body": body})
