@@ -313,3 +313,24 @@ def test_the_target_is_kept_exactly_and_other_columns_are_trimmed(tmp_path):
 def test_labels_of_libsvm_are_kept_exactly(tmp_path):
     path = write(tmp_path, "t.libsvm", "# none\n+1 1:1\n1234567 2:2 # x\n1234568 2:1\n")
     assert read_table(path).column("target").cells() == ["+1", "1234567", "1234568"]
+
+
+@pytest.mark.parametrize("place", [(5000, 3000), (1_048_576, 16_384)])
+def test_a_spreadsheet_of_two_cells_far_apart_is_refused(tmp_path, place):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active["A1"] = "a"
+    book.active.cell(*place).value = 1
+    book.save(tmp_path / "far.xlsx")
+    with pytest.raises(TableError, match=f"{place[0]} rows and {place[1]} columns"):
+        read_table(tmp_path / "far.xlsx")
+
+
+def test_a_far_cell_that_is_empty_does_no_harm(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, "x"], [2, "y"]):
+        book.active.append(row)
+    book.active.cell(1_048_576, 16_384).font = openpyxl.styles.Font(bold=True)
+    book.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx").n_rows == 2

@@ -347,25 +347,25 @@ def _matrix_market_header(raw: bytes, name: str) -> tuple[list[str], list[int], 
     return words, sizes, body
 
 
-def _has_document_type(raw: bytes) -> bool:
-    """Ask the parser itself, which knows the encoding: entities are declared nowhere else."""
-    found: list[str] = []
+def _check_prolog(raw: bytes, name: str) -> None:
+    """Refuse a document type, the one place where entities are declared; expat decodes the text."""
+    declared: list[str] = []
+    elements: list[str] = []
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = lambda name, *_: found.append(name)
-    parser.EntityDeclHandler = lambda name, *_: found.append(name)
-    for start in range(0, len(raw), 1 << 16):
-        parser.Parse(raw[start : start + (1 << 16)], False)
-        if found:
-            return True
-    parser.Parse(b"", True)
-    return bool(found)
+    parser.StartDoctypeDeclHandler = lambda kind, *_: declared.append(kind)
+    parser.EntityDeclHandler = lambda entity, *_: declared.append(entity)
+    parser.StartElementHandler = lambda element, _: elements.append(element)
+    parser.Parse(raw[: 1 << 16], len(raw) <= 1 << 16)
+    if declared:
+        raise TableError(f"{name} has a document type; GraphML files need none")
+    if not elements:
+        raise TableError(f"{name} has no element that ends within its first 64 kB")
 
 
 def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
     """Weights are the edges' data called ``weight``."""
     try:
-        if _has_document_type(raw):
-            raise TableError(f"{name} has a document type; GraphML files need none")
+        _check_prolog(raw, name)
         root = ElementTree.fromstring(raw)
     except (ElementTree.ParseError, expat.ExpatError, LookupError) as error:
         raise TableError(f"{name} is not readable XML: {error}") from error
