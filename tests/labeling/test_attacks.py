@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -193,3 +194,83 @@ def test_a_foreign_path_is_refused_before_it_is_resolved(name, tmp_path, monkeyp
     with pytest.raises(images.ImageError, match="leads out"):
         images.FileImages(tmp_path, [name]).get(0)
     assert resolved == [tmp_path]
+
+
+@pytest.mark.parametrize("depth", [100, 900, 100_000])
+def test_a_deeply_nested_log_line_is_named(depth, tmp_path):
+    log = tmp_path / "log"
+    LabelingSession(X, log=log).close()
+    with log.open("a") as file:
+        file.write(f'{{"do": "label", "row": 1, "value": {"[" * depth}{"]" * depth}}}\n')
+    with pytest.raises(ValueError, match="line 2"):
+        LabelingSession(X, log=log)
+
+
+@pytest.fixture
+def server():
+    """A server in this process."""
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    from gdpa.labeling.server import LabelServer
+
+    started = LabelServer(_controller(LabelingSession(X)), None)
+    started.start()
+    _wait(lambda: started._server.started)
+    yield started
+    started.stop()
+
+
+def _status(server, path="/api/state"):
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        connection.request("GET", f"/{server.token}{path}")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def _connected(server, count, content):
+    peers = []
+    for _ in range(count):
+        peers.append(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+        peers[-1].sendall(content)
+    return peers
+
+
+def test_half_sent_requests_do_not_block_the_page(server):
+    peers = _connected(server, 150, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+    try:
+        assert [_status(server) for _ in range(5)] == [200] * 5
+    finally:
+        for peer in peers:
+            peer.close()
+
+
+def test_refused_requests_do_not_hold_their_connection(server):
+    request = f"GET /wrong/ HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    peers = _connected(server, 150, request)
+    try:
+        for peer in peers:
+            with contextlib.suppress(ConnectionResetError):
+                while peer.recv(4096):  # to the end: the server closes
+                    pass
+        assert _status(server) == 200
+    finally:
+        for peer in peers:
+            peer.close()
+
+
+def test_a_request_that_never_ends_is_closed(monkeypatch):
+    pytest.importorskip("uvicorn")
+    from gdpa.labeling import server as module
+
+    monkeypatch.setattr(module, "HEADER_SECONDS", 0.2)
+    server = module.LabelServer(_controller(LabelingSession(X)), None)
+    server.start()
+    try:
+        _wait(lambda: server._server.started)
+        (peer,) = _connected(server, 1, b"GET / HTTP/1.1\r\n")
+        with peer, contextlib.suppress(ConnectionResetError):
+            assert peer.recv(100) == b""
+    finally:
+        server.stop()

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..graph.adjacency import check_adjacency, connected_to, laplacian_parts
+from ..graph.adjacency import check_adjacency, check_total, connected_to, laplacian_parts
 from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
 
@@ -127,6 +127,7 @@ class GraphProblem:
                 "+1 or -1 is needed"
             )
         parts = laplacian_parts(weights, laplacian)
+        check_total(parts[1], evidence)
         self._set(weights, known, evidence, laplacian, parts)
 
     def _set(
