@@ -141,7 +141,7 @@ PLATFORM = {"fcntl": "POSIX only", "msvcrt": "Windows only"}
 INTERNAL = {
     "gdpa.distributed": "runs on workers, which load what their task needs",
     "gdpa.solvers.sdr_interior_point": "the engine of an extra",
-    "gdpa.estimators.showing": "reports and frames, only where one is shown",
+    "gdpa.estimators.base": "reports, only where one is written",
     "gdpa.labeling": "reports and pages, only where one is asked for",
 }
 

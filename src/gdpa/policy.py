@@ -1,8 +1,7 @@
-"""From which size on a fit goes which way: every limit, its reason, and where it was measured.
+"""Size limits that choose between algorithms, with their reasons and where they were measured.
 
-One frozen record is passed down from the estimator to the linear algebra. Nothing below reads a
-limit from anywhere else, so a test that wants the way of a million points on a hundred builds a
-:class:`Policy` of its own.
+One frozen record is passed down from the estimator to the linear algebra, so that a test can take
+the way of a million points with a hundred. Limits of a single model stand beside it.
 """
 
 from __future__ import annotations

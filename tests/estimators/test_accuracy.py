@@ -23,7 +23,7 @@ def test_digits_with_defaults(per_class, least, seeds):
         labels = np.full(y.size, -1)
         labels[known] = y[known]
         test = labels < 0
-        row = [GraphClassifier(graph=graph).fit(X, labels) for graph in ("auto", "knn")]
+        row = [make().fit(X, labels) for make in (CommitteeClassifier, GraphClassifier)]
         scores.append([100 * np.mean(m.transduction_[test] == y[test]) for m in row])
     ours, one_graph = np.mean(scores, axis=0)
     assert ours >= least

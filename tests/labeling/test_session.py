@@ -245,7 +245,7 @@ def test_saved_models_and_tables_are_read_again(blobs, tmp_path):
     session = answered(LabelingSession(X), y, 12)
     session.skip(session.next()[0])
     session.save(tmp_path / "model.npz")
-    model = CommitteeClassifier.load(tmp_path / "model.npz")
+    model = GraphClassifier.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(model.transduction_, session.predictions())
     session.save(tmp_path / "table.csv")
     rows = list(csv.DictReader((tmp_path / "table.csv").open()))

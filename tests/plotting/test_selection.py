@@ -18,18 +18,6 @@ def test_selection_repeats_the_loss_that_the_classifier_minimised(moons):
     assert display.losses.min() == pytest.approx(model.tuning_.loss, abs=1e-4)
 
 
-def test_selection_counts_the_evidence_in():
-    from sklearn.linear_model import LogisticRegression
-
-    X, y = gdpa.datasets.gaussian_clusters(90, n_features=3, n_clusters=4, random_state=1)
-    labels = np.where(np.arange(90) % 4 == 0, y, 0)
-    model = gdpa.CommitteeClassifier(
-        unlabeled=0, models=LogisticRegression(), evidence_weight=0.3, n_neighbors=8
-    ).fit(X, labels)
-    display = SelectionDisplay.from_estimator(model)
-    assert display.chosen[2] == pytest.approx(model.tuning_.loss, abs=1e-3)
-
-
 def test_too_few_labels_to_leave_out_are_refused():
     X, _ = gdpa.datasets.moons(30, random_state=0)
     y = np.full(30, -1)

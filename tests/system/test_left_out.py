@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gdpa import GraphClassifier
-from gdpa.estimators import tuning
+from gdpa.estimators import GraphOptions, tuning
 from gdpa.estimators.labels import stratified_folds
 from gdpa.estimators.probabilities import fit_sharpness
 from gdpa.estimators.tuning import Given, left_out_loss, tune
@@ -31,7 +31,8 @@ LARGE = Policy(
 
 
 def classifier(policy: Policy = LARGE, **options) -> GraphClassifier:
-    model = GraphClassifier(graph="precomputed", **options)
+    expert = GraphOptions(tol=options.pop("tol", 1e-6))
+    model = GraphClassifier(graph="precomputed", options=expert, **options)
     model._policy = policy
     return model
 
@@ -118,7 +119,7 @@ def test_screening_takes_one_column_and_the_fold_two(monkeypatch):
     tune([system], codes)
     assert columns == [(1, SCREENING_TOL)] * 3 + [(2, FOLD_TOL)]
     columns.clear()
-    given = tune([system], codes, None, Given(self_loop=0.07))
+    given = tune([system], codes, Given(self_loop=0.07))
     assert columns == [(2, FOLD_TOL)]
     assert given.setting.self_loop == 0.07
     assert given.tried == 1
@@ -154,7 +155,7 @@ def test_a_large_fit_is_an_ordinary_one(tmp_path):
     found = model.tuning_
     assert found.source == "one fold"
     state = model.ensemble_
-    codes = state.coding.codes[state.coding.labeled]
+    codes = state.labels.codes[state.labels.labeled]
     assert state.sharpness == fit_sharpness(found.left_out, codes[found.checked])
     # Saved and read again, and in the report.
     other = GraphClassifier.load(model.save(tmp_path / "model.npz"))

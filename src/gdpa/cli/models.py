@@ -186,6 +186,7 @@ class FittedTable:
 def load_model(path: str) -> FittedTable:
     """Read a model file; one that is missing, damaged, newer or no model raises ValueError."""
     open_file(path, path).close()  # the same errors for missing, empty and other files everywhere
+    from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
     from ..estimators.base import BaseClassifier
 
     try:

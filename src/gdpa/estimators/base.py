@@ -45,8 +45,6 @@ from .query import query_nodes
 from .storage import load_model, save_model
 from .tuning import Tuning
 
-__all__ = ["BaseClassifier"]
-
 FloatArray = NDArray[np.float64]
 Labels = NDArray[Any]  # labels are of the user's kind: text, numbers, truth values
 

@@ -24,8 +24,6 @@ from ..solvers.registry import get_solver, solve
 from .options import FitOptions
 from .tuning import Setting
 
-__all__ = ["binary_scores", "class_splits"]
-
 FloatArray = NDArray[np.float64]
 
 

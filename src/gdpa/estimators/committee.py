@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ..tables import TableEncoder
 
-__all__ = ["CommitteeClassifier", "classify"]
-
 
 class CommitteeClassifier(BaseClassifier):
     """Semi-supervised ensemble of different models, weighted by held-out loss.

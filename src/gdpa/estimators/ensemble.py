@@ -68,17 +68,6 @@ from .probabilities import (
 )
 from .tuning import DEFAULT, Given, Setting, Tuning, tune
 
-__all__ = [
-    "MEMBERS",
-    "Ensemble",
-    "MemberWeights",
-    "build_ensemble",
-    "fit_ensemble",
-    "fit_single_graph",
-    "is_redundant",
-    "weigh",
-]
-
 FloatArray = NDArray[np.float64]
 
 # The members, in the order in which they are tried. On real tables each of them is the best on

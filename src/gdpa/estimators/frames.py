@@ -14,8 +14,6 @@ from ..tables.encoder import TableEncoder
 from ..tables.frames import BLOCK_ROWS, table_of
 from ..tables.table import Column, Table, is_frame
 
-__all__ = ["adopt_encoder", "encoded_rows"]
-
 
 def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Features of a frame, or None if X is to be taken as an array.

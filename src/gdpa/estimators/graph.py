@@ -12,8 +12,6 @@ from .base import BaseClassifier
 from .ensemble import fit_single_graph
 from .options import GraphOptions
 
-__all__ = ["GDPAClassifier", "GraphClassifier"]
-
 
 class GraphClassifier(BaseClassifier):
     """Semi-supervised classifier on one graph of the samples, by one method.

@@ -14,8 +14,6 @@ from ..graph import Links, from_edges, from_networkx
 from ..graph.adjacency import check_adjacency
 from .members.graphs import check_link_rows
 
-__all__ = ["check_links", "check_new_links", "given_weights"]
-
 
 def given_weights(X: Any, name: str = "X", n_nodes: int | None = None) -> sp.csr_array:
     """Return the weights of a graph in any form that is accepted, checked.

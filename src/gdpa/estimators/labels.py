@@ -15,18 +15,6 @@ from numpy.typing import NDArray
 
 from ..codec import check_numbers, storable
 
-__all__ = [
-    "LabelCoding",
-    "by_appearance",
-    "encode_labels",
-    "encode_more",
-    "expand_class_columns",
-    "is_missing",
-    "known_labels",
-    "stratified_folds",
-    "with_more_classes",
-]
-
 
 @storable("labels")
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,6 @@ from sklearn.utils.validation import _num_samples
 
 from .labels import encode_labels, stratified_folds
 
-__all__ = ["SemiSupervisedKFold"]
-
 
 class SemiSupervisedKFold:
     """K folds over the labelled rows; unlabelled rows are always in training.

@@ -17,8 +17,6 @@ from ..errors import nearest_name
 from ..graph.neighbor_graph import check_bandwidth
 from ..policy import DEFAULT_POLICY, Policy
 
-__all__ = ["FitOptions", "GraphOptions", "Laplacian", "report"]
-
 logger = logging.getLogger("gdpa.estimators")
 
 # A fit that takes longer than this many seconds logs its stages without being asked.

@@ -13,35 +13,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
-
-if TYPE_CHECKING:
-    from .ensemble import Ensemble
-    from .members.graphs import SolveRun
-
-__all__ = [
-    "LEAST_SHARE",
-    "MOST_SHARPNESS",
-    "Confidence",
-    "can_hold_out",
-    "check_prior",
-    "confidence_of",
-    "fit_sharpness",
-    "judged_labels",
-    "labeled_prior",
-    "left_out_loss",
-    "match_masses",
-    "sharpen",
-    "to_shares",
-    "warn_about",
-    "winners",
-]
 
 FloatArray = NDArray[np.float64]
 
@@ -354,7 +332,7 @@ class Confidence:
         return out
 
 
-def confidence_of(ensemble: Ensemble) -> Confidence | None:
+def confidence_of(ensemble: Any) -> Confidence | None:
     """Compare confidence and cross-validated accuracy.
 
     Parameters
@@ -399,7 +377,7 @@ def confidence_of(ensemble: Ensemble) -> Confidence | None:
     )
 
 
-def warn_about(ensemble: Ensemble, run: SolveRun) -> None:
+def warn_about(ensemble: Any, run: Any) -> None:
     """Warn about unreached samples, solves that did not converge, and too much confidence."""
     if ensemble.unreached.size:
         warnings.warn(

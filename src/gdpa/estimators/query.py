@@ -25,8 +25,6 @@ from ..linalg.operator import check_positive
 from .sketch import sketch_graph
 from .strategies import choose_apart, choose_informative, lead, representatives
 
-__all__ = ["STRATEGIES", "query_nodes"]
-
 FloatArray = NDArray[np.float64]
 
 STRATEGIES = ("auto", "margin", "representatives", "discs", "random")

@@ -22,8 +22,6 @@ from sklearn.neighbors import NearestNeighbors
 from ..graph import neighbor_graph
 from ..graph.adjacency import component_labels
 
-__all__ = ["Conditioned", "Sketch", "sketch_graph", "sketch_rows"]
-
 FloatArray = NDArray[np.float64]
 
 # Rows of the sample: K takes 32 MB and a third of a second.

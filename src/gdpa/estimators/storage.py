@@ -7,10 +7,11 @@ its parameters, the encoder of its data frame, and a last check that the state c
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,11 +21,6 @@ from ..tables import TableEncoder
 from .ensemble import Ensemble
 from .labels import is_missing
 from .options import GraphOptions
-
-if TYPE_CHECKING:
-    from .base import BaseClassifier
-
-__all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
 
 FORMAT = "classifier"
 VERSION = 3  # 2 stored each class of member by hand
@@ -47,8 +43,8 @@ class StoredEstimator:
         Number of features, or of columns of a data frame.
     feature_names_in : list of str or None
         Their names.
-    encoder : dict or None
-        The encoder of a data frame, as plain data.
+    encoder : str or None
+        The encoder of a data frame, as JSON.
     skipped : list of int
         Samples given to `skip`.
     extra : dict
@@ -60,15 +56,14 @@ class StoredEstimator:
     ensemble: Ensemble
     n_features_in: int
     feature_names_in: list[str] | None
-    encoder: dict[str, Any] | None
+    encoder: str | None
     skipped: list[int] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        columns = self.n_features_in if self.encoder is None else len(self.encoder["columns"])
         names, width = self.feature_names_in, self.ensemble.n_features
-        if columns != self.n_features_in or (self.encoder is None and columns != width):
+        if self.encoder is None and self.n_features_in != width:
             raise ValueError("n_features_in is not that of the features")
         if names is not None and len(names) != self.n_features_in:
             raise ValueError("feature_names_in has a wrong length")
@@ -81,7 +76,7 @@ class StoredEstimator:
             raise ValueError("the members do not fit together")
 
 
-def save_model(model: BaseClassifier, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
+def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
     """Write a fitted estimator."""
     ensemble, encoder = model.ensemble_, getattr(model, "encoder_", None)
     names = getattr(model, "feature_names_in_", None)
@@ -91,20 +86,22 @@ def save_model(model: BaseClassifier, path: str | os.PathLike[str], extra: dict[
         ensemble=ensemble,
         n_features_in=int(model.n_features_in_),
         feature_names_in=None if names is None else [str(name) for name in names],
-        encoder=None if encoder is None else encoder.to_plain(),
+        encoder=None if encoder is None else json.dumps(encoder.to_plain()),
         skipped=model.skipped_.tolist(),
         extra=extra,
     )
     return codec.save(path, stored, kind=FORMAT, version=VERSION)
 
 
-def load_model(cls: type[BaseClassifier], path: str | os.PathLike[str]) -> Any:
+def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
     """Read an estimator that :func:`save_model` wrote, of class `cls` or a subclass."""
     stored = codec.load(path, StoredEstimator, kind=FORMAT, version=VERSION)
     try:
-        kinds = {kind.__name__: kind for kind in _estimators()}
-        kind = kinds.get(stored.kind)
-        if kind is None or not issubclass(kind, cls):
+        kinds = [cls]
+        for known in kinds:  # grows: subclasses of subclasses, too
+            kinds += known.__subclasses__()
+        kind = next((known for known in kinds if known.__name__ == stored.kind), None)
+        if kind is None:
             raise ValueError(f"it holds {stored.kind!r:.40}, not {cls.__name__}")
         params = dict(stored.params)
         if params.get("options") is not None:
@@ -113,12 +110,19 @@ def load_model(cls: type[BaseClassifier], path: str | os.PathLike[str]) -> Any:
         model._validate_params()
         model._fit_options(stored.ensemble.labels.classes)
         if stored.encoder is not None:
-            model.encoder_ = TableEncoder.from_plain(stored.encoder)
-            if model.encoder_.columns_.n_features != stored.ensemble.n_features:
+            model.encoder_ = TableEncoder.from_plain(json.loads(stored.encoder))
+            columns = model.encoder_.columns_
+            if (len(columns), columns.n_features) != (
+                stored.n_features_in,
+                stored.ensemble.n_features,
+            ):
                 raise ValueError("the columns are not those of the features")
         if getattr(model, "graph", "knn") != stored.ensemble.graph.kind and not _any_graph(model):
             raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError),
+        RecursionError,
+    ) as error:
         raise ValueError(f"{path} is no valid saved {FORMAT}: {error}") from error
     model._adopt(stored.ensemble)
     model.skipped_ = np.array(stored.skipped, dtype=np.intp)
@@ -129,14 +133,7 @@ def load_model(cls: type[BaseClassifier], path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def _estimators() -> tuple[type[BaseClassifier], ...]:
-    from .committee import CommitteeClassifier
-    from .graph import GDPAClassifier, GraphClassifier
-
-    return CommitteeClassifier, GDPAClassifier, GraphClassifier
-
-
-def _any_graph(model: BaseClassifier) -> bool:
+def _any_graph(model: Any) -> bool:
     """Return whether the first graph may be of neighbours or of links."""
     return "graph" not in model.get_params(deep=False) and model.graph == "knn"
 

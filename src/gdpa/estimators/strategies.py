@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from .sketch import Conditioned
 
-__all__ = ["choose_apart", "choose_informative", "lead", "representatives", "unlabeled_component"]
-
 FloatArray = NDArray[np.float64]
 
 # Candidates per question, and the power of the doubt, chosen on digits and six tables of 1,500 rows

@@ -18,26 +18,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
-from ...graph.features import Features
+from ...graph.features import Features as Features
 from ...graph.rescale import Rescaler
 from ..labels import LabelCoding, by_appearance, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
-
-__all__ = [
-    "Features",
-    "FitData",
-    "FittedMember",
-    "FittedModel",
-    "Member",
-    "Model",
-    "best_candidate",
-    "cross_validated_loss",
-    "different_units",
-    "rescale_columns",
-    "stratified_subsample",
-    "subsample",
-]
 
 FloatArray = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)

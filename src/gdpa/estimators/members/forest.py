@@ -24,7 +24,6 @@ from .base import Features, FitData, FittedModel, Member, Model, stratified_subs
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
 
-__all__ = ["CrossForest", "Forest", "ForestMember", "cross_forest", "leaf_means", "shared_forest"]
 
 FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.int32]

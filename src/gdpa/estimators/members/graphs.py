@@ -50,22 +50,6 @@ from ..tuning import Setting
 from .base import Features, FitData, FittedMember, Member, rescale_columns
 from .forest import Forest, shared_forest
 
-__all__ = [
-    "FittedGraph",
-    "ForestGraphMember",
-    "GraphMember",
-    "NeighborMember",
-    "SampleGraph",
-    "SolveRun",
-    "View",
-    "WhitenedMember",
-    "check_link_rows",
-    "given_graph",
-    "graph_candidates",
-    "held_out_shares",
-    "solve_graph",
-]
-
 FloatArray = NDArray[np.float64]
 
 # Tried by n_neighbors="auto" in a single graph, the preferred one first.

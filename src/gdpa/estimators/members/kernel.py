@@ -42,19 +42,15 @@ from .base import (
 from .forest import Forest, leaf_means, shared_forest
 from .linear import softmax
 
-__all__ = ["ForestKernelMember", "KernelMachine", "KernelMember", "LeafMachine"]
-
 FloatArray = NDArray[np.float64]
 KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
 
 # Labels that are compared at most, and to choose the setting; more are subsampled, evenly over the
 # classes: an inverse takes the cube of their number.
-MOST_LABELS = 1_000
-CHOICE_LABELS = 400
+MOST_LABELS, CHOICE_LABELS = 1_000, 400
 STEEPNESS = 4.0
 # Comparisons made at a time, and rows from which on they are made in single precision.
-BLOCK = 1_000_000
-SINGLE_ROWS = 20_000
+BLOCK, SINGLE_ROWS = 1_000_000, 20_000
 
 
 @storable("kernel machine")

@@ -41,22 +41,11 @@ from .base import (
     stratified_subsample,
 )
 
-__all__ = [
-    "GaussianClasses",
-    "GaussianMember",
-    "LinearMember",
-    "LinearModel",
-    "SelfTrainedMember",
-    "fit_logistic",
-    "softmax",
-]
-
 FloatArray = NDArray[np.float64]
 
 # Linear and self-trained models are fitted with this many coefficients and labels at most; more
 # labels are subsampled, evenly over the classes.
-MOST_UNKNOWNS = 2_000
-MOST_LABELS = 20_000
+MOST_UNKNOWNS, MOST_LABELS = 2_000, 20_000
 BLOCK = 20_000
 # Deviations from the mean beyond which a row is shortened: the square still fits.
 FAR = 1e100

@@ -53,8 +53,6 @@ from .graphs import (
 )
 from .linear import MOST_LABELS, MOST_UNKNOWNS, fit_logistic, softmax
 
-__all__ = ["link_members"]
-
 FloatArray = NDArray[np.float64]
 
 # Steps of smoothing, inverse strengths of the penalty (rows of unit length; columns of deviation

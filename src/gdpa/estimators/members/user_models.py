@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator, clone
 
 from .base import Features, FitData, FittedModel, Member, Model
 
-__all__ = ["check_models", "user_members"]
-
 FloatArray = NDArray[np.float64]
 
 
