@@ -16,7 +16,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.estimators import storage
+from gdpa import codec
+from gdpa.estimators import GraphOptions
 from gdpa.graph import load_graph, save_graph
 from gdpa.tables import read_graph, read_table
 
@@ -25,29 +26,29 @@ from .outcome import RIGHT, generator, must, quiet, refused
 
 
 @functools.cache
-def model_arrays(variant: int) -> tuple[dict[str, Any], bytes, np.ndarray]:
-    """Arrays of a saved model, its bytes and rows to predict."""
+def model_arrays(variant: int) -> tuple[type, dict[str, Any], bytes, Any]:
+    """Class of a saved model, its arrays, its bytes and rows to predict."""
     rng = np.random.default_rng(variant)
     X = rng.normal(size=(24, 3)) + (np.arange(24) % 2)[:, None] * 2
     y = np.where(np.arange(24) < 10, np.arange(24) % 2, -1)
-    settings = [
-        {"graph": "knn"},
-        {"graph": "full"},
-        {"graph": "knn", "rescale": "standard"},
-        {"graph": "knn", "laplacian": "combinatorial"},
-        {"graph": "knn"},
-        {},
+    models = [
+        gdpa.GraphClassifier(),
+        gdpa.GraphClassifier(graph="full"),
+        gdpa.GraphClassifier(options=GraphOptions(rescale="standard")),
+        gdpa.GraphClassifier(options=GraphOptions(laplacian="combinatorial")),
+        gdpa.CommitteeClassifier(),  # of a data frame
+        gdpa.CommitteeClassifier(),
     ]
     if variant == 4:
         X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": [f"w{i % 3}" for i in range(24)]})
-    model = gdpa.CommitteeClassifier(**settings[variant]).fit(X, y)
+    model = models[variant].fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.npz"
         model.save(path)
         raw = path.read_bytes()
     with np.load(io.BytesIO(raw)) as file:
         arrays = {name: file[name] for name in file.files}
-    return arrays, raw, X
+    return type(model), arrays, raw, X
 
 
 def damaged(rng: np.random.Generator, raw: bytes) -> bytes:
@@ -87,7 +88,7 @@ def tampered(rng: np.random.Generator, arrays: dict[str, Any]) -> dict[str, Any]
     else:
         changed[name] = rng.normal(size=(3, 2))
     changed.pop("checksum", None)
-    changed["checksum"] = np.array(storage._checksum(changed))
+    changed["checksum"] = np.array(codec._checksum(changed))
     return changed
 
 
@@ -163,7 +164,7 @@ def run(seed: int) -> str:
 
 
 def _model(rng: np.random.Generator, folder: Path) -> str:
-    arrays, raw, X = model_arrays(int(rng.integers(6)))
+    kind, arrays, raw, X = model_arrays(int(rng.integers(6)))
     path = folder / "m.npz"
     how = rng.random()
     if how < 0.35:
@@ -174,7 +175,7 @@ def _model(rng: np.random.Generator, folder: Path) -> str:
     else:
         path.write_bytes(bomb(rng, list(arrays)))
     try:
-        model = gdpa.CommitteeClassifier.load(path)
+        model = kind.load(path)  # type: ignore[attr-defined]
     except (ValueError, MemoryError) as error:
         return refused(error)
     # What was let in works: there is no later failure.

@@ -58,7 +58,14 @@ def home() -> tuple[Any, Path]:
                 raise _Stop
 
         try:
-            fit(pattern, "y", work=folder / stage, out=folder / f"{stage}, out", callback=halt, **OPTIONS)
+            fit(
+                pattern,
+                "y",
+                work=folder / stage,
+                out=folder / f"{stage}, out",
+                callback=halt,
+                **OPTIONS,
+            )
         except _Stop:
             continue
     return holder, folder

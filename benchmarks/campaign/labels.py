@@ -41,8 +41,6 @@ def run(seed: int) -> str:
         words = [
             "--target",
             "y",
-            "--method",
-            "gdpa",
             "--keep",
             "--raw-cells",
             "--out",
