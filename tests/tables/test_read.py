@@ -286,9 +286,9 @@ def test_an_encrypted_archive_is_refused(tmp_path):
 
 
 def test_an_index_beyond_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 8 * 10**9)
-    path = write(tmp_path, "t.libsvm", "1 100000000:1\n-1 2:1\n")
-    with pytest.raises(MemoryError, match="100000000 columns needs about"):
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 8 * 10**7)
+    path = write(tmp_path, "t.libsvm", "1 100000:1\n-1 2:1\n")
+    with pytest.raises(MemoryError, match="100000 columns needs about"):
         read_table(path)
 
 
@@ -334,3 +334,10 @@ def test_a_far_cell_that_is_empty_does_no_harm(tmp_path):
     book.active.cell(1_048_576, 16_384).font = openpyxl.styles.Font(bold=True)
     book.save(tmp_path / "t.xlsx")
     assert read_table(tmp_path / "t.xlsx").n_rows == 2
+
+
+@pytest.mark.parametrize("index", [10**7, 10**8])
+def test_a_lone_large_index_is_refused(tmp_path, index):
+    (tmp_path / "t.svm").write_text(f"1 {index}:1\n0 1:1\n")
+    with pytest.raises(TableError, match=f"the index {index}, but only 2 values"):
+        read_table(tmp_path / "t.svm")

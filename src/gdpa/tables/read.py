@@ -274,6 +274,10 @@ def _read_libsvm(raw: bytes, name: str) -> Table:
         labels = [cell[0].decode() for cell in cells if cell]
     except Exception as error:
         raise TableError(f"{name} is not a readable LIBSVM file: {error}") from error
+    if X.shape[1] > 100 * X.nnz + 100_000:
+        raise TableError(
+            f"{name} has the index {X.shape[1]}, but only {X.nnz} values; is it right?"
+        )
     need = X.shape[1] * (8 * X.shape[0] + 1000)  # a column is an object with a name
     check_memory(need, f"{name} with {X.shape[1]} columns", "a smaller file is needed")
     return _matrix_table(X.toarray(), labels, name)
