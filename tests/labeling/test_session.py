@@ -204,7 +204,7 @@ def test_bad_input_names_the_argument(blobs):
     X, y = blobs
     session = LabelingSession(X)
     for call, message in [
-        (lambda: session.label(240, "x"), "row=240; rows are numbered 0 to 239"),
+        (lambda: session.label(240, "x"), "row=240 must be from 0 to 239"),
         (lambda: session.label(-1, "x"), "row=-1"),
         (lambda: session.label(1.5, "x"), r"row=1\.5"),
         (lambda: session.label(1, ""), "value=''"),

@@ -20,7 +20,6 @@ from .options import (
     RunOptions,
     TableOptions,
     add_command,
-    command_line,
     list_methods,
     option,
 )
@@ -42,9 +41,6 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
     model: str | None = option("--model", help="File to save the classifier to (.npz).")
     report: str | None = option("--report", help="HTML file to write a report to.")
     keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
-    rescale: str = option(
-        "--rescale", help="Scale numbers: robust, standard, minmax or none.", default="robust"
-    )
     neighbors: int | None = option(
         "--neighbors", min=1, help="Neighbours per row; chosen if unset."
     )
@@ -59,21 +55,7 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
         "--sure", min=0.0, max=1.0, help="Mark predictions below this probability.", default=0.75
     )
     seed: int = option("--seed", min=0, help="Random seed.", default=0)
-
-    def check(self, files: OutputFiles) -> None:
-        """Refuse bad options, and claim the output files, before any work."""
-        self.check_edges(self.data)
-        if self.edges is not None and self.method != "committee":
-            raise ValueError(f"--edges goes with --method committee, not {self.method!r}")
-        accepted = ("robust", "standard", "minmax", "none")
-        if self.rescale not in accepted:
-            raise ValueError(f"--rescale {self.rescale!r}; accepted: {', '.join(accepted)}")
-        self.kinds()
-        files.claim("--out", self.out)
-        for name, path in (("--model", self.model), ("--report", self.report)):
-            files.claim(name, path)
-            if path == "-":
-                raise ValueError(f"{name} needs a file name; only --out can be -")
+    context: typer.Context
 
 
 @dataclass(frozen=True)
@@ -107,7 +89,12 @@ def fit(options: FitOptions) -> None:
         Output("fit", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.data, options.edges) as files,
     ):
-        options.check(files)
+        options.kinds()
+        if options.edges is not None and options.method != "committee":
+            raise ValueError(f"--edges goes with --method committee, not {options.method!r}")
+        files.claim("--out", options.out)
+        files.claim("--model", options.model, stdout=False)
+        files.claim("--report", options.report, stdout=False)
         with Stages(output, n_stages) as stages:
             stages.start("starting", "loading modules")
             task = _read(options, output, stages)
@@ -121,7 +108,15 @@ def fit(options: FitOptions) -> None:
             predicted = fitted.fitted_rows()
             output.result = _summary(fitted, task, predicted)
             stages.start("writing")
-            _write(options, task, fitted, predicted, output, files)
+            columns = first_columns(task.table, options.keep, options.id_column, task.ids)
+            columns += predicted._asdict().items()
+            columns.append(("known", classifier.ensemble_.labels.codes >= 0))
+            if task.links is not None:
+                columns.append(("links", classifier.graph_share_))
+            only = options.model is None and options.report is None
+            write_rows(output, files, columns, out=options.out, only=only, raw=options.raw)
+            if options.model is not None:
+                fitted.save(files.path("--model"))
             if options.report is not None:
                 stages.start("report")
                 files.text("--report", _report(options, task, fitted))
@@ -165,7 +160,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
     kinds = options.kinds()
     kinds.pop(options.target, None)  # the target is text, whatever it looks like
-    encoder = TableEncoder(columns=kinds, scale=options.rescale, random_state=options.seed)
+    encoder = TableEncoder(columns=kinds, random_state=options.seed)
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
     features = task.table.without(list(ignored))
     classifier = new_classifier(
@@ -220,7 +215,7 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
         "rows": int(labels.size),
         "labeled": int(known.sum()),
         "classes": {str(c): int((labels == c).sum()) for c in model.classes_},
-        "predicted": {str(c): int((predicted.labels[~known] == c).sum()) for c in model.classes_},
+        "predicted": predicted.counts(model.classes_, ~known),
         "unsure": int(predicted.unsure.sum()),
         "unreached": int(model.unreached_.size),
         "held_out_accuracy": None if checked is None else checked.ours,
@@ -245,26 +240,6 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
     }
 
 
-def _write(
-    options: FitOptions,
-    task: _Task,
-    fitted: FittedTable,
-    predicted: Predictions,
-    output: Output,
-    files: OutputFiles,
-) -> None:
-    """Write the predictions and the model."""
-    columns = first_columns(task.table, options.keep, options.id_column, task.ids)
-    columns += predicted.columns()
-    columns.append(("known", fitted.model.ensemble_.labels.codes >= 0))
-    if task.links is not None:
-        columns.append(("links", fitted.model.graph_share_))
-    only = options.model is None and options.report is None
-    write_rows(output, files, columns, out=options.out, only=only, raw=options.raw)
-    if options.model is not None:
-        fitted.save(files.path("--model"))
-
-
 def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
     """Return the report."""
     from ..report import gather, render
@@ -277,14 +252,12 @@ def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
     }
     if options.edges is not None:
         asked["links"] = options.edges
-    leave_out = ("out", "model", "report", "sure", "keep", "raw", "seed", *("json", "quiet"))
-    command = command_line("fit", options, leave_out)
     data = gather(
         fitted.model,
         None if task.links is None else fitted.points(task.table),
         title=f"gdpa: {options.target} of {Path(task.table.source).name}",
         asked=asked,
-        command=f"{command} --seed {options.seed} --out predictions.csv",
+        command=options.context.obj,
         notes=task.notes,
         table=task.table.without([options.id_column] if options.id_column else []),
         columns=fitted.model.columns_,

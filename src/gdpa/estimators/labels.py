@@ -293,7 +293,7 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnan(values))
     if values.dtype.kind in "mM":
         return np.asarray(np.isnat(values))
-    return np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
+    return np.fromiter(map(is_missing, values), dtype=bool, count=values.size)
 
 
 def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
@@ -317,7 +317,7 @@ def _natural(labels: NDArray[Any]) -> NDArray[Any]:
     """Numbers that came as objects become an array of numbers; other objects stay."""
     if labels.dtype.kind != "O":
         return labels
-    kinds = {type(v) for v in labels}
+    kinds = set(map(type, labels))
     for family in ((bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)):
         if all(issubclass(kind, family) and (bool in family or kind is not bool) for kind in kinds):
             return np.asarray(labels.tolist())

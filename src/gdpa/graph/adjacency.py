@@ -275,23 +275,15 @@ def connected_to(W: sp.csr_array, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]
     return np.asarray(anchored[component])
 
 
-def laplacian(
-    W: MatrixLike,
-    kind: str = "combinatorial",
-    *,
-    self_loops: ArrayLike | None = None,
-    signed: bool = False,
-) -> sp.csr_array:
+def laplacian(W: MatrixLike, kind: str = "combinatorial", *, signed: bool = False) -> sp.csr_array:
     """Build the Laplacian of a graph.
 
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric weights; a diagonal is ignored (give it as `self_loops`).
+        Symmetric weights; a diagonal is ignored.
     kind : {"combinatorial", "normalized"}, default="combinatorial"
         ``D - W`` or ``I - D^-1/2 W D^-1/2``.
-    self_loops : float or array-like of shape (n_nodes,), optional
-        Weights u added to the diagonal: the generalised Laplacian ``L + diag(u)``.
     signed : bool, default=False
         Accept negative weights (combinatorial only). The degree is then the plain row sum, as the
         generalised Laplacian of the paper has it.
@@ -311,14 +303,4 @@ def laplacian(
     if signed and kind != "combinatorial":
         raise ValueError("signed=True takes kind='combinatorial' only")
     A, diagonal = laplacian_parts(check_adjacency(W, signed=signed), kind)
-    if self_loops is not None:
-        u = np.asarray(self_loops, dtype=np.float64)
-        if u.ndim not in (0, 1) or (u.ndim == 1 and u.shape[0] != A.shape[0]):
-            raise ValueError(
-                f"self_loops must be a number or have one entry per node ({A.shape[0]}), "
-                f"got shape {u.shape}"
-            )
-        if not np.isfinite(u).all():
-            raise ValueError("self_loops must be finite")
-        diagonal = diagonal + u
     return (sp.diags_array(diagonal) - A).tocsr()

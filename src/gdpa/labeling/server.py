@@ -6,11 +6,12 @@ It decides nothing: every request is one call of the controller.
 from __future__ import annotations
 
 import json
+import mimetypes
 import secrets
 import socket
 import threading
 from collections.abc import Callable
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import require
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelServer", "make_app"]
 
-MEDIA_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
 MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
 HEADER_SECONDS = 10.0  # a connection that has not sent a whole request by then is closed
@@ -94,20 +89,18 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
     require("starlette", "label")
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+    from starlette.responses import FileResponse, JSONResponse, Response
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
 
-    page = resources.files("gdpa.labeling") / "page"
-    files = {path.name: path.read_bytes() for path in page.iterdir() if path.is_file()}
+    page = Path(__file__).parent / "page"
+    mimetypes.add_type("text/javascript", ".js")  # whatever the system says: browsers insist on it
 
     def failure(message: str, status: int) -> Response:
         return JSONResponse({"error": message}, status)
 
-    async def static(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name not in files:
-            return failure("not found", 404)
-        return Response(files[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+    async def index(request: Request) -> Response:
+        return FileResponse(page / "index.html")
 
     def get(call: Callable[[], Any]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -182,8 +175,8 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/", static),
-            Route("/static/{name:str}", static),
+            Route("/", index),
+            Mount("/static", StaticFiles(directory=page)),
             Route("/api/state", state),
             Route("/api/next", next_rows, methods=["POST"]),
             Route("/api/item/{row:int}", get_row(controller.item)),

@@ -327,9 +327,10 @@ class Solver(ABC):
         facts = vars(outcome) | {
             "scores": scores,
             "labels": labels,
-            "bound_kind": outcome.bound_kind if outcome.bound_status != "none" else "none",
             "info": MappingProxyType(dict(outcome.info)),
         }
+        if outcome.bound_status == "none" or not np.isfinite(outcome.lower_bound):
+            facts |= {"lower_bound": -np.inf, "bound_status": "none", "bound_kind": "none"}
         return Solution(
             method=self.name,
             objective=problem.objective(labels),
