@@ -121,5 +121,11 @@ def label(options: LabelOptions) -> None:
             webbrowser.open(server.url)
         server.run()
         if session.labels:
-            write_text(out, exporter.make("table")[0].decode())
+            try:
+                text = exporter.csv()
+            except Exception:
+                write_text(out, exporter.csv(predict=False))
+                output.note(f"{len(session.labels)} labels, without predictions: {out}")
+                raise
+            write_text(out, text)
             output.note(f"{len(session.labels)} labels, {session.n_rows} predictions: {out}")

@@ -194,6 +194,17 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
     return int(count), component
 
 
+def check_total(*parts: NDArray[np.float64]) -> None:
+    """Refuse numbers of a problem that add up to so much that its objective could overflow."""
+    with np.errstate(over="ignore"):
+        total = sum(float(np.abs(part).sum()) for part in parts)
+    if total > 1e304:
+        raise ValueError(
+            f"the numbers of the problem add up to {total:.3g}; divide all of them by a constant "
+            "so that they stay below 1e304"
+        )
+
+
 def laplacian_parts(
     W: sp.csr_array, kind: str = "combinatorial", *, signed: bool = False
 ) -> tuple[sp.csr_array, NDArray[np.float64]]:

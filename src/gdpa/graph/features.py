@@ -211,12 +211,12 @@ def warn_about_scales(X: Features) -> None:
         return
     part = X[:: max(1, X.shape[0] // 10_000)].astype(np.float64)
     with np.errstate(over="ignore"):
-        width = part.max(axis=0) - part.min(axis=0)
+        width = np.minimum(part.max(axis=0) - part.min(axis=0), np.finfo(np.float64).max)
     varying = np.flatnonzero(width > 0)
     if varying.size < 2:
         return
     widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
-    if width[widest] > 1000.0 * width[narrowest]:
+    if width[widest] / 1000.0 > width[narrowest]:
         warnings.warn(
             f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
             f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
@@ -305,7 +305,7 @@ def _in_large_groups(values: NDArray[Any], limit: int) -> tuple[NDArray[np.intp]
 def _keys(X: NDArray[Any]) -> NDArray[np.float64]:
     """One number per row, the same for identical rows."""
     n, d = X.shape
-    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / d
+    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
     for block in row_blocks(n, 8 * d):
         # Summed column by column: a matrix product may round identical rows differently.
         for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):

@@ -106,7 +106,7 @@ class Controller:
         self._changed = threading.Condition()
         self._end = threading.Event()
         self._workers: list[threading.Thread] = []
-        self._trouble = ""
+        self._trouble: dict[str, str] = {}
 
     def start(self) -> None:
         """Start the work in the background."""
@@ -140,10 +140,10 @@ class Controller:
                 continue
             try:
                 work()
-                self._trouble = ""
+                self._trouble.pop(work.__name__, None)
             except Exception as error:  # the page shows it; answers are saved all the same
                 logger.exception("in the background")
-                self._trouble = f"{type(error).__name__}: {error}"
+                self._trouble[work.__name__] = f"{type(error).__name__}: {error}"
             done = now
 
     def _refresh(self) -> None:
@@ -263,7 +263,7 @@ class Controller:
                 a.purpose == "check" and a.value is not None for a in session.answers.values()
             ),
             "others": max(0, len(self._seen) - 1),
-            "trouble": self._trouble,
+            "trouble": "; ".join(dict.fromkeys(self._trouble.copy().values())),
         }
 
     def guess(self, row: int) -> list[dict[str, Any]]:

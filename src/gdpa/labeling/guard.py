@@ -73,7 +73,9 @@ class Guard:
             refusal = (404, "not found")
         if refusal is not None:
             status, text = refusal
-            await PlainTextResponse(text, status)(scope, receive, _with_headers(send))
+            # Who is refused must not hold a connection.
+            answer = PlainTextResponse(text, status, {"connection": "close"})
+            await answer(scope, receive, _with_headers(send))
             return
         scope = {**scope, "path": "/" + inner, "raw_path": b"/" + inner.encode(), "root_path": ""}
         await self.app(scope, _limited(receive), _with_headers(send))

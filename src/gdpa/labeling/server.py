@@ -30,6 +30,8 @@ __all__ = ["LabelServer", "make_app"]
 
 MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
+HEADER_SECONDS = 10.0  # a connection that has not sent a whole request by then is closed
+MOST_WAITING = 32  # connections without a whole request; a further one closes the oldest
 
 
 class BadRequest(ValueError):
@@ -190,6 +192,27 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
     )
 
 
+def _make_protocol() -> Any:
+    """Return uvicorn's protocol with limits on connections that never send a whole request."""
+    base: Any = require("uvicorn.protocols.http.h11_impl", "label").H11Protocol
+
+    class ImpatientProtocol(base):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.made = self.loop.time()
+            self.loop.call_later(HEADER_SECONDS, self.close_if_waiting)
+            waiting = [c for c in self.connections if c.cycle is None]
+            if len(waiting) > MOST_WAITING:
+                min(waiting, key=lambda c: c.made).close_if_waiting()
+
+        def close_if_waiting(self) -> None:
+            if self.cycle is None:
+                self.connections.discard(self)
+                self.transport.abort()
+
+    return ImpatientProtocol
+
+
 class LabelServer:
     """Serves a labelling session on a port of 127.0.0.1.
 
@@ -229,6 +252,7 @@ class LabelServer:
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
         config = uvicorn.Config(
             Guard(make_app(controller, exporter), token=self.token, hosts=hosts),
+            http=_make_protocol(),
             log_level="warning",
             access_log=False,  # the paths hold the token
             server_header=False,

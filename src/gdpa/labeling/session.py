@@ -176,7 +176,7 @@ class LabelingSession(SessionModel):
         row : int
             The row.
         value : str, int, float or bool
-            Its class; one that has not been seen before is a new class.
+            Its class, text or a whole number; one that has not been seen before is a new class.
         annotator : str, default=""
             Who answers.
         """

@@ -300,13 +300,21 @@ class SessionModel:
             return target
         return self.classifier().save(target)
 
-    def table(self, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()) -> str:
+    def table(
+        self,
+        header: Sequence[str] = (),
+        columns: Sequence[Sequence[Any]] = (),
+        *,
+        predict: bool = True,
+    ) -> str:
         """Return all rows with their label, prediction and probability as CSV.
 
         Parameters
         ----------
         header, columns : sequences
             Names and cells of columns to put in front; the number of the row, from 1, by default.
+        predict : bool, default=True
+            Whether to fill the predictions and their probabilities.
 
         Returns
         -------
@@ -318,7 +326,7 @@ class SessionModel:
             header, columns = ["row"], [range(1, n + 1)]
         predicted: Sequence[Any] = [""] * n
         probability: Sequence[str] = [""] * n
-        if labels:
+        if labels and predict:
             latest = self.refresh()
             predicted = latest.labels.tolist()
             top = latest.probabilities[np.arange(n), latest.codes]

@@ -133,10 +133,7 @@ class Exporter:
         stem = Path(self.source.title).stem
         name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in stem)
         if kind == "table":
-            names = [n for n in self.table.names if n != self.source.target]
-            cells = [self.table.column(n).cells() for n in names]
-            text = self.session.table(names, cells)
-            return text.encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
+            return self.csv().encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
         if kind == "report":
             return self._report().encode(), "text/html; charset=utf-8", f"{name}-report.html"
         with tempfile.TemporaryDirectory() as folder:
@@ -152,6 +149,12 @@ class Exporter:
                 adopt_encoder(model, self.encoder)
             model.save(path, extra={} if self.encoder is None else {"table": about})
             return path.read_bytes(), "application/octet-stream", f"{name}-model.npz"
+
+    def csv(self, *, predict: bool = True) -> str:
+        """Return the table with its labels and, if asked for, the predictions as CSV."""
+        names = [n for n in self.table.names if n != self.source.target]
+        cells = [self.table.column(n).cells() for n in names]
+        return self.session.table(names, cells, predict=predict)
 
     def _report(self) -> str:
         from ..report import gather, render

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import require
-from ..graph.adjacency import check_adjacency
+from ..graph.adjacency import check_adjacency, check_total
 from ..linalg.operator import MatrixLike
 from .graph_problem import GraphProblem, ReducedForm
 
@@ -66,6 +66,7 @@ class BinaryQuadratic:
 
     def __init__(self, P: MatrixLike, *, anchor: int = 0) -> None:
         self.P = check_adjacency(P, name="P", signed=True, keep_diagonal=True)
+        check_total(self.P.data)
         n = self.P.shape[0]
         if not 0 <= int(anchor) < n:
             raise ValueError(f"anchor={anchor} is not a variable; accepted: 0 to {n - 1}")

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..graph.adjacency import check_adjacency, connected_to, laplacian_parts
+from ..graph.adjacency import check_adjacency, check_total, connected_to, laplacian_parts
 from ..graph.signed import BalanceResult, balance
 from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
@@ -130,6 +130,7 @@ class GraphProblem:
                 "+1 or -1 is needed"
             )
         parts = laplacian_parts(weights, laplacian, signed=True)
+        check_total(parts[1], evidence)
         self._set(weights, known, evidence, laplacian, parts)
 
     def _set(

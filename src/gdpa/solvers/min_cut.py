@@ -215,7 +215,7 @@ class _Network:
         top = min(float(left.max(initial=0.0)), 1.001 * missing + 1e-300)
         if top <= 0:
             return
-        unit = min(self.unit / 2.0, top / _LARGEST)
+        unit = max(min(self.unit / 2.0, top / _LARGEST), 5e-324)  # the least positive number
         # Beyond the largest integer a capacity is taken for that: still a flow of the network.
         whole = np.minimum(np.minimum(left, top) / unit, _LARGEST)
         capacities = sp.csr_array(

@@ -317,21 +317,25 @@ def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
     return NamedGraph(W, np.arange(1, n + 1))
 
 
-def _refuse_document_type(raw: bytes, name: str) -> None:
-    """Ask the parser itself, which knows the encoding: entities are declared nowhere else."""
-
-    def refuse(*_: Any) -> None:
-        raise TableError(f"{name} has a document type; GraphML files need none")
-
+def _check_prolog(raw: bytes, name: str) -> None:
+    """Refuse a document type, the one place where entities are declared; expat decodes the text."""
+    declared: list[str] = []
+    elements: list[str] = []
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
-    parser.Parse(raw, True)
+    parser.StartDoctypeDeclHandler = lambda kind, *_: declared.append(kind)
+    parser.EntityDeclHandler = lambda entity, *_: declared.append(entity)
+    parser.StartElementHandler = lambda element, _: elements.append(element)
+    parser.Parse(raw[: 1 << 16], len(raw) <= 1 << 16)
+    if declared:
+        raise TableError(f"{name} has a document type; GraphML files need none")
+    if not elements:
+        raise TableError(f"{name} has no element that ends within its first 64 kB")
 
 
 def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
     """Weights are the edges' data called ``weight``."""
     try:
-        _refuse_document_type(raw, name)
+        _check_prolog(raw, name)
         root = ElementTree.fromstring(raw)
     except (ElementTree.ParseError, expat.ExpatError, LookupError) as error:
         raise TableError(f"{name} is not readable XML: {error}") from error

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import zipfile
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -30,6 +32,10 @@ FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"
 SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
 SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
+# Cells and rows of a worksheet that are not empty, with the place that they name.
+FILLED_CELL = re.compile(
+    rb"<(?:\w+:)?(?:c|row)\s[^>]*?\br=[\"']([A-Z]{0,3})(\d{1,7})[\"'](?:[^>]*[^/>])?>"
+)
 SUFFIXES |= {".ndjson": "jsonl", ".svmlight": "libsvm", ".svm": "libsvm"}
 
 
@@ -174,7 +180,37 @@ def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str |
     return Table(names, tuple(columns), name, notes)
 
 
+def _check_extent(stream: BinaryIO, name: str) -> None:
+    """Refuse a workbook whose few cells are so far apart that the table would fill the memory."""
+    if not zipfile.is_zipfile(stream):
+        return
+    with zipfile.ZipFile(stream) as book:
+        for member in book.namelist():
+            if not member.startswith("xl/worksheets/") or not member.endswith(".xml"):
+                continue
+            cells, rows, width, rest = 0, 0, 0, b""
+            with book.open(member) as sheet:
+                while part := sheet.read(2**20):
+                    found = list(FILLED_CELL.finditer(text := rest + part))
+                    rest = text[found[-1].end() if found else -1000 :][-1000:]
+                    cells += len(found)
+                    rows = max([rows, *(int(cell[2]) for cell in found)])
+                    width = max([width, *(_column_number(cell[1]) for cell in found)])
+            if rows * width > max(10_000_000, 100 * cells):
+                raise TableError(
+                    f"{name}: {member} has {cells} filled cells in {rows} rows and {width} "
+                    "columns; remove the cells that are far from the others"
+                )
+    stream.seek(0)
+
+
+def _column_number(letters: bytes) -> int:
+    """The number of a column of a spreadsheet: A is 1, Z is 26, AA is 27."""
+    return sum((c - 64) * 26**place for place, c in enumerate(reversed(letters)))
+
+
 def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
+    _check_extent(stream, name)
     book = require("pandas", "excel").read_excel(stream, sheet_name=None, dtype=object)
     sheets = {title: sheet for title, sheet in book.items() if sheet.size}
     if not sheets:
@@ -226,6 +262,10 @@ def _read_libsvm(raw: bytes, name: str) -> Table:
     X, _ = load_svmlight_file(io.BytesIO(raw))
     cells = (line.partition(b"#")[0].split(None, 1)[:1] for line in raw.splitlines())
     labels = [cell[0].decode() for cell in cells if cell]
+    if X.shape[1] > 100 * X.nnz + 100_000:
+        raise TableError(
+            f"{name} has the index {X.shape[1]}, but only {X.nnz} values; is it right?"
+        )
     need = X.shape[1] * (8 * X.shape[0] + 1000)  # a column is an object with a name
     check_memory(need, f"{name} with {X.shape[1]} columns", "a smaller file is needed")
     return _matrix_table(X.toarray(), labels, name)

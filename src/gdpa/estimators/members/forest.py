@@ -241,10 +241,12 @@ def cross_forest(
             value[:, names[grower.classes_]] = tree.value[:, 0, :]
             value /= value.sum(axis=1, keepdims=True)
             exponent = units[np.maximum(tree.feature, 0)]
+            with np.errstate(over="ignore"):  # a threshold beyond all numbers: the largest one
+                threshold = np.nan_to_num(np.ldexp(tree.threshold, exponent))
             nodes.append(
                 (
                     np.where(leaf, -1, tree.feature).astype(np.int32),
-                    np.where(leaf, 0.0, np.ldexp(tree.threshold, exponent)),
+                    np.where(leaf, 0.0, threshold),
                     np.where(leaf, number, tree.children_left + start).astype(np.int32),
                     np.where(leaf, number, tree.children_right + start).astype(np.int32),
                     value,

@@ -156,6 +156,8 @@ def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
             middle = B.mean(axis=0, dtype=np.float64)
             if np.isfinite(middle).all():
                 A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
+            if np.abs(B).max(initial=0.0) > 1e150:  # squares that overflow would leave holes in K
+                A, B, gamma = A * np.sqrt(gamma), B * np.sqrt(gamma), 1.0
         K = np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
     return np.nan_to_num(K, copy=False, nan=0.0)
 
@@ -230,10 +232,12 @@ def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, floa
     if isinstance(points, sp.csr_array):
         variance = float(points.multiply(points).mean() - points.mean() ** 2)
     else:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             variance = float(np.var(points, dtype=np.float64))
     spread = points.shape[1] * variance
-    return points, setting[1] / spread if 1e-300 < spread < np.inf else 1.0
+    if not spread < np.inf:
+        return points, 1e-300
+    return points, setting[1] / spread if spread > 1e-300 else 1.0
 
 
 class ForestKernelMember(Member):
