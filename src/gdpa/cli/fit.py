@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 from numpy.typing import NDArray
 
@@ -48,6 +49,11 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
         "--method", "-m", help="committee, or one graph with a solver of gdpa methods.",
         default="committee", autocompletion=list_methods,
     )  # fmt: skip
+    compare: bool = option(
+        "--compare",
+        help="Compare with logistic regression and the largest class on held-out labels.",
+        default=False,
+    )
     class_prior: bool = option(
         "--class-prior", help="Match predicted class shares to those of the labels.", default=False
     )
@@ -100,13 +106,13 @@ def fit(options: FitOptions) -> None:
             task = _read(options, output, stages)
             output.one_thread_each()
             classifier = _fit(options, task, output, stages)
-            stages.start("checking", "baselines on held-out labels")
+            stages.start("checking", "accuracy on held-out labels")
             about = {"target": options.target, "source": task.table.source, "sure": options.sure}
             fitted = FittedTable(
                 classifier, about | {"id_column": options.id_column, "ids": task.ids}
             )
             predicted = fitted.fitted_rows()
-            output.result = _summary(fitted, task, predicted)
+            output.result = _summary(fitted, task, predicted, options.compare)
             stages.start("writing")
             columns = first_columns(task.table, options.keep, options.id_column, task.ids)
             columns += predicted._asdict().items()
@@ -202,24 +208,32 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
         stages.detail(f"iteration {event['iteration']}")
 
 
-def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[str, Any]:
-    """Return the result as plain data, with the accuracy of the baselines."""
-    from ..report.evaluation import baselines
+def _summary(
+    fitted: FittedTable, task: _Task, predicted: Predictions, compare: bool
+) -> dict[str, Any]:
+    """Return the result as plain data, with the accuracy on held-out labels."""
+    from ..report.evaluation import baselines, held_out_labels
 
     model, labels = fitted.model, task.labels
-    known = model.ensemble_.labels.codes >= 0
-    checked = baselines(model, fitted.points(task.table))
+    codes = model.ensemble_.labels.codes
+    known = codes >= 0
+    checked = held_out_labels(model)
+    compared = baselines(model, fitted.points(task.table)) if compare else None
+    counts = np.bincount(codes[known], minlength=model.classes_.size).tolist()
     committee = model.committee_
     linked = model.ensemble_.linked and not known.all()
     return {
         "rows": int(labels.size),
         "labeled": int(known.sum()),
-        "classes": {str(c): int((labels == c).sum()) for c in model.classes_},
+        "classes": dict(zip(map(str, model.classes_), counts, strict=True)),
         "predicted": predicted.counts(model.classes_, ~known),
         "unsure": int(predicted.unsure.sum()),
         "unreached": int(model.unreached_.size),
-        "held_out_accuracy": None if checked is None else checked.ours,
-        "baseline": None if checked is None else checked.plain(),
+        "held_out": 0 if checked is None else int(checked.truth.size),
+        "held_out_accuracy": None
+        if checked is None
+        else float((checked.truth == checked.predicted).mean()),
+        "baseline": None if compared is None else compared.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
             for p in model.columns_
@@ -275,6 +289,11 @@ def _print_summary(options: FitOptions, output: Output) -> None:
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])
+    elif result["held_out_accuracy"] is not None:
+        right = 100 * result["held_out_accuracy"]
+        output.note(
+            f"cross-validated accuracy on {result['held_out']} held-out labels: {right:.1f} %"
+        )
     if result["graph_share"] is not None:
         output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
     output.note(f"uncertain: {result['unsure']} rows")

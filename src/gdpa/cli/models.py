@@ -88,7 +88,8 @@ class Predictions(NamedTuple):
 
     def counts(self, classes: NDArray[Any], among: Any = slice(None)) -> dict[str, int]:
         """Return how many rows `among` all are predicted to be in each class."""
-        return {str(c): int((self.prediction[among] == c).sum()) for c in classes}
+        counts = (self.prediction[among, None] == classes).sum(axis=0).tolist()
+        return dict(zip(map(str, classes), counts, strict=True))
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,12 @@ class TableOptions:
     @property
     def reading(self) -> dict[str, Any]:
         """The file format, as options of :func:`gdpa.tables.read_table`."""
-        names = ("format", "delimiter", "header", "encoding")
-        return {name: getattr(self, name) for name in names}
+        return {
+            "format": self.format,
+            "delimiter": self.delimiter,
+            "header": self.header,
+            "encoding": self.encoding,
+        }
 
     def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""

@@ -44,6 +44,8 @@ DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70
 def clean(text: object) -> str:
     """Text on one line without control characters: data may hold sequences a terminal obeys."""
     words = " ".join(str(text).split())
+    if words.isprintable():
+        return words
     return "".join(
         c
         if unicodedata.category(c) not in ("Cc", "Cf", "Cs")

@@ -177,7 +177,7 @@ class SelectionDisplay(Display):
         counts = np.bincount(codes, minlength=n_classes)
         if (counts >= 2).sum() < 2:
             raise ValueError("estimator has no two classes with at least two labels to hold out")
-        diagonal = state.graph.diagonal
+        diagonal = state.first.graph.diagonal
         if diagonal.size * labeled.size > DEFAULT_POLICY.most_unknowns:
             raise ValueError(
                 f"estimator has {labeled.size} labels on {diagonal.size} samples; holding out one "
@@ -187,8 +187,9 @@ class SelectionDisplay(Display):
         loops, weights = unit * np.array(SELF_LOOPS), unit * np.array(LABEL_WEIGHTS)
         targets = np.eye(n_classes)[codes]
         judged = counts[codes] >= 2
-        weight, loop = state.setting.label_weight, state.setting.self_loop
-        system = LabeledSystem(state.graph.adjacency, diagonal, labeled, targets)
+        setting = state.tuning.setting
+        weight, loop = setting.label_weight, setting.self_loop
+        system = LabeledSystem(state.first.graph.adjacency, diagonal, labeled, targets)
         blocks = labeled_blocks(system, [*loops, loop])
 
         def losses_at(number: int, values: Sequence[float] | FloatArray) -> list[float]:

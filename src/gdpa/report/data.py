@@ -185,7 +185,7 @@ def gather(
     top = P[np.arange(codes.size), codes]
     unsure = (top < sure) & ~known
     unsure[model.unreached_] = True
-    points = fitted_points(state.graph) if X is None else X
+    points = fitted_points(state.first.graph) if X is None else X
     if X is not None and state.rescaler is not None:
         points = state.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
