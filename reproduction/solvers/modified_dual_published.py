@@ -81,7 +81,9 @@ class ModifiedDualPublished(Solver):
         advice = "sdr-interior-point, sdr-low-rank"
         check_dense_size(self.name, problem, n + 2, scs_bytes(n + 2), advice)
         with run.stage("solve"):
-            result = solve_scs(authors_lmi(problem, self.corner), tol=self.tol, max_iter=self.max_iter)
+            result = solve_scs(
+                authors_lmi(problem, self.corner), tol=self.tol, max_iter=self.max_iter
+            )
         x = np.nan_to_num(result.x)
         dual = DualVariables(y=np.append(x[:n], x[n] + x[n + 1]), z=x[n + 2 :])
         with run.stage("eigenvector"):
