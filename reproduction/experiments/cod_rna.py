@@ -61,11 +61,9 @@ class CodRna(Experiment):
             if size > (config.max_size or (SIZES[-1] if config.full else 97_713)):
                 break
             kinds = []
-            if size <= FULL_GRAPH_LIMIT:
-                kinds.append(("full", "half", self.methods, RUNTIME_METHODS))
-            elif size <= COD_RNA_SIZES[-1]:
-                kinds.append(("full", "half", _LARGE_METHODS, _LARGE_METHODS))
             if size <= COD_RNA_SIZES[-1]:
+                default = RUNTIME_METHODS if size <= FULL_GRAPH_LIMIT else _LARGE_METHODS
+                kinds.append(("full", "half", default, default))
                 kinds.append(("full", "one", _DENSE_METHODS, _DENSE_METHODS))
             if size > 4 * N_NEIGHBORS:
                 kinds.append(("sparse", "half", self.methods, _SPARSE_METHODS))

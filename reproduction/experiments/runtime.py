@@ -127,8 +127,7 @@ def averages() -> Table:
 
 def _speedups(rows: Sequence[Row]) -> list[Table]:
     body: list[tuple[Cell, ...]] = []
-    ours, theirs = _times(rows), author_times(RESCALING, "GDPA")
-    fast = "gdpa-published"
+    ours, theirs, fast = _times(rows), author_times(RESCALING, "GDPA"), "gdpa-published"
     for slow in ("sns-authors", "bcr-authors", "sdr-interior-point", "glr-box", "harmonic"):
         both = [d for d in PAPER_DATASETS if (slow, d) in ours and (fast, d) in ours]
         found = {d: ours[slow, d] / ours[fast, d] for d in both}

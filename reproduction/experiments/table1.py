@@ -86,13 +86,12 @@ class Table1(Experiment):
                 stated = "SDR" if label == LAST_COLUMN else label
                 paper = TABLE1[stated][index] if stated in TABLE1 else None
                 other = float(np.mean(others[label, cell])) if (label, cell) in others else None
-                body.append(
-                    (*cell, label, n, paper, mean, difference(mean, paper), other, error)
-                )  # fmt: skip
+                far = difference(mean, paper)
+                body.append((*cell, label, n, paper, mean, far, other, error))
         if not body:
             return []
-        far = [abs(row[7]) for row in body if isinstance(row[7], float)] or [0.0]
-        return [make_table("table1", body, largest=max(far), mean=np.mean(far))]
+        all_far = [abs(row[7]) for row in body if isinstance(row[7], float)] or [0.0]
+        return [make_table("table1", body, largest=max(all_far), mean=np.mean(all_far))]
 
     def figure(self, rows: Sequence[Row]) -> dict[str, Any] | None:
         """``ours`` and ``paper``: label -> {cell: percent}."""
