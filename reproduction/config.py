@@ -51,13 +51,6 @@ class Config:
             raise ValueError(f"max_size={self.max_size} is not accepted; 4 or more is")
 
     @property
-    def extent(self) -> str:
-        """The extent in words."""
-        if self.full:
-            return "on all 1,580 runs, the slowest methods on a sample of 158"
-        return "on a sample: one split per fold, 158 of the 1,580 runs, and fewer draws of Table 1"
-
-    @property
     def splits(self) -> tuple[int, ...]:
         """Splits per fold."""
         return tuple(range(1, N_SPLITS + 1)) if self.full else (1,)

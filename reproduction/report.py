@@ -18,7 +18,6 @@ from pathlib import Path
 from gdpa.errors import MissingExtraError
 from gdpa.files import write_text
 
-from .config import Config
 from .environment import environment, stamp
 from .experiments import EXPERIMENTS
 from .store import Row
@@ -31,9 +30,7 @@ _STYLE = (
 )
 
 
-def write_report(
-    folder: Path, rows: Mapping[str, Sequence[Row]], config: Config, docs: Path | None = None
-) -> Path:
+def write_report(folder: Path, rows: Mapping[str, Sequence[Row]], docs: Path | None = None) -> Path:
     """Write everything that is shown of a run.
 
     Parameters
@@ -42,8 +39,6 @@ def write_report(
         The results folder.
     rows : mapping of str to sequence of Row
         Rows by experiment.
-    config : Config
-        The extent of the run.
     docs : pathlib.Path, optional
         Folder whose page ``REPRODUCTION.md`` also gets the tables, with the figures in
         ``reproduction/``.
@@ -67,7 +62,7 @@ def write_report(
     write_text(folder / "tables" / "PROVENANCE.txt", f"The tables of this folder: {origin}\n")
     write_text(folder / "environment.json", json.dumps(facts, indent=2) + "\n")
     title = "# Reproduction of the paper\n\n"
-    parts = markdown_parts(tables, figures, facts, config)
+    parts = markdown_parts(tables, figures, facts)
     text = title + "\n".join(parts.values())
     write_text(folder / "report.md", text)
     write_text(folder / "report.html", render_html(text, folder))
@@ -77,7 +72,7 @@ def write_report(
             if isinstance(path, Path):
                 shutil.copy(path.with_suffix(".svg"), docs / "reproduction")
         shown = {name: [t for t in group if not t.beside] for name, group in tables.items()}
-        parts = markdown_parts(shown, figures, facts, config)
+        parts = markdown_parts(shown, figures, facts)
         for name, group in tables.items():
             beside = [table for table in group if table.beside]
             if beside:
@@ -96,7 +91,6 @@ def markdown_parts(
     tables: Mapping[str, Sequence[Table]],
     figures: Mapping[str, Path | str],
     facts: dict[str, str],
-    config: Config,
 ) -> dict[str, str]:
     """Return the computed parts of a page by name.
 
@@ -108,8 +102,6 @@ def markdown_parts(
         PNG file by experiment, or the reason why there is none.
     facts : dict
         The environment.
-    config : Config
-        The extent of the run.
 
     Returns
     -------
@@ -118,7 +110,7 @@ def markdown_parts(
     """
     parts = {
         "provenance": f"All tables and figures were computed by one commit, `{facts['commit']}`, "
-        f"on {facts['date']}, {config.extent}. A column `runs` says how many stand behind a row.\n"
+        f"on {facts['date']}. A column `runs` says how many of the 1,580 runs stand behind a row.\n"
     }
     for name, group in tables.items():
         lines = [f"## {name}: {EXPERIMENTS[name].summary}\n"]
