@@ -57,7 +57,7 @@ def reproduce(
     Parameters
     ----------
     experiments : sequence of str, default=("all",)
-        "example", "table1", "table2", "runtime", "cod-rna", "lemma1", "bound",
+        "example", "table1", "table2", "eigenvector", "runtime", "cod-rna", "lemma1", "bound",
         "warm-start" or "all".
     out : path-like
         Folder of results and report.

@@ -1,4 +1,4 @@
-"""docs/REPRODUCTION.md: of one commit, short, and its stored numbers are those of the stored files."""
+"""docs/REPRODUCTION.md: of one commit, short, and true to the authors' stored results."""
 
 from __future__ import annotations
 
