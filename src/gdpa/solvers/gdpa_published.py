@@ -1,8 +1,8 @@
 """What the authors' program computes in effect.
 
 Theirs is ``gdpa.m`` of https://github.com/bobchengyang/GDPA_matlab. Kept from it are the scale of
-the Laplacian, the merged row and the LP's kind and tolerance. Theirs loops the LP without bounds and
-takes LOBPCG from a random start; ours has one LP and exact entries.
+the Laplacian, the merged row and the LP's kind and tolerance. Theirs loops the LP without bounds
+and takes LOBPCG from a random start; ours has one LP and exact entries.
 
 The normalised Laplacian times 1e-15, H with its one last row (the two split rows merged), one LP by
 an interior-point method at tolerance 1e-5, labels from the first eigenvector of H. The Laplacian is

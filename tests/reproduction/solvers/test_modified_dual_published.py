@@ -61,6 +61,7 @@ def test_it_is_the_authors_program():
         assert lmi.c @ x == pytest.approx(objective)
 
 
+@pytest.mark.filterwarnings("ignore:modified-dual-published did not converge")
 def test_labels_come_without_a_bound_and_respect_what_is_known():
     pytest.importorskip("scs", reason="ADMM is SCS (extra sdp)")
     problem = make(0)
