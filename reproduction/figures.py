@@ -222,7 +222,7 @@ def _cod_rna(figure: Any, data: Mapping[str, Any]) -> None:
                 axis.plot(sizes, values, label=label, **_look(label))
         axis.set(xscale="log", yscale="log", title=titles[graph], xlabel="number of samples N")
     axes[0].set_ylabel("processor time (ms)")
-    _legend_below(figure, axes, 4)
+    _legend_below(figure, axes, 3)
 
 
 def _bound(figure: Any, data: Mapping[str, Any]) -> None:
