@@ -3,7 +3,8 @@
 ``authors-runs.csv.gz`` has one line per run (data set, re-scaling, fold and split, as in
 :mod:`~reproduction.protocol`): the number of unlabelled samples that they divide by, the number of
 errors and the time of each of their methods. Facts, read from the result files in the public
-repository of the paper's authors (Matlab, MIT licence); their times are from a 24-core desktop.
+repository of the paper's authors, https://github.com/bobchengyang/GDPA_matlab (Matlab, MIT
+licence); their times are from a 24-core desktop.
 Columns are named as in their files: CDCS-8 is CDCS on the relaxation, CDCS-20 on the modified dual,
 GLR the closed form without box, which the paper leaves out.
 """

@@ -51,11 +51,6 @@ class Config:
             raise ValueError(f"max_size={self.max_size} is not accepted; 4 or more is")
 
     @property
-    def mode(self) -> str:
-        """The extent in a word."""
-        return "full" if self.full else "quick"
-
-    @property
     def splits(self) -> tuple[int, ...]:
         """Splits per fold."""
         return tuple(range(1, N_SPLITS + 1)) if self.full else (1,)

@@ -26,7 +26,8 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LOOKS = {
     "SDR": (2, 2, "-"), "GDPA": (1, 0, "-"), "SNS": (5, 5, "-"), "exact cut": (7, 3, "-"),
     "SeDuMi": (2, 2, "-"), "MOSEK": (2, 5, "--"), "CDCS-8": (2, 3, "--"), "CDCS-20": (3, 2, "-"),
-    "BCR": (4, 1, "-"), "GLR": (6, 6, "-"),
+    "BCR": (4, 1, "-"), "GLR": (6, 6, "-"), "authors' GDPA": (1, 2, "--"),
+    "authors' SNS": (5, 4, "--"),
 } | {spec.label: spec.look for spec in METHODS.values() if spec.look}  # fmt: skip
 
 # Places of the nodes: the line, then the apex (or its halves) above it.
@@ -38,6 +39,8 @@ _PLACES = {
 
 
 def _look(label: str) -> dict[str, Any]:
+    if label.endswith(", one label"):
+        return {**_look(label.removesuffix(", one label")), "linestyle": ":", "alpha": 0.6}
     number = sum(label.encode())  # the same in every process, unlike hash()
     colour, marker, line = _LOOKS.get(label, (number % 8, number // 8 % 8, "-"))
     return {"color": OKABE_ITO[colour], "marker": _MARKERS[marker], "linestyle": line}
@@ -219,7 +222,7 @@ def _cod_rna(figure: Any, data: Mapping[str, Any]) -> None:
                 axis.plot(sizes, values, label=label, **_look(label))
         axis.set(xscale="log", yscale="log", title=titles[graph], xlabel="number of samples N")
     axes[0].set_ylabel("processor time (ms)")
-    _legend_below(figure, axes, 4)
+    _legend_below(figure, axes, 3)
 
 
 def _bound(figure: Any, data: Mapping[str, Any]) -> None:

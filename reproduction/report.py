@@ -18,10 +18,8 @@ from pathlib import Path
 from gdpa.errors import MissingExtraError
 from gdpa.files import write_text
 
-from .config import Config
 from .environment import environment, stamp
 from .experiments import EXPERIMENTS
-from .experiments.claims import claims_table
 from .store import Row
 from .tables import Table, make_table
 
@@ -32,9 +30,7 @@ _STYLE = (
 )
 
 
-def write_report(
-    folder: Path, rows: Mapping[str, Sequence[Row]], config: Config, docs: Path | None = None
-) -> Path:
+def write_report(folder: Path, rows: Mapping[str, Sequence[Row]], docs: Path | None = None) -> Path:
     """Write everything that is shown of a run.
 
     Parameters
@@ -43,8 +39,6 @@ def write_report(
         The results folder.
     rows : mapping of str to sequence of Row
         Rows by experiment.
-    config : Config
-        The extent of the run.
     docs : pathlib.Path, optional
         Folder whose page ``REPRODUCTION.md`` also gets the tables, with the figures in
         ``reproduction/``.
@@ -58,8 +52,7 @@ def write_report(
     facts = environment()
     origin = stamp(facts)
     (folder / "tables").mkdir(exist_ok=True)
-    claims = claims_table(rows)
-    tables = {"claims": [claims]} if claims is not None else {}
+    tables: dict[str, list[Table]] = {}
     figures: dict[str, Path | str] = {}
     for name, found in rows.items():
         tables[name] = [*EXPERIMENTS[name].tables(found), *_lost(name, found)]
@@ -68,7 +61,7 @@ def write_report(
         write_text(folder / "tables" / f"{table.name}.csv", table.to_csv())
     write_text(folder / "tables" / "PROVENANCE.txt", f"The tables of this folder: {origin}\n")
     write_text(folder / "environment.json", json.dumps(facts, indent=2) + "\n")
-    title = f"# Reproduction of the paper ({config.mode} run)\n\n"
+    title = "# Reproduction of the paper\n\n"
     parts = markdown_parts(tables, figures, facts)
     text = title + "\n".join(parts.values())
     write_text(folder / "report.md", text)
@@ -78,6 +71,15 @@ def write_report(
         for path in figures.values():
             if isinstance(path, Path):
                 shutil.copy(path.with_suffix(".svg"), docs / "reproduction")
+        shown = {name: [t for t in group if not t.beside] for name, group in tables.items()}
+        parts = markdown_parts(shown, figures, facts)
+        for name, group in tables.items():
+            beside = [table for table in group if table.beside]
+            if beside:
+                head = f"---\norphan: true\n---\n\n# {name}: tables by data set and size\n\n"
+                text = head + "\n".join(table.to_markdown(origin) for table in beside)
+                write_text(docs / "reproduction" / f"{name}.md", text)
+                parts[name] += f"\nMore tables: [{name}.md](reproduction/{name}.md).\n"
         page = docs / "REPRODUCTION.md"
         hand_written = page.read_text(encoding="utf-8") if page.exists() else title
         page_text = include_parts(hand_written, parts)
@@ -86,14 +88,16 @@ def write_report(
 
 
 def markdown_parts(
-    tables: Mapping[str, Sequence[Table]], figures: Mapping[str, Path | str], facts: dict[str, str]
+    tables: Mapping[str, Sequence[Table]],
+    figures: Mapping[str, Path | str],
+    facts: dict[str, str],
 ) -> dict[str, str]:
     """Return the computed parts of a page by name.
 
     Parameters
     ----------
     tables : mapping of str to sequence of Table
-        Tables by experiment, and "claims".
+        Tables by experiment.
     figures : mapping of str to pathlib.Path or str
         PNG file by experiment, or the reason why there is none.
     facts : dict
@@ -106,12 +110,10 @@ def markdown_parts(
     """
     parts = {
         "provenance": f"All tables and figures were computed by one commit, `{facts['commit']}`, "
-        f"on {facts['date']}.\n"
+        f"on {facts['date']}. A column `runs` says how many of the 1,580 runs stand behind a row.\n"
     }
     for name, group in tables.items():
-        claims = "what the paper's text says, in numbers"
-        summary = EXPERIMENTS[name].summary if name in EXPERIMENTS else claims
-        lines = [f"## {name}: {summary}\n"]
+        lines = [f"## {name}: {EXPERIMENTS[name].summary}\n"]
         figure = figures.get(name)
         if figure:
             drawn = isinstance(figure, Path)

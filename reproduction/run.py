@@ -57,7 +57,7 @@ def reproduce(
     Parameters
     ----------
     experiments : sequence of str, default=("all",)
-        "example", "table1", "table2", "runtime", "cod-rna", "lemma1", "bound",
+        "example", "table1", "table2", "eigenvector", "runtime", "cod-rna", "lemma1", "bound",
         "warm-start" or "all".
     out : path-like
         Folder of results and report.
@@ -110,7 +110,7 @@ def reproduce(
             tasks, store, jobs=jobs, time_limit=limit, retry_failed=retry_failed, progress=progress
         )
         rows = {name: store.select(plan[name]) for name in names}
-        page = write_report(store.folder, rows, config, None if docs is None else Path(docs))
+        page = write_report(store.folder, rows, None if docs is None else Path(docs))
     return Reproduction(page, tuple(row for name in names for row in rows[name]))
 
 

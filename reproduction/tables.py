@@ -34,6 +34,8 @@ class Table:
         What a reader has to know.
     digits : int, default=2
         Decimals in Markdown; CSV has all.
+    beside : bool, default=False
+        Whether it stands in a file beside the page of the documents, not on it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Table:
     rows: Sequence[tuple[Cell, ...]]
     notes: tuple[str, ...] = ()
     digits: int = 2
+    beside: bool = False
 
     def __post_init__(self) -> None:
         """Check the width of the rows."""
@@ -117,6 +120,7 @@ def make_table(
         rows,
         tuple(note.format(**words) for note in text.get("notes", ())),
         text.get("digits", 2),
+        text.get("beside", False),
     )
 
 

@@ -11,6 +11,7 @@ from gdpa.errors import nearest_name
 from .base import Experiment, Params, Started
 from .bound import Bound
 from .cod_rna import CodRna
+from .eigenvector import Eigenvector
 from .example import Example
 from .lemma1 import Lemma1
 from .runtime import Runtime
@@ -21,7 +22,8 @@ from .warm_start import WarmStart
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        Example(), Table1(), Table2(), Runtime(), CodRna(), Lemma1(), Bound(), WarmStart(),
+        Example(), Table1(), Table2(), Eigenvector(), Runtime(), CodRna(), Lemma1(), Bound(),
+        WarmStart(),
     )
 }  # fmt: skip
 

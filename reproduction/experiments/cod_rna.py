@@ -1,12 +1,13 @@
 """Running time on cod-rna from 4 samples to all 488,565 (Fig. 3, right).
 
-On the paper's full graph up to its largest size, 24,432: the solvers up to 970 samples, as in the
-paper, beyond it what needs products with the graph only, on all N^2 weights in single precision
-(:mod:`~reproduction.experiments.dense_graph`). From 48 samples on also the sparse
-10-nearest-neighbour graph, on which time and memory grow with the number of edges. Two kinds of
-labels: *half*, every other experiment's protocol, and *one*, the single labelled sample of the
-authors' runs. With one label there is one class: every sample gets it, and no method has anything
-to compute.
+On the paper's full graph up to its largest size, 24,432: GDPA, the closed form and the vote by
+products with all N^2 weights in single precision
+(:mod:`~reproduction.experiments.dense_graph`), SNS in double precision where it fits, the other
+solvers up to 970 samples, as in the paper. Two kinds of labels: *half*, every other experiment's
+protocol, and *one*, the single labelled sample of the authors' runs. With one label there is one
+class: a solver that notices has nothing to compute, so only what runs by products is timed there.
+From 48 samples on also the sparse 10-nearest-neighbour graph, on which time and memory grow with
+the number of edges.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from typing import Any
 import numpy as np
 
 from gdpa.graph import neighbor_graph
+from gdpa.graph.memory import check_memory
 from gdpa.graph.rescale import rescale_minmax
 from gdpa.problem import GraphProblem
 
 from ..config import Config
 from ..methods import METHODS, RUNTIME_METHODS, solve_with, warm_up
 from ..protocol import full_graph, split
+from ..published import COD_RNA_MS, COD_RNA_SIZES
 from ..store import Row, Task
 from ..tables import WORDS, Cell, Table, make_table
 from .base import Experiment, Params, Started, growth, load_cached, timed
 from .dense_graph import DenseGraph
 
-PAPER_SIZES = (4, 14, 48, 95, 488, 970, 4891, 9766, 24432)
-SIZES = (*PAPER_SIZES, 48_856, 97_713, 244_282, 488_565)
+SIZES = (*COD_RNA_SIZES, 48_856, 97_713, 244_282, 488_565)
 N_NEIGHBORS = 10
 FULL_GRAPH_LIMIT = 970
-# Smallest size that a growth exponent is fitted from: below, fixed costs dominate.
-FIT_FROM = {"full": 95, "sparse": 4891}
-
-_DENSE_METHODS = ("harmonic", "vote")  # beyond FULL_GRAPH_LIMIT, by products with all N^2 weights
+FIT_FROM = 4891  # growth exponents are fitted from here on: below, fixed costs dominate
+_DENSE_METHODS = ("gdpa-as-written", "harmonic", "vote")  # by products with all N^2 weights
+_LARGE_METHODS = (*_DENSE_METHODS, "sns-authors")  # the last in double precision, where that fits
 _SPARSE_METHODS = (
     "gdpa-published", "gdpa-as-written", "gdpa", "sdr-low-rank", "glr-box", "sns-authors",
     "harmonic", "vote", "min-cut",
@@ -59,15 +60,13 @@ class CodRna(Experiment):
         for size in SIZES:
             if size > (config.max_size or (SIZES[-1] if config.full else 97_713)):
                 break
-            small = size <= FULL_GRAPH_LIMIT
             kinds = []
-            if size <= PAPER_SIZES[-1]:
-                allowed = self.methods if small else _DENSE_METHODS
-                default = RUNTIME_METHODS if small else _DENSE_METHODS
-                kinds.append(("full", "half", allowed, default))
+            if size <= COD_RNA_SIZES[-1]:
+                default = RUNTIME_METHODS if size <= FULL_GRAPH_LIMIT else _LARGE_METHODS
+                kinds.append(("full", "half", default, default))
+                kinds.append(("full", "one", _DENSE_METHODS, _DENSE_METHODS))
             if size > 4 * N_NEIGHBORS:
                 kinds.append(("sparse", "half", self.methods, _SPARSE_METHODS))
-                kinds.append(("sparse", "one", self.methods, ("gdpa",)))
             for graph, labels, allowed, default in kinds:
                 for method in config.pick_methods(allowed, default):
                     params = {"size": size, "graph": graph, "labels": labels, "method": method}
@@ -78,7 +77,8 @@ class CodRna(Experiment):
     def compute(self, params: Params, started: Started) -> dict[str, Any]:
         """Time one method at one size."""
         size, name = params["size"], params["method"]
-        graph, y, graph_seconds = _graph(size, params["graph"])
+        products = params["graph"] == "full" and name in _DENSE_METHODS
+        graph, y, graph_seconds = _graph(size, "products" if products else params["graph"])
         labeled, _ = split(size, seed=1)
         if params["labels"] == "one":
             labeled = labeled[:1]
@@ -89,20 +89,18 @@ class CodRna(Experiment):
         if isinstance(graph, DenseGraph):
             started()
             (scores, converged), seconds = timed(lambda: graph.scores(name, labels))
-            predicted, one_class = np.where(scores >= 0, 1, -1), False
+            predicted = np.where(scores >= 0, 1, -1)
         else:
             problem = GraphProblem(graph, labels, laplacian="normalized")
             started()
             # with_labels: the same graph, nothing cached from the call before
             found, seconds = timed(lambda: solve_with(METHODS[name], problem.with_labels(labels)))
             predicted, converged = found.labels[hidden], found.converged
-            one_class = problem.only_class is not None
         wrong = int(np.count_nonzero(predicted != y[hidden]))
         return {
             "seconds": seconds,
             "graph_seconds": graph_seconds,
             "error_percent": 100.0 * wrong / int(hidden.sum()),
-            "one_class": one_class,
             "converged": converged,
         }
 
@@ -117,8 +115,12 @@ class CodRna(Experiment):
             for (_, labels, method), points in sorted(series.items()):
                 head = (METHODS[method].label, labels)
                 cells = [_cells(points.get(n)) for n in sizes]
-                times.append((*head, *(t for t, _ in cells), _exponent(points, graph)))
+                times.append((*head, *(t for t, _ in cells), _exponent(_seconds(points))))
                 errors.append((*head, *(e for _, e in cells)))
+            if graph == "full" and set(COD_RNA_SIZES) <= set(sizes):
+                for label, ms in COD_RNA_MS.items():
+                    stored = dict(zip(COD_RNA_SIZES, ms, strict=True))
+                    times.append((f"authors' {label}", "one", *ms, _exponent(stored)))
             if times:
                 heads, name = [f"{n:,}" for n in sizes], f"cod-rna-{graph}"
                 found += [
@@ -128,13 +130,17 @@ class CodRna(Experiment):
         return found
 
     def figure(self, rows: Sequence[Row]) -> dict[str, Any] | None:
-        """``series``: (graph, label) -> (sizes, ms); half labelled only."""
-        found = {}
+        """``series``: (graph, label) -> (sizes, ms)."""
+        found: dict[tuple[str, str], tuple[list[int], list[float]]] = {}
         for (graph, labels, method), points in _series(rows).items():
             seconds = _seconds(points)
-            if labels == "half" and seconds:
+            if seconds and (graph == "sparse" or method in _LARGE_METHODS):
                 ms = [1e3 * s for s in seconds.values()]
-                found[graph, METHODS[method].label] = (list(seconds), ms)
+                label = METHODS[method].label + (", one label" if labels == "one" else "")
+                found[graph, label] = (list(seconds), ms)
+        if found:
+            for label, stored in COD_RNA_MS.items():
+                found["full", f"authors' {label}"] = (list(COD_RNA_SIZES), list(stored))
         return {"series": found} if found else None
 
 
@@ -148,16 +154,12 @@ def _cells(row: Row | None) -> tuple[Cell, Cell]:
 
 
 def _seconds(points: Mapping[int, Row]) -> dict[int, float]:
-    """Size -> seconds, where there was something to compute."""
-    return {
-        n: row.values["seconds"]
-        for n, row in sorted(points.items())
-        if row.status == "ok" and not row.values["one_class"]
-    }
+    """Size -> seconds."""
+    return {n: r.values["seconds"] for n, r in sorted(points.items()) if r.status == "ok"}
 
 
-def _exponent(points: Mapping[int, Row], graph: str) -> float | None:
-    good = {n: s for n, s in _seconds(points).items() if n >= FIT_FROM[graph]}
+def _exponent(times: Mapping[int, float]) -> float | None:
+    good = {n: s for n, s in times.items() if n >= FIT_FROM}
     return growth(list(good), list(good.values()))
 
 
@@ -180,6 +182,10 @@ def _graph(size: int, graph: str) -> tuple[Any, Any, float]:
     W: Any
     if graph == "sparse":
         W = neighbor_graph(X, N_NEIGHBORS, n_jobs=1)
+    elif graph == "products":
+        W = DenseGraph.of(X)
     else:
-        W = full_graph(X) if size <= FULL_GRAPH_LIMIT else DenseGraph.of(X)
+        # Dense weights, the same as a sparse array, its checked copy and the Laplacian's part.
+        check_memory(50.0 * size**2, f"the full graph of {size} samples", "take a smaller size")
+        W = full_graph(X)
     return W, dataset.y[rows], time.process_time() - start

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from gdpa.graph.memory import check_memory
+from gdpa.linalg import first_eigenvector
 
 _BLOCK_BYTES = 64 * 1024**2
 
@@ -80,9 +81,9 @@ class DenseGraph:
 
         Parameters
         ----------
-        method : {"vote", "harmonic"}
-            The one-step vote ``A_ul xh``, or the solution of ``L_uu x = A_ul xh`` by conjugate
-            gradients.
+        method : {"vote", "harmonic", "gdpa-as-written"}
+            The one-step vote ``A_ul xh``, the solution of ``L_uu x = A_ul xh`` by conjugate
+            gradients, or the paper's algorithm.
         labels : ndarray of int8
             Known labels, 0 elsewhere.
 
@@ -94,6 +95,8 @@ class DenseGraph:
             Whether the residual fell below the tolerance.
         """
         u = np.flatnonzero(labels == 0)
+        if method == "gdpa-as-written":
+            return self._gdpa(labels)[u], True
 
         def product(x: FloatArray) -> FloatArray:
             """``A_uu x``, without a copy of that part."""
@@ -108,3 +111,36 @@ class DenseGraph:
         # Single precision carries a relative residual of 1e-6.
         x, failed = cg(system, vote, rtol=1e-5, maxiter=1000)
         return np.asarray(x), failed == 0
+
+    def _gdpa(self, labels: NDArray[np.int8], tol: float = 1e-4, rounds: int = 10) -> FloatArray:
+        """Alternate first eigenvector and closed-form LP from the paper's start, then read H.
+
+        Rows and columns of H_bar are switched by their signs; `tol` is the authors' for both.
+        """
+        n, y, objective = labels.size, np.abs(labels).astype(np.float64), 0.0
+        B = np.stack([labels > 0, labels < 0], axis=1).astype(np.float64)  # a, by half of the apex
+        v = np.ones(n + 2)
+        for _ in range(rounds):
+            diagonal = np.append(1.0 + y, B.sum(axis=0))
+
+            def product(x: FloatArray, B: FloatArray = B, d: FloatArray = diagonal) -> FloatArray:
+                image = d * np.ravel(x)
+                image[:n] -= self.weights @ np.ravel(x)[:n].astype(np.float32)
+                image[:n] -= B @ np.ravel(x)[n:]
+                image[n:] -= B.T @ np.ravel(x)[:n]
+                return image
+
+            H_bar = LinearOperator((n + 2, n + 2), matvec=product, dtype=np.float64)
+            found = first_eigenvector(
+                H_bar, v0=v, tol=tol, diagonal=diagonal, preconditioner="jacobi", dense_below=0
+            )
+            v = np.maximum(np.abs(found.vector), 1e-12)
+            # The LP in closed form: a = 0 is optimal, and y makes every row tight.
+            y, B = (self.weights @ v[:n].astype(np.float32)) / v[:n] - 1.0, np.zeros((n, 2))
+            if abs(float(y.sum()) - objective) <= tol:
+                break
+            objective = float(y.sum())
+        first = labels[np.flatnonzero(labels)[0]]
+        return (
+            float(first) * v[:n]
+        )  # with a = 0 the last node of H is isolated: v is its null vector

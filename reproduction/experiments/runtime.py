@@ -16,10 +16,10 @@ from ..authors import COLUMNS, author_times
 from ..config import Config
 from ..datasets import card
 from ..methods import METHODS, RUNTIME_METHODS, predict, warm_up
-from ..protocol import PAPER_DATASETS, fold_count
-from ..published import SPEEDUP_MADELON, SPEEDUP_MEAN
+from ..protocol import PAPER_DATASETS, RESCALINGS, fold_count
+from ..published import COD_RNA_MS
 from ..store import Row, Task
-from ..tables import WORDS, Cell, Table, difference, make_table
+from ..tables import WORDS, Cell, Table, make_table
 from .base import REPEATS, Experiment, Params, Started, finished_rows, fresh_problem, one_run, timed
 
 RESCALING = "min-max"
@@ -78,7 +78,12 @@ class Runtime(Experiment):
                 found.append(make_table("runtime", body, labels, name=file, group=words))
         theirs = [author_times(RESCALING, column) for column in COLUMNS]
         stored = [(d, sizes.get(d), *(t[d] for t in theirs)) for d in names]
-        return [*found, make_table("runtime-authors", stored, COLUMNS), *_speedups(rows)]
+        return [
+            *found,
+            make_table("runtime-authors", stored, COLUMNS),
+            *_speedups(rows),
+            averages(),
+        ]
 
     def figure(self, rows: Sequence[Row]) -> dict[str, Any] | None:
         """``ticks`` in the order of size, ``series`` and ``authors``: label -> ms."""
@@ -106,34 +111,29 @@ def _sizes(rows: Sequence[Row]) -> dict[str, int]:
     return {row.params["dataset"]: int(row.values["size"]) for row in finished_rows(rows)}
 
 
-def ratios(rows: Sequence[Row], slow: str, fast: str) -> dict[str, float]:
-    """Return one method's time over another's by data set."""
-    times = _times(rows)
-    return {
-        d: times[slow, d] / times[fast, d]
-        for d in PAPER_DATASETS
-        if (slow, d) in times and (fast, d) in times
-    }
+def averages() -> Table:
+    """Return every average of the stored SNS times over the stored GDPA times."""
+    series = [("cod-rna, nine sizes", COD_RNA_MS["SNS"], COD_RNA_MS["GDPA"])]
+    for rescaling in RESCALINGS:
+        slow, fast = (author_times(rescaling, column) for column in ("SNS", "GDPA"))
+        series.append((f"17 sets, {rescaling}", tuple(slow.values()), tuple(fast.values())))
+    body: list[tuple[Cell, ...]] = []
+    for name, slow_ms, fast_ms in series:
+        ratio, total = np.divide(slow_ms, fast_ms), float(np.sum(slow_ms) / np.sum(fast_ms))
+        middle = (ratio.mean(), np.exp(np.log(ratio).mean()), np.median(ratio))
+        body.append((name, total, *map(float, middle), float(ratio[np.argmax(slow_ms)])))
+    return make_table("runtime-averages", body)
 
 
 def _speedups(rows: Sequence[Row]) -> list[Table]:
     body: list[tuple[Cell, ...]] = []
-    theirs = author_times(RESCALING, "GDPA")
+    ours, theirs, fast = _times(rows), author_times(RESCALING, "GDPA"), "gdpa-published"
     for slow in ("sns-authors", "bcr-authors", "sdr-interior-point", "glr-box", "harmonic"):
-        for fast in ("gdpa-published", "gdpa"):
-            found = ratios(rows, slow, fast)
-            if not found:
-                continue
-            named = slow == "sns-authors"
-            mean, last = float(np.mean(list(found.values()))), found.get("madelon")
-            paper = SPEEDUP_MEAN if named and len(found) == len(PAPER_DATASETS) else None
-            paper_last = SPEEDUP_MADELON if named and last is not None else None
-            column, stored = METHODS[slow].column, None
-            if column and fast == "gdpa-published":
-                times = author_times(RESCALING, column)
-                stored = float(np.mean([times[d] / theirs[d] for d in theirs]))
-            body.append((
-                f"{METHODS[slow].label} / {METHODS[fast].label}", paper, stored, mean,
-                difference(mean, paper), paper_last, last, difference(last, paper_last),
-            ))  # fmt: skip
+        both = [d for d in PAPER_DATASETS if (slow, d) in ours and (fast, d) in ours]
+        found = {d: ours[slow, d] / ours[fast, d] for d in both}
+        if found:
+            times = author_times(RESCALING, str(METHODS[slow].column))
+            stored = {d: times[d] / theirs[d] for d in theirs}
+            means = [float(np.mean(list(part.values()))) for part in (stored, found)]
+            body.append((METHODS[slow].label, *means, stored["madelon"], found.get("madelon")))
     return [make_table("runtime-speedups", body)] if body else []

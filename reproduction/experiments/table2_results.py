@@ -34,9 +34,7 @@ class Results:
         """Sort rows by method and run."""
         found: dict[str, dict[Key, Mapping[str, Any]]] = {}
         for row in finished_rows(rows):
-            p = row.params
-            key = (p["dataset"], p["rescaling"], p["fold"], p["split"])
-            found.setdefault(p["method"], {})[key] = row.values
+            found.setdefault(row.params["method"], {})[run_key(row.params)] = row.values
         return cls(found)
 
     def _keys(
@@ -55,20 +53,20 @@ class Results:
     def cell(self, method: str, rescaling: str, dataset: str) -> float | None:
         """Error of a data set in percent, with the authors' divisor."""
         keys = [key for key in self._keys(method, rescaling) if key[0] == dataset]
-        return _mean_of_sets(keys, self._percent(method))
+        return mean_of_sets(keys, self._percent(method))
 
     def mean(self, method: str, rescaling: str, only: frozenset[Key] | None = None) -> float | None:
         """Mean over data sets of the error per data set."""
         keys = [k for k in self._keys(method, rescaling) if only is None or k in only]
-        return _mean_of_sets(keys, self._percent(method))
+        return mean_of_sets(keys, self._percent(method))
 
-    def authors_mean(self, method: str, rescaling: str) -> float | None:
+    def authors_mean(self, method: str, rescaling: str, column: str | None = None) -> float | None:
         """The same of the authors' column, over the runs that the method has here."""
-        column = METHODS[method].column
-        if column is None:
+        name = column or METHODS[method].column
+        if name is None:
             return None
         theirs = author_runs()
-        return _mean_of_sets(self._keys(method, rescaling), lambda key: theirs[key].percent(column))
+        return mean_of_sets(self._keys(method, rescaling), lambda key: theirs[key].percent(name))
 
     def n_runs(self, method: str) -> int:
         """Number of runs."""
@@ -89,7 +87,7 @@ class Results:
     ) -> float | None:
         """Mean over data sets of ours minus the authors', in percent of the authors' divisor."""
         theirs, ours = author_runs(), self.runs.get(method, {})
-        return _mean_of_sets(
+        return mean_of_sets(
             self._keys(method, rescaling, without),
             lambda k: (
                 100.0 * float(ours[k]["errors"] - theirs[k].errors[column]) / theirs[k].divisor
@@ -97,7 +95,12 @@ class Results:
         )
 
 
-def _mean_of_sets(keys: Sequence[Key], value: Callable[[Key], float]) -> float | None:
+def run_key(p: Mapping[str, Any]) -> Key:
+    """Return the run that the parameters of a row name."""
+    return p["dataset"], p["rescaling"], p["fold"], p["split"]
+
+
+def mean_of_sets(keys: Sequence[Key], value: Callable[[Key], float]) -> float | None:
     """Mean over (data set, re-scaling) of the mean over its runs."""
     groups: dict[tuple[str, str], list[float]] = {}
     for key in keys:

@@ -1,34 +1,61 @@
-"""The modified dual by ADMM at the tolerances of the paper's authors, to explain their column.
+"""The authors' program for the modified dual, to explain their column CDCS-20.
 
-Theirs is CDCS at tolerance 1e-3 with at most 1,000 iterations, on data in which the Laplacian is
-smaller than all else by 1e-15; ours is SCS with the same settings. The Laplacian is then below
-every tolerance and the solver's own rounding decides: by symmetry all unlabelled nodes get nearly
-one y, and the first eigenvector of H is the one-step vote where that y lies above the smallest
-eigenvalue of the labelled part, and one class or chance where it lies below.
+Their file ``cdcs20.m`` (https://github.com/bobchengyang/GDPA_matlab) hands CDCS, at tolerance 1e-3
+and with at most 1,000 iterations,
+
+    min  sum y_i + p ((1 + S)/2 - S_plus) + q ((1 + S)/2 - S_minus) + b'z
+    s.t. blkdiag(-L + diag(y), 1e15 + p/2, -1e15 + q/2)  with  z_i -+ (p - q)/2  at (i, apex)  psd,
+
+where S is the sum of b = 2 xh, over the positive and the negative labels S_plus and S_minus. The
+Laplacian is not scaled, has the wrong sign, and the signs of z are not imposed; the numbers 1e15 on
+the two apex corners are beyond what a solver with relative tolerance 1e-3 resolves beside entries
+of L. Labels are read off H(y, z) with L in its right sign and y_(N+1) = p + q. CDCS is not
+available in Python, so SCS takes its place at the same settings.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from gdpa.problem import GraphProblem
-from gdpa.problem.dual import build_H
+from gdpa.problem.dual import build_H, oriented
 from gdpa.solution import DualVariables
 from gdpa.solvers.base import Outcome, Run, Solver
-from gdpa.solvers.conic import scs_bytes, solve_scs
-from gdpa.solvers.modified_dual import modified_dual_lmi
+from gdpa.solvers.conic import LMI, scs_bytes, solve_scs
 from gdpa.solvers.sdr_form import check_dense_size
 
-FloatArray = NDArray[np.float64]
+
+def authors_lmi(problem: GraphProblem, corner: float) -> LMI:
+    """State the authors' program in the variables (y, p, q, z)."""
+    n, known = problem.n_nodes, problem.labeled
+    b = 2.0 * problem.labels[known]
+    positive = b > 0
+    F0 = np.zeros((n + 2, n + 2))
+    F0[:n, :n] = -problem.L.toarray()
+    F0[n, n], F0[n + 1, n + 1] = corner, -corner
+    apex = np.where(positive, n, n + 1)
+    toward_q = np.where(positive, 0.5, -0.5)
+    p, q, z = np.full(known.size, n), np.full(known.size, n + 1), n + 2 + np.arange(known.size)
+    index = np.arange(n + 2)
+    share = (1.0 + b.sum()) / 2.0
+    sums = [share - b[positive].sum(), share - b[~positive].sum()]
+    return LMI(
+        c=np.concatenate([np.ones(n), sums, b]),
+        F0=F0,
+        variable=np.concatenate([index, z, p, q]).astype(np.intp),
+        row=np.concatenate([index, known, known, known]).astype(np.intp),
+        column=np.concatenate([index, apex, apex, apex]).astype(np.intp),
+        value=np.concatenate([np.ones(n), [0.5, 0.5], np.ones(known.size), -toward_q, toward_q]),
+        nonnegative=np.empty(0, dtype=np.intp),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModifiedDualPublished(Solver):
-    """Modified dual by SCS as the authors set CDCS; labels from the first eigenvector of H.
+    """The authors' program for the modified dual, by SCS in place of CDCS.
 
     Parameters
     ----------
@@ -36,68 +63,35 @@ class ModifiedDualPublished(Solver):
         Absolute and relative tolerance of SCS.
     max_iter : int, default=1000
         Most iterations of SCS.
-    laplacian_scale : float, default=1e-15
-        Factor of the Laplacian.
-
-    Notes
-    -----
-    ``info["above"]`` says whether the unlabelled nodes' diagonal lies above the smallest eigenvalue
-    of the labelled part: then the labels are the vote's. There is no bound.
+    corner : float, default=1e15
+        What the authors add to one apex corner and subtract from the other.
     """
 
     name = "modified-dual-published"
-    summary = "the paper's modified dual by ADMM at the authors' tolerances"
+    summary = "the authors' program for the modified dual, by SCS"
     kind = "relaxation"
     extras = (("scs", "sdp"),)
 
     tol: float = 1e-3
     max_iter: int = 1000
-    laplacian_scale: float = 1e-15
+    corner: float = 1e15
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         n = problem.n_nodes
-        check_dense_size(
-            self.name, problem, n + 2, scs_bytes(n + 2), "sdr-interior-point, sdr-low-rank"
-        )
+        advice = "sdr-interior-point, sdr-low-rank"
+        check_dense_size(self.name, problem, n + 2, scs_bytes(n + 2), advice)
         with run.stage("solve"):
-            lmi = modified_dual_lmi(problem)
-            scaled = replace(lmi, F0=lmi.F0 * self.laplacian_scale)
-            result = solve_scs(scaled, tol=self.tol, max_iter=self.max_iter)
-        signs = problem.labels[problem.labeled].astype(np.float64)
-        a = np.maximum(result.x[n + 1 :], 0.0)
-        dual = DualVariables(y=result.x[: n + 1], z=-signs * a)
+            result = solve_scs(
+                authors_lmi(problem, self.corner), tol=self.tol, max_iter=self.max_iter
+            )
+        x = np.nan_to_num(result.x)
+        dual = DualVariables(y=np.append(x[:n], x[n] + x[n + 1]), z=x[n + 2 :])
         with run.stage("eigenvector"):
-            H = build_H(problem, dual).toarray()
-            H[:n, :n] += (self.laplacian_scale - 1.0) * problem.L.toarray()
-            H[np.arange(n), np.arange(n)] = dual.y[:-1] + self.laplacian_scale * problem.diagonal
-            scores, above = _first_eigenvector(problem, H)
+            vector = eigh(build_H(problem, dual).toarray(), subset_by_index=[0, 0])[1][:, 0]
         return Outcome(
-            scores=scores,
+            scores=oriented(problem, vector),
             iterations=result.iterations,
             converged=result.converged,
             message=f"SCS: {result.status}",
             dual=dual,
-            info={"above": above, "laplacian_scale": self.laplacian_scale},
         )
-
-
-def _first_eigenvector(problem: GraphProblem, H: FloatArray) -> tuple[FloatArray, bool]:
-    """First eigenvector of H turned by the first label; small entries from their own rows."""
-    u, rest = problem.unlabeled, np.append(problem.labeled, problem.n_nodes)
-    value, block = eigh(H[np.ix_(rest, rest)], subset_by_index=[0, 0])
-    K = H[np.ix_(u, u)] - value[0] * np.eye(u.size)
-    above = bool(np.diag(K).min(initial=1.0) > 0)
-    v = np.zeros(problem.n_nodes + 1)
-    if above:
-        v[rest] = block[:, 0]
-        v[u] = np.linalg.solve(K, -H[np.ix_(u, rest)] @ block[:, 0])
-    else:
-        v = eigh(H, subset_by_index=[0, 0])[1][:, 0]
-    first = problem.labeled[:1]
-    side = float(problem.labels[first[0]] * v[first[0]]) if first.size else float(v[-1])
-    scores = np.asarray((v if side >= 0 else -v)[:-1])
-    largest = float(np.abs(scores[u]).max(initial=0.0))
-    if largest > 0:
-        scores[u] /= largest
-    scores[problem.labeled] = problem.labels[problem.labeled]
-    return scores, above

@@ -1,4 +1,4 @@
-"""The full graph in single precision: the same votes and harmonic labels as in double."""
+"""The full graph in single precision: the same votes, harmonic labels and GDPA as in double."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def test_it_is_the_papers_graph(monkeypatch):
     scores, converged = graph.scores("harmonic", labels)
     assert converged
     np.testing.assert_allclose(scores, gdpa.solve(problem, "harmonic").scores[u], atol=1e-3)
+
+
+def test_the_papers_algorithm_ends_where_the_solver_does():
+    X, labels = make(n=80)
+    problem = gdpa.GraphProblem(full_graph(X), labels, laplacian="normalized")
+    solution = gdpa.solve(problem, "gdpa")  # its linear program in closed form
+    assert solution.info["erased"]
+    scores, _ = DenseGraph.of(X).scores("gdpa-as-written", labels)
+    assert np.array_equal(np.where(scores >= 0, 1, -1), solution.labels[labels == 0])
+    v = np.abs(scores)
+    theirs = np.abs(solution.scores[labels == 0])
+    assert v @ theirs > (1 - 1e-3) * np.linalg.norm(v) * np.linalg.norm(theirs)
 
 
 def test_memory_is_checked_before_it_is_taken(monkeypatch):

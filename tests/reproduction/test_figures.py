@@ -15,6 +15,7 @@ from reproduction import figures
 from reproduction.experiments import EXPERIMENTS
 from reproduction.methods import METHODS
 from reproduction.published import TABLE1, TABLE1_CELLS
+from reproduction.store import Row
 
 PAPER1 = {label: dict(zip(TABLE1_CELLS, row, strict=True)) for label, row in TABLE1.items()}
 DATA = {
@@ -32,13 +33,13 @@ DATA = {
     },
     "runtime": {
         "ticks": ["sonar (42)", "madelon (400)"],
-        "series": {"GDPA, default": [1.0, 5.0], "SDcut": [20.0, float("nan")]},
+        "series": {"GDPA as written": [1.0, 5.0], "SDcut": [20.0, float("nan")]},
         "authors": {"GDPA": [4.0, 9.0], "SeDuMi": [150.0, 9000.0]},
     },
     "cod-rna": {
         "series": {
-            ("full", "GDPA, default"): ([48, 95, 488], [1.0, 2.0, 9.0]),
-            ("sparse", "GDPA, default"): ([488, 970, 4891], [1.0, 2.0, 9.0]),
+            ("full", "GDPA as written"): ([48, 95, 488], [1.0, 2.0, 9.0]),
+            ("sparse", "GDPA as written"): ([488, 970, 4891], [1.0, 2.0, 9.0]),
         }
     },
     "bound": {"min-max": [(1.0, 2.0)], "standardization": [(10.0, 11.0)]},
@@ -142,3 +143,13 @@ def test_files_are_written_without_a_display(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", sorted(set(DATA) - {"example"}))
 def test_without_rows_there_is_no_figure(name):
     assert EXPERIMENTS[name].figure([]) is None
+
+
+def test_the_runtime_figure_shows_the_authors_times_with_ours():
+    values = {"seconds": 1.0, "error_percent": 0.0}
+    params = {"graph": "full", "labels": "one", "size": 95, "method": "gdpa-as-written"}
+    rows = [Row("cod-rna", params, "ok", values)]
+    series = EXPERIMENTS["cod-rna"].figure(rows)["series"]
+    assert series["full", "GDPA as written, one label"] == ([95], [1000.0])
+    assert series["full", "authors' GDPA"][1][-1] == 7288.0
+    assert series["full", "authors' SNS"][0] == series["full", "authors' GDPA"][0]

@@ -1,4 +1,8 @@
-"""What the authors of the paper ran, as far as their results show it.
+"""What the authors' program computes in effect.
+
+Theirs is ``gdpa.m`` of https://github.com/bobchengyang/GDPA_matlab. Kept from it are the scale of
+the Laplacian, the merged row and the LP's kind and tolerance. Theirs loops the LP without bounds
+and takes LOBPCG from a random start; ours has one LP and exact entries.
 
 The normalised Laplacian times 1e-15, H with its one last row (the two split rows merged), one LP by
 an interior-point method at tolerance 1e-5, labels from the first eigenvector of H. The Laplacian is
@@ -60,7 +64,7 @@ def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, kw_only=True)
 class GDPAPublished(Solver):
-    """What the authors ran; in effect a one-step vote.
+    """After the authors' program; in effect a one-step vote.
 
     Parameters
     ----------
@@ -69,7 +73,7 @@ class GDPAPublished(Solver):
     """
 
     name: ClassVar[str] = "gdpa-published"
-    summary: ClassVar[str] = "GDPA as the authors ran it: one linear program, in effect a vote"
+    summary: ClassVar[str] = "after the authors' program: one linear program, in effect a vote"
     kind: ClassVar[str] = "heuristic"
     extras: ClassVar[tuple[tuple[str, str], ...]] = (("clarabel", "sdp"),)
 
