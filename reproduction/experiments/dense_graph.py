@@ -7,14 +7,14 @@ before anything is allocated. No weight is left out: this is the full graph, not
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy.sparse.linalg import LinearOperator, cg, lobpcg
 
 from gdpa.graph.memory import check_memory
-from gdpa.linalg import first_eigenvector
 
 _BLOCK_BYTES = 64 * 1024**2
 
@@ -131,10 +131,11 @@ class DenseGraph:
                 return image
 
             H_bar = LinearOperator((n + 2, n + 2), matvec=product, dtype=np.float64)
-            found = first_eigenvector(
-                H_bar, v0=v, tol=tol, diagonal=diagonal, preconditioner="jacobi", dense_below=0
-            )
-            v = np.maximum(np.abs(found.vector), 1e-12)
+            jacobi = LinearOperator(H_bar.shape, matvec=lambda x, d=diagonal: np.ravel(x) / d)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the outer loop decides when it is enough
+                _, found = lobpcg(H_bar, v[:, None], M=jacobi, tol=tol, maxiter=100, largest=False)
+            v = np.maximum(np.abs(found[:, 0]), 1e-12)
             # The LP in closed form: a = 0 is optimal, and y makes every row tight.
             y, B = (self.weights @ v[:n].astype(np.float32)) / v[:n] - 1.0, np.zeros((n, 2))
             if abs(float(y.sum()) - objective) <= tol:

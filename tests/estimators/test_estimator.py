@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from functools import partial
 
 import networkx as nx
@@ -380,3 +381,13 @@ def test_score_leaves_out_unlabelled_rows(blobs):
     assert model.score(X, y) == model.score(X[known], y[known])
     with pytest.raises(ValueError, match="no known label"):
         model.score(X[~known], y[~known])
+
+
+def test_the_papers_algorithm_is_a_method_of_one_graph():
+    X, truth = make_blobs(40, centers=2, random_state=0)
+    y = np.where(np.arange(40) < 10, truth, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GraphClassifier(method="gdpa").fit(X, y)
+    assert model.solution_.method == "gdpa"
+    np.testing.assert_array_equal(model.transduction_[:10], truth[:10])

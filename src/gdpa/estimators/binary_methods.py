@@ -77,7 +77,10 @@ def binary_scores(
     """
     accepted = {f.name for f in fields(get_solver(options.method))}
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
-    arguments: dict[str, Any] = {name: v for name, v in given.items() if name in accepted}
+    # An infinite label weight is the default of the one method that takes it.
+    arguments: dict[str, Any] = {
+        name: v for name, v in given.items() if name in accepted and np.isfinite(v)
+    }
     arguments |= dict(options.method_options or {})
     several = problem.targets.shape[1] > 2
     by_rest = several and options.multiclass == "one-vs-rest"
