@@ -131,7 +131,9 @@ class DenseGraph:
                 return image
 
             H_bar = LinearOperator((n + 2, n + 2), matvec=product, dtype=np.float64)
-            jacobi = LinearOperator(H_bar.shape, matvec=lambda x, d=diagonal: np.ravel(x) / d)
+            jacobi = LinearOperator(
+                H_bar.shape, matvec=lambda x, d=diagonal: x.ravel() / np.where(d > 0, d, 1.0)
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the outer loop decides when it is enough
                 _, found = lobpcg(H_bar, v[:, None], M=jacobi, tol=tol, maxiter=100, largest=False)
