@@ -40,6 +40,8 @@ METHODS: dict[str, str | type[Solver]] = {
     "sdr-printed": "sdr_printed:SDRPrinted",
     "min-cut": "min_cut:MinCut",
     "vote": "vote:Vote",
+    "poisson": "poisson:Poisson",
+    "class-sizes": "class_sizes:ClassSizes",
     "sdcut": "sdcut:SDcut",
     "bcr": "bcr:BCR",
     "sns": "sns:SNS",
