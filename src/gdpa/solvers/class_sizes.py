@@ -114,7 +114,7 @@ class ClassSizes(Solver):
     def _rounds(
         self, problem: GraphProblem | ClassProblem, targets: FloatArray, run: Run
     ) -> tuple[NDArray[np.intp], FloatArray, int, bool]:
-        """Return labels, scores whose largest entries they are, rounds, and whether they settled."""
+        """Return labels, their scores, the number of rounds, and whether labels settled."""
         known, codes = problem.labeled, targets.argmax(axis=1)
         n, k = problem.W.shape[0], targets.shape[1]
         shares = targets.sum(axis=0) if self.shares is None else np.asarray(self.shares, float)

@@ -86,7 +86,8 @@ class Poisson(Solver):
         component = component_labels(problem.W)[1]
         # Sources must balance in every component, or its equation has no solution.
         at = component[problem.labeled]
-        centred = targets - component_means(targets, at, np.ones(at.size))[at]
+        means = component_means(targets, at, np.ones(at.size), int(component.max()) + 1)
+        centred = targets - means[at]
         weight = 1e-6 * max(float(d.mean()), 1e-300)
         system = LabeledSystem(
             problem.W,
@@ -99,14 +100,19 @@ class Poisson(Solver):
             n_jobs=self.n_jobs,
         )
         result = system.solve(tol=self.tol, max_iter=self.max_iter, callback=self.callback)
-        u = result.x - component_means(result.x, component, d)[component]
-        return replace(result, x=u / weight)
+        u = (result.x - component_means(result.x, component, d)[component]) / weight
+        # What is left free is a constant per component: its own labels decide there.
+        present = np.bincount(at, minlength=means.shape[0]) > 0
+        offset = np.where(present[:, None], means - targets.mean(axis=0), 0.0)
+        return replace(result, x=u + max(float(np.abs(u).max()), 1.0) * offset[component])
 
 
-def component_means(values: FloatArray, component: NDArray[np.int32], d: FloatArray) -> FloatArray:
-    """Return the weighted mean of each column in each component."""
-    total = np.maximum(np.bincount(component, weights=d), 1e-300)
-    sums = [np.bincount(component, weights=d * column) for column in values.T]
+def component_means(
+    values: FloatArray, component: NDArray[np.int32], weights: FloatArray, n: int = 0
+) -> FloatArray:
+    """Return the weighted mean of each column in each of (at least `n`) components."""
+    total = np.maximum(np.bincount(component, weights=weights, minlength=n), 1e-300)
+    sums = [np.bincount(component, weights=weights * v, minlength=n) for v in values.T]
     return np.asarray(np.column_stack(sums) / total[:, None])
 
 
