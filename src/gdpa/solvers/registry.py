@@ -38,6 +38,8 @@ METHODS: dict[str, str | type[Solver]] = {
     "sdr-low-rank": "sdr_low_rank:SDRLowRank",
     "min-cut": "min_cut:MinCut",
     "vote": "vote:Vote",
+    "poisson": "poisson:Poisson",
+    "class-sizes": "class_sizes:ClassSizes",
     "sdcut": "sdcut:SDcut",
     "bcr": "bcr:BCR",
     "sns": "sns:SNS",
