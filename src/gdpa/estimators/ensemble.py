@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -37,6 +38,7 @@ from .members.base import (
     cross_validated_loss,
     subsample,
 )
+from .members.class_sizes import ClassSizesMember, FittedClassSizes, supports_class_sizes
 from .members.forest import ForestMember
 from .members.graphs import (
     AUTO_NEIGHBORS,
@@ -74,6 +76,7 @@ FloatArray = NDArray[np.float64]
 # some, and none on most: it is their difference that makes the ensemble good.
 MEMBERS: Mapping[str, type[Member]] = {
     "neighbours": NeighborMember,
+    "class sizes": ClassSizesMember,
     "forest": ForestMember,
     "linear": LinearMember,
     "self-trained": SelfTrainedMember,
@@ -99,7 +102,9 @@ FOREST_BESIDE_LINKS = 0.15
 # are best on digits (88.6 %) and no better than the others on tables; so weighted the ensemble
 # loses 0.7 points on digits and has the least error of all on tables (2 points below the
 # neighbours). Scores of a graph fade with the distance to a label: their shares want sharpening.
-PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0}
+# Class sizes take the place of the neighbours only where the cut supports them.
+PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0, "class sizes": 0.0}
+CLASS_SIZES_WEIGHT = 8.0
 PRIOR_SHARPNESS = {"neighbours": 4.0, "forest graph": 4.0}
 # Smaller weights are set to 0; those from a subsample, where the member would have to be fitted to
 # many samples, below the second number.
@@ -134,6 +139,9 @@ class MemberWeights:
         Log-loss of the ensemble.
     loss_without_models : float or None
         The same without the user's models, where there are any.
+    rule : str
+        What the weights were chosen by: "held-out loss"; with too few labels for that "cut", or
+        "fixed" weights.
     """
 
     names: tuple[str, ...]
@@ -142,6 +150,7 @@ class MemberWeights:
     sharpness: FloatArray
     loss: float | None = None
     loss_without_models: float | None = None
+    rule: str = "held-out loss"
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
@@ -162,6 +171,7 @@ class MemberWeights:
             lines.append(f"{self.names[i]:20s} {self.weights[i]:6.3f}{loss}")
         if self.loss is not None:
             lines.append(f"{'all together':20s} {1:6.3f}  {self.loss:.3f}")
+        lines.append(f"weights chosen by: {self.rule}")
         return "\n".join(lines)
 
     def of(self, name: str) -> float:
@@ -240,7 +250,7 @@ def weigh(
             losses[i] = each.mean()
             shares.append(p)
     if len(shares) < n:
-        return MemberWeights(names, losses / losses.sum(), None, sharpness)
+        return MemberWeights(names, losses / losses.sum(), None, sharpness, rule="fixed")
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
     # Never worth more than a factor e.
     fair = losses - min(FOREST_ALLOWANCE, m**-0.5) * np.isin(names, FOREST_MEMBERS)
@@ -295,6 +305,39 @@ def is_redundant(
     gain = losses[0] - losses[1]
     noise = float(gain.std()) / np.sqrt(max(gain.size, 1))
     return bool(gain.mean() <= max(noise, LEAST_GAIN))
+
+
+def weigh_by_cut(
+    data: FitData, members: Sequence[Member], weighting: MemberWeights
+) -> tuple[MemberWeights, dict[str, FittedMember]]:
+    """Let cut and agreement choose between neighbours and class sizes: no label is held out.
+
+    Returns the weights, and the members that were fitted for it to all samples. With many samples
+    the others are fitted to a subsample; where class sizes are chosen, they are not fitted to all.
+    """
+    many = data.X.shape[0] > data.options.policy.judged_nodes
+    part = subsample(data)[0] if many else data
+    rows = slice(None) if part.rows is None else part.rows
+    fitted: dict[str, FittedMember] = {}
+    others = []
+    for member in members:
+        if member.name in ("neighbours", "class sizes"):
+            fitted[member.name] = member.fit(data)
+        elif many:
+            others.append(copy(member).fit(part).shares.argmax(axis=1))
+        else:
+            fitted[member.name] = member.fit(data)
+            others.append(fitted[member.name].shares.argmax(axis=1))
+    graph, sized = fitted["neighbours"], fitted["class sizes"]
+    assert isinstance(graph, FittedGraph)
+    labels = (graph.shares.argmax(axis=1), sized.shares.argmax(axis=1))
+    if not supports_class_sizes(graph.graph.W, *labels, others, rows):
+        return weighting, fitted
+    weights = np.where(np.array(weighting.names) == "class sizes", CLASS_SIZES_WEIGHT, 1.0)
+    weights[weighting.names.index("neighbours")] = 0.0
+    if many:
+        weights[weights == 1.0] = 0.0
+    return replace(weighting, weights=weights / weights.sum(), rule="cut"), fitted
 
 
 def should_skip(name: str, held_out: Mapping[str, FloatArray | None], part: FitData) -> bool:
@@ -490,10 +533,12 @@ class Ensemble:
     ) -> tuple[dict[str, FloatArray | None], sp.csr_array | None]:
         """Return what each member predicts for new rows, and the samples these coincide with."""
         found: dict[str, FloatArray | None] = {}
-        same = None
+        same = weights = None
         for member in self.members:
             if member is self.members[0] and not self.linked and X is not None:
-                found[member.name], same = self.first.predict_rows(X)
+                found[member.name], same, weights = self.first.predict_rows(X)
+            elif weights is not None and isinstance(member, FittedClassSizes):
+                found[member.name] = member.by_weights(weights)
             else:
                 found[member.name] = member.predict(X, links)
         return found, same
@@ -705,9 +750,15 @@ def fit_ensemble(
     codes, k = labels.codes[labels.labeled], labels.classes.size
     enough = can_hold_out(codes, k, options.policy.fewest_labels)
     folds = stratified_folds(codes, 5) if enough else None
-    data = FitData(X, labels, folds, replace(options, class_prior=None), links)
+    given = options.class_prior
+    if isinstance(given, str):
+        given = np.bincount(codes, minlength=k) / codes.size
+    data = FitData(
+        X, labels, folds, replace(options, class_prior=None), links, class_shares=given
+    )
     part, kept = data, None
-    if folds is not None and X.shape[0] > options.policy.judged_nodes:
+    many = X.shape[0] > options.policy.judged_nodes
+    if folds is not None and many:
         part, kept = subsample(data)
     candidates: list[Member] = []
     for kind in members.values():
@@ -725,7 +776,7 @@ def fit_ensemble(
     for member in candidates:
         skipping = kept is not None or links is not None
         if (
-            not (folds is None and member.needs_folds)
+            not (folds is None and (member.needs_folds or (many and member.needs_search)))
             and member.suits(part)
             and not (skipping and should_skip(member.name, held_out, part))
         ):
@@ -735,6 +786,9 @@ def fit_ensemble(
     weighting = weigh(
         held_out, part.codes, len(models), LEAST_WEIGHT if kept is None else LEAST_SAMPLE_WEIGHT
     )
+    ready: dict[str, FittedMember] = {}
+    if folds is None and "class sizes" in weighting.names:
+        weighting, ready = weigh_by_cut(data, tried, weighting)
     # With many samples a member that would need another neighbour search is dropped if redundant.
     costly = [] if kept is None else [*SKIP_RULES, *([] if links is None else ["neighbours"])]
     for name in costly:
@@ -753,7 +807,7 @@ def fit_ensemble(
     fitted: list[FittedMember] = []
     for member, weight in zip(tried, weighting.weights.tolist(), strict=True):
         if weight > 0 or not fitted:
-            fitted.append(member.fit(data))
+            fitted.append(ready.get(member.name) or member.fit(data))
             report(options, stage="member", member=member.name, action="fitted", weight=weight)
     assert isinstance(fitted[0], FittedGraph)
     tuning = Tuning(fitted[0].setting, loss, source, whole, len(tried), checked=kept)

@@ -59,6 +59,8 @@ class FitData:
         Which rows of `whole` a subsample has.
     whole : FitData, optional
         The data that a subsample was drawn from.
+    class_shares : ndarray of shape (n_classes,), optional
+        Class shares that the user gave.
     cache : dict
         What several members share, such as the forest.
     """
@@ -70,6 +72,7 @@ class FitData:
     links: sp.csr_array | None = None
     rows: NDArray[np.intp] | None = None
     whole: FitData | None = None
+    class_shares: FloatArray | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     labeled: NDArray[np.intp] = field(init=False)
     codes: NDArray[np.int32] = field(init=False)
@@ -134,6 +137,7 @@ class Member:
 
     name: str
     needs_folds = False  # whether it is left out where no label can be held out
+    needs_search = False  # the same with many samples: it needs another neighbour search
 
     def suits(self, data: FitData) -> bool:
         """Return whether this member can be fitted to such features."""
@@ -233,7 +237,6 @@ class FittedModel(FittedMember):
 def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     """Return the rows of many samples that members are cross-fitted on, and which labels."""
     policy = data.options.policy
-    assert data.folds is not None
     kept = stratified_subsample(data.codes, policy.judged_labels)
     known = data.labeled[kept]
     others = np.flatnonzero(data.labels.codes < 0)
@@ -242,8 +245,9 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     rows = np.sort(np.concatenate([known, rng.choice(others, wanted, replace=False)]))
     codes = np.where(np.isin(rows, known), data.labels.codes[rows], -1).astype(np.int32)
     labels = LabelCoding(codes, data.labels.classes)
-    part = FitData(data.X[rows], labels, data.folds[kept], data.options, data.links, rows, data)
-    return part, kept
+    folds = None if data.folds is None else data.folds[kept]
+    about = (folds, data.options, data.links, rows, data, data.class_shares)
+    return FitData(data.X[rows], labels, *about), kept
 
 
 def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.intp]:
