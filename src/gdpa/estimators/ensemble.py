@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -102,9 +101,8 @@ FOREST_BESIDE_LINKS = 0.15
 # are best on digits (88.6 %) and no better than the others on tables; so weighted the ensemble
 # loses 0.7 points on digits and has the least error of all on tables (2 points below the
 # neighbours). Scores of a graph fade with the distance to a label: their shares want sharpening.
-# Class sizes take the place of the neighbours only where the cut supports them.
-PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0, "class sizes": 0.0}
-CLASS_SIZES_WEIGHT = 8.0
+# Class sizes, where they are chosen, take the place of the neighbours.
+PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0, "class sizes": 8.0}
 PRIOR_SHARPNESS = {"neighbours": 4.0, "forest graph": 4.0}
 # Smaller weights are set to 0; those from a subsample, where the member would have to be fitted to
 # many samples, below the second number.
@@ -140,8 +138,8 @@ class MemberWeights:
     loss_without_models : float or None
         The same without the user's models, where there are any.
     rule : str
-        What the weights were chosen by: "held-out loss"; with too few labels for that "cut", or
-        "fixed" weights.
+        How the weights were chosen: "held-out loss"; with too few labels for that "fixed", or
+        "cut and stability" where these speak for class sizes.
     """
 
     names: tuple[str, ...]
@@ -249,11 +247,15 @@ def weigh(
             each, sharpness[i] = cross_validated_loss(p, codes)
             losses[i] = each.mean()
             shares.append(p)
+    replaced = np.isin(names, "neighbours") & ("class sizes" in names)  # one vote for one graph
     if len(shares) < n:
-        return MemberWeights(names, losses / losses.sum(), None, sharpness, rule="fixed")
+        weights = np.where(replaced, 0.0, losses)
+        rule = "cut and stability" if replaced.any() else "fixed"
+        return MemberWeights(names, weights / weights.sum(), None, sharpness, rule=rule)
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
     # Never worth more than a factor e.
     fair = losses - min(FOREST_ALLOWANCE, m**-0.5) * np.isin(names, FOREST_MEMBERS)
+    fair[replaced] = np.inf
     inside = np.arange(n) < n - n_models
     if names[0] == "links":
         # Beside a given graph every second member may know nothing but noise. Each alone would
@@ -307,37 +309,25 @@ def is_redundant(
     return bool(gain.mean() <= max(noise, LEAST_GAIN))
 
 
-def weigh_by_cut(
-    data: FitData, members: Sequence[Member], weighting: MemberWeights
-) -> tuple[MemberWeights, dict[str, FittedMember]]:
-    """Let cut and agreement choose between neighbours and class sizes: no label is held out.
+def choose_class_sizes(
+    member: ClassSizesMember,
+    data: FitData,
+    codes: NDArray[np.integer],
+    held_out: tuple[FloatArray | None, FloatArray | None],
+    ready: dict[str, FittedMember],
+) -> bool:
+    """Return whether class sizes, not the harmonic function, speak for the neighbour graph.
 
-    Returns the weights, and the members that were fitted for it to all samples. With many samples
-    the others are fitted to a subsample; where class sizes are chosen, they are not fitted to all.
+    They do where held-out labels prefer them (`held_out` has the probabilities of class sizes and
+    of the neighbours, or None with too few labels), their labelling has a smaller cut, and it is
+    stable. Members that are fitted for this are put into `ready`.
     """
-    many = data.X.shape[0] > data.options.policy.judged_nodes
-    part = subsample(data)[0] if many else data
-    rows = slice(None) if part.rows is None else part.rows
-    fitted: dict[str, FittedMember] = {}
-    others = []
-    for member in members:
-        if member.name in ("neighbours", "class sizes"):
-            fitted[member.name] = member.fit(data)
-        elif many:
-            others.append(copy(member).fit(part).shares.argmax(axis=1))
-        else:
-            fitted[member.name] = member.fit(data)
-            others.append(fitted[member.name].shares.argmax(axis=1))
-    graph, sized = fitted["neighbours"], fitted["class sizes"]
-    assert isinstance(graph, FittedGraph)
-    labels = (graph.shares.argmax(axis=1), sized.shares.argmax(axis=1))
-    if not supports_class_sizes(graph.graph.W, *labels, others, rows):
-        return weighting, fitted
-    weights = np.where(np.array(weighting.names) == "class sizes", CLASS_SIZES_WEIGHT, 1.0)
-    weights[weighting.names.index("neighbours")] = 0.0
-    if many:
-        weights[weights == 1.0] = 0.0
-    return replace(weighting, weights=weights / weights.sum(), rule="cut"), fitted
+    losses = [cross_validated_loss(p, codes)[0].mean() for p in held_out if p is not None]
+    if losses and losses[0] >= losses[1]:
+        return False
+    graph, sized = NeighborMember().fit(data), member.fit(data)
+    ready |= {"neighbours": graph, member.name: sized}
+    return supports_class_sizes(graph, sized)
 
 
 def should_skip(name: str, held_out: Mapping[str, FloatArray | None], part: FitData) -> bool:
@@ -753,9 +743,7 @@ def fit_ensemble(
     given = options.class_prior
     if isinstance(given, str):
         given = np.bincount(codes, minlength=k) / codes.size
-    data = FitData(
-        X, labels, folds, replace(options, class_prior=None), links, class_shares=given
-    )
+    data = FitData(X, labels, folds, replace(options, class_prior=None), links, class_shares=given)
     part, kept = data, None
     many = X.shape[0] > options.policy.judged_nodes
     if folds is not None and many:
@@ -773,22 +761,26 @@ def fit_ensemble(
         candidates += user_members(models, [m.name for m in candidates], options.random_state)
     held_out: dict[str, FloatArray | None] = {}
     tried: list[Member] = []
+    ready: dict[str, FittedMember] = {}
     for member in candidates:
         skipping = kept is not None or links is not None
         if (
             not (folds is None and (member.needs_folds or (many and member.needs_search)))
             and member.suits(part)
             and not (skipping and should_skip(member.name, held_out, part))
+            and not (folds is None and many and "class sizes" in held_out)
         ):
-            held_out[member.name] = None if folds is None else member.cross_fit(part)
+            p = None if folds is None else member.cross_fit(part)
+            if isinstance(member, ClassSizesMember):
+                found = (p, held_out["neighbours"])
+                if not choose_class_sizes(member, data, part.codes, found, ready):
+                    continue
+            held_out[member.name] = p
             tried.append(member)
             report(options, stage="member", member=member.name, action="cross-validated")
     weighting = weigh(
         held_out, part.codes, len(models), LEAST_WEIGHT if kept is None else LEAST_SAMPLE_WEIGHT
     )
-    ready: dict[str, FittedMember] = {}
-    if folds is None and "class sizes" in weighting.names:
-        weighting, ready = weigh_by_cut(data, tried, weighting)
     # With many samples a member that would need another neighbour search is dropped if redundant.
     costly = [] if kept is None else [*SKIP_RULES, *([] if links is None else ["neighbours"])]
     for name in costly:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,24 @@ from .poisson import Poisson, positive_scores
 __all__ = ["ClassSizes", "cut_share", "match_shares"]
 
 FloatArray = NDArray[np.float64]
+
+
+# Slacks between which a stable labelling hardly changes.
+TIGHT, LOOSE = 1.05, 1.6
+
+
+class Rounds(NamedTuple):
+    """Labels and their scores after the rounds.
+
+    `stability` is the smaller of two shares of nodes that keep their label: from one start to the
+    other, and from tight class sizes to loose ones. It is NaN where it was not measured.
+    """
+
+    labels: NDArray[np.intp]
+    scores: FloatArray
+    rounds: int
+    settled: bool
+    stability: float = np.nan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +108,7 @@ class ClassSizes(Solver):
         known = problem.labeled
         signs = problem.labels[known]
         targets = np.column_stack([signs < 0, signs > 0]).astype(np.float64)
-        found, scores, rounds, converged = self._rounds(problem, targets, run)
+        found, scores, rounds, converged, _ = self.rounds(problem, targets, run)
         labels = np.where(found == 1, 1, -1).astype(np.int8)
         bound = relaxation_bound(problem, scores[:, 1] - scores[:, 0])
         return Outcome(
@@ -105,7 +123,7 @@ class ClassSizes(Solver):
         )
 
     def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
-        _, scores, rounds, converged = self._rounds(problem, problem.targets, run)
+        _, scores, rounds, converged, _ = self.rounds(problem, problem.targets, run)
         return ClassSolution(
             method=self.name,
             scores=scores,
@@ -117,10 +135,15 @@ class ClassSizes(Solver):
             seconds=MappingProxyType(dict(run.seconds)),
         )
 
-    def _rounds(
-        self, problem: GraphProblem | ClassProblem, targets: FloatArray, run: Run
-    ) -> tuple[NDArray[np.intp], FloatArray, int, bool]:
-        """Return labels, their scores, the number of rounds, and whether labels settled."""
+    def rounds(
+        self,
+        problem: GraphProblem | ClassProblem,
+        targets: FloatArray,
+        run: Run,
+        *,
+        stability: bool = False,
+    ) -> Rounds:
+        """Repeat the rounds from both starts; go on from the smaller cut."""
         known, k = problem.labeled, targets.shape[1]
         shares = targets.sum(axis=0) if self.shares is None else np.asarray(self.shares, float)
         if shares.size != k:
@@ -148,12 +171,21 @@ class ClassSizes(Solver):
         walk = walk.astype(np.float32)
         with run.stage("rounds"):
             found = [self._settle(walk, s, known, targets, interval, run, 0) for s in starts]
-            cuts = [cut_share(problem.W, labels) for labels, *_ in found]
+            cuts = [cut_share(problem.W, one.labels) for one in found]
             best = found[int(np.argmin(cuts))]
-            if best[3]:
-                return best
-            scores, rounds = best[1:3]
-            return self._settle(walk, scores, known, targets, interval, run, rounds)
+            if not best.settled:
+                rounds = best.rounds
+                best = self._settle(walk, best.scores, known, targets, interval, run, rounds)
+        if not stability:
+            return best
+        with run.stage("stability"):
+            agreement = [float((found[0].labels == found[1].labels).mean())]
+            found = []
+            for factor in TIGHT, LOOSE:
+                bounds = shares / factor, np.minimum(shares * factor, 1.0)
+                found.append(self._settle(walk, starts[0], known, targets, bounds, run, 0))
+            agreement.append(float((found[0].labels == found[1].labels).mean()))
+        return best._replace(stability=min(agreement))
 
     def _settle(
         self,
@@ -164,7 +196,7 @@ class ClassSizes(Solver):
         interval: tuple[FloatArray, FloatArray],
         run: Run,
         first: int,
-    ) -> tuple[NDArray[np.intp], FloatArray, int, bool]:
+    ) -> Rounds:
         """Repeat decision and random walk until labels settle, or the trial rounds are over."""
         n, k = scores.shape
         codes, held = targets.argmax(axis=1), targets.astype(np.float32)
@@ -187,11 +219,11 @@ class ClassSizes(Solver):
                 block[known] = held
             scores = block.astype(np.float64) + 1e-12
         scores[known] = targets
-        return labels, scores / scores.sum(axis=1, keepdims=True), rounds, settled
+        return Rounds(labels, scores / scores.sum(axis=1, keepdims=True), rounds, settled)
 
 
 def match_shares(
-    scores: FloatArray, low: FloatArray, high: FloatArray, *, max_rows: int = 50_000
+    scores: FloatArray, low: FloatArray, high: FloatArray, *, max_rows: int = 20_000
 ) -> FloatArray:
     """Return one factor per class such that the winners' shares lie between `low` and `high`.
 

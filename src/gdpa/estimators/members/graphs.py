@@ -431,9 +431,7 @@ class FittedGraph(FittedMember):
         rows = links if self.knows_links else X
         return None if rows is None else self.predict_rows(rows)[0]
 
-    def predict_rows(
-        self, X: Features
-    ) -> tuple[FloatArray, sp.csr_array | None, sp.csr_array]:
+    def predict_rows(self, X: Features) -> tuple[FloatArray, sp.csr_array | None, sp.csr_array]:
         """Return shares of new rows, the samples they coincide with, and weights to samples."""
         graph = self.graph
         weights, same = graph.attach(self.view.transform(X))
