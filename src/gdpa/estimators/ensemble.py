@@ -28,6 +28,7 @@ from ..gershgorin.bounds import class_bounds
 from ..graph.rescale import Rescaler
 from ..solution import Solution
 from ..system import arrange
+from .few_labels import supported_trust
 from .labels import LabelCoding, expand_class_columns, stratified_folds
 from .members.base import (
     Features,
@@ -140,6 +141,9 @@ class MemberWeights:
     rule : str
         How the weights were chosen: "held-out loss"; with too few labels for that "fixed", or
         "cut and stability" where these speak for class sizes.
+    trust : float
+        Part of the combined probabilities that counts; the rest is equal for all classes. Less than
+        1 where no label could be held out.
     """
 
     names: tuple[str, ...]
@@ -149,12 +153,15 @@ class MemberWeights:
     loss: float | None = None
     loss_without_models: float | None = None
     rule: str = "held-out loss"
+    trust: float = 1.0
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         m = len(self.names)
         check_numbers("weights", self.weights, (m,), at_least=0, at_most=1.0 + 1e-9)
         check_numbers("sharpness", self.sharpness, (m,), at_least=0)
+        if not 0 <= self.trust <= 1:
+            raise ValueError(f"trust={self.trust!r} must be between 0 and 1")
         if self.losses is not None:
             check_numbers("losses", self.losses, (m,))
         if len(set(self.names)) < m or abs(self.weights.sum() - 1.0) > 1e-6:
@@ -203,7 +210,8 @@ class MemberWeights:
                 total, available = total + p, available + w
         silent = available == 0  # no member knows anything: what they fall back to
         total = np.where(silent, fallback, total)
-        return np.asarray(total / np.where(silent, total.sum(axis=1, keepdims=True), available))
+        p = total / np.where(silent, total.sum(axis=1, keepdims=True), available)
+        return np.asarray(self.trust * p + (1.0 - self.trust) / p.shape[1])
 
 
 def soft_weights(losses: FloatArray, n_labels: int, least: float = LEAST_WEIGHT) -> FloatArray:
@@ -802,6 +810,13 @@ def fit_ensemble(
             fitted.append(ready.get(member.name) or member.fit(data))
             report(options, stage="member", member=member.name, action="fitted", weight=weight)
     assert isinstance(fitted[0], FittedGraph)
+    if folds is None:
+        free = labels.codes < 0
+        shares = {member.name: member.shares[free] for member in fitted}
+        p = weighting.combine([shares.get(name) for name in weighting.names])
+        votes = np.array([weighting.of(name) for name in shares])
+        trust = supported_trust(p, [s.argmax(axis=1) for s in shares.values()], votes)
+        weighting = replace(weighting, trust=trust)
     tuning = Tuning(fitted[0].setting, loss, source, whole, len(tried), checked=kept)
     importances = part.cache["forest"].forest.importances if "forest" in part.cache else None
     n_features = X.shape[1] if rescaler is None else rescaler.columns.size
