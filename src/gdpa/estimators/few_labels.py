@@ -63,4 +63,4 @@ def supported_trust(
     beyond_chance = float(probabilities.max(axis=1).mean()) - 1.0 / k
     supported = AGREEMENT_PART * max(mean_agreement(labelings, weights) - 1.0 / k, 0.0)
     most = max(MOST_CONFIDENCE - 1.0 / k, 0.0) / (1.0 - 1.0 / k)
-    return min(most, supported / beyond_chance) if beyond_chance > 0 else most
+    return float(min(most, supported / beyond_chance)) if beyond_chance > 0 else float(most)

@@ -8,7 +8,7 @@ sizes too. With both, the problem is NP-hard again (bisection is a special case)
 starts from Poisson learning and from the harmonic function with a self-loop, and repeats (Merriman,
 Bence, Osher; with volumes Jacobs, Merkurjev, Esedoglu 2018): one-hot labels, a few steps of the
 random walk with the given labels held, one factor per class such that the shares of the winners
-lie within their interval, winners. After a few rounds only the start with the smaller cut goes on.
+lie within their interval, winners. The smaller cut wins.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ class ClassSizes(Solver):
         Steps of the random walk between two decisions.
     max_iter : int, default=15
         Most rounds.
-    trial : int, default=3
-        Rounds after which the start with the larger cut is given up.
+    trial : int, default=15
+        Rounds after which the start with the larger cut is given up. On MNIST 3 err as little and
+        save a third of the time; on small graphs the cut after 3 misleads.
     policy, n_jobs
         Of the linear solve that starts the rounds.
     tol : float, default=1e-3
@@ -88,7 +89,7 @@ class ClassSizes(Solver):
     slack: ArrayLike = 1.2
     steps: int = 10
     max_iter: int = 15
-    trial: int = 3
+    trial: int = 15
     tol: float = 1e-3
     policy: Policy = DEFAULT_POLICY
     n_jobs: int | None = None

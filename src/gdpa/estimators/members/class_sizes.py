@@ -28,6 +28,7 @@ FloatArray = NDArray[np.float64]
 
 # Slack of shares that are given, or guessed to be equal: chosen on MNIST, see ClassSizes.
 SLACK = 1.2
+MANY_SAMPLES_TRIAL = 3  # rounds after which one of two starts goes on, see ClassSizes
 # Class sizes are used where their cut is less than this part of the neighbours', and so many
 # samples keep their label whatever the start and the slack. Chosen on 16 tables and digits with 1-3
 # labels a class (two draws), generated classes with shares of 90/9/1, and MNIST with one label a
@@ -112,8 +113,11 @@ def decide(
 ) -> FittedClassSizes:
     """Decide all labels on a graph, and measure on request how stable they are."""
     prior, slack = expected_shares(labels, class_shares)
-    solver = ClassSizes(shares=prior, slack=slack, policy=options.policy, n_jobs=options.n_jobs)
-    problem = graph.problem(labels)
+    policy, problem = options.policy, graph.problem(labels)
+    trial = ClassSizes.trial if graph.n_nodes <= policy.judged_nodes else MANY_SAMPLES_TRIAL
+    solver = ClassSizes(
+        shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=options.n_jobs
+    )
     found = solver.rounds(problem, problem.targets, Run(), stability=stability)
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
     shares = to_shares(found.scores, prior)
