@@ -536,7 +536,7 @@ class Ensemble:
             if member is self.members[0] and not self.linked and X is not None:
                 found[member.name], same, weights = self.first.predict_rows(X)
             elif weights is not None and isinstance(member, FittedClassSizes):
-                found[member.name] = member.by_weights(weights)
+                found[member.name] = member.by_weights(weights, same)
             else:
                 found[member.name] = member.predict(X, links)
         return found, same

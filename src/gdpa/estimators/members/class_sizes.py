@@ -79,11 +79,15 @@ class FittedClassSizes(FittedMember):
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
         """Return shares of new rows, by their neighbours."""
-        return None if X is None else self.by_weights(self.graph.attach(X)[0])
+        return None if X is None else self.by_weights(*self.graph.attach(X))
 
-    def by_weights(self, weights: sp.csr_array) -> FloatArray:
-        """Return shares of new rows, given their weights to the samples."""
-        return to_shares(weights @ self.shares, self.prior)
+    def by_weights(self, weights: sp.csr_array, same: sp.csr_array | None) -> FloatArray:
+        """Return shares of new rows by their weights to samples, and which coincide with them."""
+        shares = to_shares(weights @ self.shares, self.prior)
+        if same is not None:
+            hit = np.flatnonzero(np.diff(same.indptr))
+            shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
+        return shares
 
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
