@@ -116,8 +116,7 @@ def features(kind: str, n: int, seed: int) -> tuple[Any, Any]:
 
 def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) -> Any:
     """Recall and error for each limit."""
-    from gdpa.estimators.fitting import fit_state
-
+    from gdpa.estimators.ensemble import fit_single_graph
     from gdpa.estimators.labels import encode_labels
     from gdpa.estimators.options import FitOptions
     from gdpa.policy import Policy
@@ -133,10 +132,10 @@ def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) 
                 policy = Policy(scanned_points=limit)
                 options = FitOptions(n_neighbors=10, algorithm="approximate", policy=policy)
                 coding = encode_labels(codes)
-                state = fit_state(X, coding, options)
-                wrong = coding.classes[state.labels][hidden] != truth[hidden]
+                state = fit_single_graph(X, coding, options)
+                wrong = coding.classes[state.codes][hidden] != truth[hidden]
                 name = f"{limit:,}" if limit < 10**9 else "no limit"
-                row[f"recall, {name}"] = state.graph.neighbors.recall
+                row[f"recall, {name}"] = state.first.graph.neighbors.index.measured_recall
                 row[f"error %, {name}"] = 100.0 * float(wrong.mean())
             rows.append(row)
     return rows

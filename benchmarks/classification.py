@@ -91,13 +91,13 @@ def fit(
 
 def _about(model: Any) -> dict[str, Any]:
     """What a fitted CommitteeClassifier says about its graph and its solve."""
-    graph = model.ensemble_.graph
+    graph = model.ensemble_.first.graph
     return {
         "recall": float(graph.neighbors.recall),
         "nonzeros": int(graph.W.nnz),
         "search": graph.neighbors.algorithm,
-        "self_loop": float(model.ensemble_.setting.self_loop),
-        "iterations": int(model.ensemble_.run.iterations),
+        "self_loop": float(model.ensemble_.tuning.setting.self_loop),
+        "iterations": int(model.ensemble_.first.run.iterations),
     }
 
 

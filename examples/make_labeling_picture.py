@@ -25,7 +25,7 @@ def draw(target: Path) -> Path:
         data = Path(folder) / "digits.npz"
         np.savez(data, X=X[:1000])
         source = TableSource(data=str(data), target="digit", shape=(8, 8))
-        controller, exporter, _ = open_table(source, log=None, save=lambda *_: None)
+        controller, exporter, _ = open_table(source, log=None)
         for _ in range(ANSWERS):
             row = int(controller.session.next()[0])
             controller.answer("label", "", row, str(truth[row]))

@@ -36,7 +36,7 @@ def test_exact_where_weights_are_nonnegative(seed):
         assert problem.objective(found.optimal_labels) == pytest.approx(objectives.min(), rel=1e-12)
 
 
-@pytest.mark.parametrize("method", [None, "sdr-interior-point", "sdr-low-rank"])
+@pytest.mark.parametrize("method", ["search", "sdr-interior-point", "sdr-low-rank"])
 @pytest.mark.parametrize("seed", range(3))
 def test_signed_forms_get_the_bound_of_the_relaxation(seed, method):
     rng = np.random.default_rng(seed)
@@ -51,7 +51,10 @@ def test_signed_forms_get_the_bound_of_the_relaxation(seed, method):
     assert found.lower_bound <= objectives.min()
     # Nesterov: the relaxation of max x'Px is at most a factor away; here it is a few percent.
     assert found.relative_gap < 0.25
-    assert found.method == (method or "sdr-interior-point")
+    assert found.method == method
+    exact = gdpa.certify(form, best)
+    assert (exact.method, exact.exact) == ("branch-and-bound", True)
+    assert exact.lower_bound == pytest.approx(exact.objective)
 
 
 def test_the_bound_is_the_value_of_the_relaxation():

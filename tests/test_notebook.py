@@ -18,7 +18,7 @@ def problem():
     ("make", "words"),
     [
         (problem, ["GraphProblem", "nodes", "1 of +1, 1 of -1"]),
-        (lambda: gdpa.solve(problem()), ["Solution by gdpa", "objective", "lower bound"]),
+        (lambda: gdpa.solve(problem()), ["Solution by harmonic", "objective", "lower bound"]),
         (lambda: gdpa.certify(problem(), [1, 1, -1, -1]), ["Certificate", "optimum", "gap"]),
     ],
 )
@@ -41,6 +41,6 @@ def test_text_is_escaped_and_cut():
 
 def test_a_solution_is_one_short_line():
     text = repr(gdpa.solve(problem()))
-    assert text.startswith("<Solution of 4 nodes by gdpa: objective")
+    assert text.startswith("<Solution of 4 nodes by harmonic: objective")
     assert len(text) < 250
     assert "\n" not in text

@@ -24,16 +24,25 @@ from .outcome import CLEAR, RIGHT, WRONG
 
 # Share of the time of each kind.
 SHARES = {
-    "fits": 0.35,
-    "links": 0.08,
-    "tables": 0.08,
-    "sessions": 0.04,
-    "solves": 0.20,
-    "files": 0.10,
-    "resume": 0.05,
-    "commands": 0.05,
-    "together": 0.05,
+    "fits": 0.30,
+    "links": 0.07,
+    "tables": 0.07,
+    "labels": 0.02,
+    "sessions": 0.03,
+    "serving": 0.03,
+    "full_disk": 0.02,
+    "solves": 0.16,
+    "files": 0.08,
+    "resume": 0.04,
+    "flips": 0.05,
+    "commands": 0.04,
+    "interrupts": 0.05,
+    "together": 0.04,
 }
+
+
+# What else is counted.
+MORE = ("cycles", "after_rows", "interrupts", "refusals", "flips")
 
 
 def arguments(words: list[str] | None) -> argparse.Namespace:
@@ -116,9 +125,7 @@ def table(counts: dict[str, dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for kind, row in counts.items():
-        more = "".join(
-            f", {row[k]:,} {k.replace('_', ' ')}" for k in ("cycles", "after_rows") if k in row
-        )
+        more = "".join(f", {row[k]:,} {k.replace('_', ' ')}" for k in MORE if k in row)
         lines.append(
             f"| {kind} | {row['tried']:,}{more} | {row['right']:,} | {row['clear error']:,} "
             f"| {row['wrong']:,} | {row['seconds'] / 60:.1f} |"

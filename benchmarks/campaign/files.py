@@ -11,42 +11,44 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.estimators import storage
+from gdpa import codec
+from gdpa.estimators import GraphOptions
 from gdpa.graph import load_graph, save_graph
 from gdpa.tables import read_graph, read_table
 
 from .fits import probabilities_hold
-from .outcome import CLEAR, RIGHT, generator, must, quiet
+from .outcome import RIGHT, generator, must, quiet, refused
 
 
 @functools.cache
-def model_arrays(variant: int) -> tuple[dict[str, Any], bytes, np.ndarray]:
-    """Arrays of a saved model, its bytes and rows to predict."""
+def model_arrays(variant: int) -> tuple[type, dict[str, Any], bytes, Any]:
+    """Class of a saved model, its arrays, its bytes and rows to predict."""
     rng = np.random.default_rng(variant)
     X = rng.normal(size=(24, 3)) + (np.arange(24) % 2)[:, None] * 2
     y = np.where(np.arange(24) < 10, np.arange(24) % 2, -1)
-    settings = [
-        {"graph": "knn"},
-        {"graph": "full"},
-        {"graph": "knn", "rescale": "standard"},
-        {"graph": "knn", "laplacian": "combinatorial"},
-        {"graph": "knn"},
-        {},
+    models = [
+        gdpa.GraphClassifier(),
+        gdpa.GraphClassifier(graph="full"),
+        gdpa.GraphClassifier(options=GraphOptions(rescale="standard")),
+        gdpa.GraphClassifier(options=GraphOptions(laplacian="combinatorial")),
+        gdpa.CommitteeClassifier(),  # of a data frame
+        gdpa.CommitteeClassifier(),
     ]
     if variant == 4:
         X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": [f"w{i % 3}" for i in range(24)]})
-    model = gdpa.CommitteeClassifier(**settings[variant]).fit(X, y)
+    model = models[variant].fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.npz"
         model.save(path)
         raw = path.read_bytes()
     with np.load(io.BytesIO(raw)) as file:
         arrays = {name: file[name] for name in file.files}
-    return arrays, raw, X
+    return type(model), arrays, raw, X
 
 
 def damaged(rng: np.random.Generator, raw: bytes) -> bytes:
@@ -86,7 +88,7 @@ def tampered(rng: np.random.Generator, arrays: dict[str, Any]) -> dict[str, Any]
     else:
         changed[name] = rng.normal(size=(3, 2))
     changed.pop("checksum", None)
-    changed["checksum"] = np.array(storage._checksum(changed))
+    changed["checksum"] = np.array(codec._checksum(changed))
     return changed
 
 
@@ -156,15 +158,13 @@ def bomb(rng: np.random.Generator, names: list[str]) -> bytes:
 def run(seed: int) -> str:
     """One file."""
     rng = generator("files", seed)
-    kind = str(rng.choice(["model", "model", "model", "table", "graph", "saved graph"]))
+    kinds = (_model, _model, _model, _table, _graph, _saved, _oversized)
     with tempfile.TemporaryDirectory() as folder, quiet():
-        return {"model": _model, "table": _table, "graph": _graph, "saved graph": _saved}[kind](
-            rng, Path(folder)
-        )
+        return kinds[int(rng.integers(len(kinds)))](rng, Path(folder))
 
 
 def _model(rng: np.random.Generator, folder: Path) -> str:
-    arrays, raw, X = model_arrays(int(rng.integers(6)))
+    kind, arrays, raw, X = model_arrays(int(rng.integers(6)))
     path = folder / "m.npz"
     how = rng.random()
     if how < 0.35:
@@ -175,9 +175,9 @@ def _model(rng: np.random.Generator, folder: Path) -> str:
     else:
         path.write_bytes(bomb(rng, list(arrays)))
     try:
-        model = gdpa.CommitteeClassifier.load(path)
-    except (ValueError, MemoryError):
-        return CLEAR
+        model = kind.load(path)  # type: ignore[attr-defined]
+    except (ValueError, MemoryError) as error:
+        return refused(error)
     # What was let in works: there is no later failure.
     probabilities_hold(model.predict_proba(X), len(X), model.classes_.size)
     probabilities_hold(model.predict_proba(X[:3]), 3, model.classes_.size)
@@ -205,9 +205,49 @@ def _table(rng: np.random.Generator, folder: Path) -> str:
     path.write_bytes(damaged(rng, raw) if rng.random() < 0.9 else raw)
     try:
         table = read_table(path)
-    except (ValueError, MemoryError):
-        return CLEAR
+    except (ValueError, MemoryError) as error:
+        return refused(error)
     must(len({len(column) for column in table.columns}) <= 1, "columns of different length")
+    return RIGHT
+
+
+def _oversized(rng: np.random.Generator, folder: Path) -> str:
+    """A small file that claims a huge table, or content that takes long to read."""
+    kind = int(rng.integers(5))
+    path = folder / ("t.svm", "t.xlsx", "t.jsonl", "t.csv.zip", "g.graphml")[kind]
+    if kind == 0:
+        path.write_text(f"1 {10 ** int(rng.integers(1, 19))}:1\n0 1:1\n")
+    elif kind == 1:
+        cells = rng.integers(1, [2**20, 2**14], (2, 2), endpoint=True)
+        book = openpyxl.Workbook()
+        for row, column in cells.tolist():
+            book.active.cell(row, column).value = 1
+        book.save(path)
+    elif kind == 2:
+        digits = "9" * int(10 ** rng.uniform(0, 4))
+        path.write_text(f'{{"a": {digits}}}\n{{"a": {"[" * int(10 ** rng.uniform(0, 4))}1}}\n')
+    elif kind == 3:
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr("t.csv", "a,b\n1,2\n")
+        raw = bytearray(stream.getvalue())
+        for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            raw[raw.index(mark) + offset] |= 1  # encrypted
+        path.write_bytes(bytes(raw))
+    else:
+        notes = ["", ""]
+        notes[int(rng.integers(2))] = f" note='{'x' * int(10 ** rng.uniform(0, 7))}'"
+        path.write_text(
+            f"<graphml{notes[0]}><graph edgedefault='undirected'><node id='a'{notes[1]}/>"
+            "<node id='b'/><edge source='a' target='b'/></graph></graphml>"
+        )
+    try:
+        if kind == 4:
+            _graph_holds(read_graph(path).W)
+        else:
+            read_table(path)
+    except (ValueError, MemoryError) as error:
+        return refused(error)
     return RIGHT
 
 
@@ -239,8 +279,8 @@ def _graph(rng: np.random.Generator, folder: Path) -> str:
     path.write_bytes(damaged(rng, raw) if rng.random() < 0.8 else raw)
     try:
         graph = read_graph(path)
-    except (ValueError, MemoryError):
-        return CLEAR
+    except (ValueError, MemoryError) as error:
+        return refused(error)
     _graph_holds(graph.W)
     must(len(graph.nodes) == graph.W.shape[0], "names and nodes differ in number")
     return RIGHT
@@ -255,8 +295,8 @@ def _saved(rng: np.random.Generator, folder: Path) -> str:
     part.write_bytes(damaged(rng, part.read_bytes()))
     try:
         graph = load_graph(target, mmap=target.is_dir() and bool(rng.random() < 0.5))
-    except (ValueError, MemoryError):
-        return CLEAR
+    except (ValueError, MemoryError) as error:
+        return refused(error)
     must(graph.shape[0] == graph.shape[1], "a graph that is not square")
     must(graph.indices.size == 0 or graph.indices.max() < graph.shape[1], "an index outside")
     return RIGHT

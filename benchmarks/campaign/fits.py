@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import tempfile
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from gdpa import CommitteeClassifier
+from gdpa import CommitteeClassifier, GraphClassifier
+from gdpa.estimators import GraphOptions
 
 from . import inputs
 from .outcome import RIGHT, generator, must, quiet, refused
@@ -22,7 +24,6 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "rescale": (None, "minmax", "standard"),
     "laplacian": ("normalized", "combinatorial"),
     "algorithm": ("auto", "exact", "approximate"),
-    "multiclass": ("shared", "tree"),
     "method": ("gdpa", "gdpa", "gdpa", "gdpa", "harmonic", "min-cut", "spectral", "glr-box"),
     "label_weight": ("auto", "auto", 1.0, float("inf"), 1e-6, 1e6),
     "self_loop": ("auto", "auto", 0.0, 0.1, 1e3),
@@ -34,30 +35,39 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def options(rng: np.random.Generator) -> dict[str, Any]:
-    """A few options away from the default; each estimator takes those that it has."""
-    known = CommitteeClassifier().get_params()
-    chosen = {}
-    for name, values in OPTIONS.items():
-        if name in known and rng.random() < 0.3:
-            chosen[name] = values[int(rng.integers(len(values)))]
-    # The default committee costs many members: a share of the cases.
+def make_model(rng: np.random.Generator, unlabeled: Any, *, committee: bool = False) -> Any:
+    """An estimator with a few options away from the default."""
     which = rng.random()
-    if which > 0.05:
+    # The default committee costs many members: a share of the cases.
+    model: Any = CommitteeClassifier() if committee or which < 0.05 else GraphClassifier()
+    chosen: dict[str, Any] = {"unlabeled": unlabeled}
+    shape: dict[str, Any] = {}
+    for name, values in OPTIONS.items():
+        value = values[int(rng.integers(len(values)))]
+        if rng.random() < 0.3:
+            (chosen if name in model.get_params() else shape)[name] = value
+    if isinstance(model, GraphClassifier):
         chosen["graph"] = "full" if which > 0.8 else "knn"
-    if rng.random() < 0.03:
-        chosen["evidence"] = LogisticRegression()
-    return chosen
+    elif rng.random() < 0.3:
+        chosen["models"] = LogisticRegression()
+    known = {field.name for field in dataclasses.fields(GraphOptions)}
+    chosen["options"] = GraphOptions(**{k: v for k, v in shape.items() if k in known})
+    return model.set_params(**chosen)
+
+
+def graph_of(model: Any) -> str:
+    """The kind of graph; a committee chooses its own."""
+    return getattr(model, "graph", "auto")
 
 
 def run(seed: int) -> str:
     """One fit."""
     rng = generator("fits", seed)
     data = inputs.make(rng)
-    model = CommitteeClassifier(unlabeled=data.unlabeled, **options(rng))
+    model = make_model(rng, data.unlabeled)
     X = data.X
-    if rng.random() < 0.08:
-        model.set_params(graph="precomputed", evidence=None)
+    if rng.random() < 0.08 and isinstance(model, GraphClassifier):
+        model.set_params(graph="precomputed")
         X = weights(rng, data)
     with quiet():
         try:
@@ -65,16 +75,16 @@ def run(seed: int) -> str:
         except (ValueError, MemoryError) as error:
             return refused(error)
         check_fit(model, data, X)
-        if model.graph != "precomputed":
+        if graph_of(model) != "precomputed":
             check_new_rows(rng, model, data)
         extra = rng.random()
         if extra < 0.05:
             check_stored(model, X)
         elif extra < 0.10:
             check_renamed(model, data, X)
-        elif extra < 0.15 and model.graph != "precomputed":
+        elif extra < 0.15 and graph_of(model) != "precomputed":
             check_permuted(rng, model, data)
-        elif extra < 0.20 and model.graph != "precomputed":
+        elif extra < 0.20 and graph_of(model) != "precomputed":
             check_scaled(rng, model, data)
         elif extra < 0.25:
             check_growing(rng, model, data, X)
@@ -101,7 +111,7 @@ def check_fit(model: Any, data: inputs.Data, X: Any) -> None:
     must(np.array(given)[data.known].all(), "a given label is not kept in transduction_")
     probabilities_hold(model.label_scores_, n, len(classes))
     must(np.isfinite(model.objective_), f"objective_ {model.objective_}")
-    if model.graph == "precomputed":
+    if graph_of(model) == "precomputed":
         return
     first = model.predict_proba(X)
     probabilities_hold(first, n, len(classes))
@@ -140,8 +150,8 @@ def sure(p: np.ndarray) -> np.ndarray:
 def check_stored(model: Any, X: Any) -> None:
     """Saved, loaded, pickled: the same predictions."""
     copy = pickle.loads(pickle.dumps(model))
-    want = model.label_scores_ if model.graph == "precomputed" else model.predict_proba(X)
-    got = copy.label_scores_ if model.graph == "precomputed" else copy.predict_proba(X)
+    want = model.label_scores_ if graph_of(model) == "precomputed" else model.predict_proba(X)
+    got = copy.label_scores_ if graph_of(model) == "precomputed" else copy.predict_proba(X)
     must(np.array_equal(want, got), "a pickle predicts otherwise")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.npz"
@@ -150,7 +160,7 @@ def check_stored(model: Any, X: Any) -> None:
         except ValueError:
             return
         loaded = type(model).load(path)
-    got = loaded.label_scores_ if model.graph == "precomputed" else loaded.predict_proba(X)
+    got = loaded.label_scores_ if graph_of(model) == "precomputed" else loaded.predict_proba(X)
     must(np.allclose(want, got, atol=1e-9), "a loaded model predicts otherwise")
     must(list(model.classes_) == list(loaded.classes_), "a loaded model has other classes")
 
@@ -160,8 +170,9 @@ def untuned(model: Any) -> Any:
     from sklearn.base import clone
 
     fresh = clone(model)
-    fixed = {"label_weight": 1.0, "self_loop": 0.1, "n_neighbors": 3, "algorithm": "exact"}
-    fixed |= {"evidence": None, "abstain_below": None, "random_state": 0}
+    fixed = {"label_weight": 1.0, "self_loop": 0.1, "n_neighbors": 3}
+    fixed |= {"models": None, "abstain_below": None, "random_state": 0}
+    fixed["options"] = dataclasses.replace(model.options, algorithm="exact")
     fixed["class_prior"] = None  # classes of equal mass are a tie that no score shows
     return fresh.set_params(**{k: v for k, v in fixed.items() if k in fresh.get_params()})
 
@@ -184,14 +195,16 @@ def check_renamed(model: Any, data: inputs.Data, X: Any) -> None:
 
 def check_permuted(rng: np.random.Generator, model: Any, data: inputs.Data) -> None:
     """Rows in another order: the same labels."""
-    if not data.plain or (model.rescale == "standard" and data.X.shape[1] == 1):
+    rescale = model.options.rescale
+    if not data.plain or (rescale == "standard" and data.X.shape[1] == 1):
         return  # equal distances: which neighbour is taken depends on the order
-    if model.method == "spectral" and data.kind == "outlier":
+    if getattr(model, "method", "") == "spectral" and data.kind == "outlier":
         return  # the outlier's entry of the eigenvector is rounding: so is its sign
     order = rng.permutation(data.known.size)
-    # A committee's trees are drawn at random, its folds dealt row by row: its graph is asked.
-    graph = "knn" if model.graph == "auto" else model.graph
-    first, second = (untuned(model).set_params(graph=graph) for _ in range(2))
+    # A committee's trees are drawn at random, its folds dealt row by row: a graph is asked.
+    if graph_of(model) == "auto":
+        model = GraphClassifier(unlabeled=model.unlabeled, options=model.options)
+    first, second = untuned(model), untuned(model)
     first.fit(data.X, data.y)
     second.fit(data.X[order], data.y[order])
     clear = sure(first.label_scores_)[order] & sure(second.label_scores_)
@@ -206,7 +219,7 @@ def check_permuted(rng: np.random.Generator, model: Any, data: inputs.Data) -> N
 
 def check_scaled(rng: np.random.Generator, model: Any, data: inputs.Data) -> None:
     """Features times a power of two: exactly the same distances, up to that power."""
-    if not data.plain or isinstance(model.bandwidth, float):
+    if not data.plain or isinstance(model.options.bandwidth, float):
         return
     factor = 2.0 ** int(rng.integers(-200, 200))
     first = untuned(model).fit(data.X, data.y)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gdpa import CommitteeClassifier
 from gdpa.graph import Links
 
 from . import fits, inputs
@@ -40,9 +39,7 @@ def run(seed: int) -> str:
     damage = str(rng.choice(DAMAGES)) if n > 2 and rng.random() < 0.08 else ""
     given = damaged(rng, W, damage) if damage else shaped(rng, W)
     with quiet():
-        options = {k: v for k, v in fits.options(rng).items() if k not in ("graph", "method")}
-        options.pop("multiclass", None)
-        model = CommitteeClassifier(unlabeled=data.unlabeled, **options)
+        model = fits.make_model(rng, data.unlabeled, committee=True)
         try:
             model.fit(data.X, data.y, adjacency=given)
         except (ValueError, MemoryError) as error:

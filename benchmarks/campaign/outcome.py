@@ -29,9 +29,16 @@ def must(holds: object, what: str) -> None:
 
 
 def refused(error: Exception) -> str:
-    """CLEAR, where an error speaks about what was given."""
-    place = traceback.extract_tb(error.__traceback__)[-1].filename.replace(os.sep, "/")
+    """CLEAR, where an error speaks about what was given.
+
+    It must come from a ``raise`` of a speaker: where compiled code fails, the last line of the
+    traceback is the speaker's, too, but the words are not.
+    """
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = frame.filename.replace(os.sep, "/")
     if not any(f"/{speaker}" in place for speaker in SPEAKERS):
+        raise error
+    if not (frame.line or "").startswith("raise"):
         raise error
     return CLEAR
 

@@ -26,23 +26,34 @@ purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
   one-sided or negative ones; new rows with features, with links, with both, with links to nobody.
 - **tables**: data frames with missing, infinite, mixed and nested cells, dates of the year 1, text
   that looks like numbers; new rows with words and gaps that were never seen.
+- **labels**: classes that look alike as numbers (`007` and `7`, `1.10` and `1.1`): every label is
+  kept byte for byte.
 - **sessions**: labelling by several annotators with undo, skips and new classes; the log is cut at
   any byte, and the session goes on with every answer that was whole.
+- **serving**: the label server with half-sent requests, labels that cannot be fitted and a log that
+  is deleted: the page stays open, and status 200 means that the answer is saved.
+- **full_disk**: room for a part of a line, syncs and truncations that fail, kills: what was
+  acknowledged is in the log, what was refused never appears.
 - **solves**: every method on small problems, weights over up to 300 decades, against all
   labellings one by one: no certified bound above the optimum, nothing called optimal that is not.
 - **files**: models, tables and graphs cut, flipped, tampered with (checksum made to fit) and
   bombs: a clear refusal before memory is taken, or content that works.
 - **resume**: a run of an experiment killed (SIGKILL) at a random moment and started again until
   it is complete: no row lost, none doubled.
+- **flips**: one bit of the work folder of a distributed run, before a resumed fit or a prediction:
+  the same result or a clear error.
 - **commands**: `gdpa fit` interrupted by SIGINT, SIGTERM or SIGKILL: outputs are old or whole,
   nothing half written is left after the next run.
+- **interrupts**: Ctrl-C at a random moment of a threaded fit: an exception, and the same results
+  afterwards.
 - **together**: fits in threads, saves of several processes to one path.
 
 A case is *right*, a *clear error* (a `ValueError` or `MemoryError` in the package's words, or in
-those of scikit-learn's checks of X and y; not one that a library raises because of what the package
-handed it) or *wrong*: a NaN, an undocumented exception, a crash, a hang (more than 10 s of
-processor time), a false certificate, a changed file. Every case has a seed; `python -m
-benchmarks.campaign --only fits --seed 7` runs one again. The tests run a share with fixed seeds.
+those of scikit-learn's checks of X and y: from a `raise` there, not from a library or compiled code
+because of what the package handed it) or *wrong*: a NaN, an undocumented exception, a crash, a hang
+(more than 10 s of processor time), a false certificate, a changed file. Every case has a seed;
+`python -m benchmarks.campaign --only fits --seed 7` runs one again. The tests run a share with
+fixed seeds.
 
 ## A long run
 """

@@ -9,7 +9,7 @@ import numpy as np
 import gdpa
 from gdpa.gershgorin.bounds import rounding_margin
 
-from .outcome import CLEAR, RIGHT, generator, must, quiet
+from .outcome import RIGHT, generator, must, quiet, refused
 
 # Methods whose memory or time is that of a general conic solver: seldom.
 SLOW = ("sdr-admm", "modified-dual-interior-point", "modified-dual-admm", "gdpa-lp")
@@ -23,6 +23,8 @@ def problem_of(rng: np.random.Generator) -> Any:
     if rng.random() < 0.2:
         W = np.round(3 * rng.random((n, n)))  # ties
     W = np.triu(W, 1)
+    if rng.random() < 0.05:  # up to the largest number, which is refused
+        W *= 10.0 ** rng.uniform(250, 308) / max(W.max(), 1.0)
     W = W + W.T
     if rng.random() < 0.25:
         signs = rng.choice([-1.0, 1.0], (n, n))
@@ -63,8 +65,8 @@ def run(seed: int) -> str:
         try:
             problem = problem_of(rng)
             solution = gdpa.solve(problem, method)
-        except (ValueError, MemoryError):
-            return CLEAR
+        except (ValueError, MemoryError) as error:
+            return refused(error)
         best, slack = best_of(problem)
         check(problem, solution, best, slack)
         if rng.random() < 0.3:

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from gdpa import CommitteeClassifier
-
 from . import fits, inputs
 from .outcome import RIGHT, generator, must, quiet, refused
 
@@ -125,8 +123,7 @@ def run(seed: int) -> str:
     names = sorted({str(t) for t in data.truth})
     group = np.array([names.index(str(t)) for t in data.truth])
     X, kinds = frame(rng, n, group)
-    options = fits.options(rng)
-    model = CommitteeClassifier(unlabeled=data.unlabeled, **options)
+    model = fits.make_model(rng, data.unlabeled)
     with quiet():
         try:
             model.fit(X, data.y)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from scipy.special import betainc
 
-__all__ = ["share_interval"]
-
 
 def share_interval(right: int, n: int, level: float = 0.9) -> tuple[float, float]:
     r"""Return the mid-P interval of a proportion: exact binomial tails, the observed count halved.

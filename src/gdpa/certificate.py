@@ -1,14 +1,15 @@
 """How good is a labelling? Its objective against the best lower bound that can be proved.
 
 Where the couplings are non-negative, or can be switched to be, the minimum cut gives the optimum of
-(P) itself, so the gap is exact, provided that flow and cut met. Otherwise the bound is that of the
-semidefinite relaxation: by interior point for small problems, by low-rank factors for large ones.
+(P) itself, so the gap is exact, provided that flow and cut met. Otherwise small problems are solved
+by branch and bound, and the bound of large ones is that of the semidefinite relaxation.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,6 @@ from .solution import BoundStatus, Solution, relative_gap
 from .solvers.registry import choose_method, get_solver
 
 __all__ = ["Certificate", "certify"]
-
-_INTERIOR_POINT_UP_TO = 400  # rows; beyond, low rank is faster and as good
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,10 @@ def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -
         The problem.
     labels : array-like of shape (n_nodes,)
         +1 or -1 for every node, equal to the known labels where there are some.
-    method : {"min-cut", "sdr-interior-point", "sdr-low-rank"}, optional
-        Where the bound comes from. By default the exact cut where it is valid, else the
-        semidefinite relaxation, by interior point up to 400 rows and by low-rank factors beyond.
+    method : str, optional
+        Where the bound comes from: "min-cut", "branch-and-bound", "search", "sdr-interior-point"
+        or "sdr-low-rank". By default the exact cut where it is valid, else branch and bound up to
+        60 variables, else the semidefinite relaxation of "search".
 
     Returns
     -------
@@ -138,21 +138,20 @@ def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -
 
 
 def _choose(problem: Problem) -> str:
-    if isinstance(problem, GraphProblem) or choose_method(problem) == "min-cut":
-        return "min-cut"
-    small = problem.n_nodes <= _INTERIOR_POINT_UP_TO
-    return "sdr-interior-point" if small else "sdr-low-rank"
+    return "min-cut" if not problem.signed else choose_method(problem)
 
 
 def _bound(problem: Problem, method: str) -> Solution:
-    accepted = ("min-cut", "sdr-interior-point", "sdr-low-rank")
+    accepted = ("min-cut", "branch-and-bound", "search", "sdr-interior-point", "sdr-low-rank")
     if method not in accepted:
         raise ValueError(f"method={method!r} gives no bound here; accepted: {', '.join(accepted)}")
+    # Of a search only the bound is wanted.
+    options: dict[str, Any] = {"effort": 1e-3} if method == "search" else {}
     with warnings.catch_warnings():
         # They are about the labels that the method itself would give.
         warnings.simplefilter("ignore", UnreachedWarning)
         warnings.simplefilter("ignore", DegenerateProblemWarning)
-        return get_solver(method)().solve(problem)
+        return get_solver(method)(**options).solve(problem)
 
 
 def _check_labeling(problem: Problem, labels: ArrayLike) -> NDArray[np.int8]:
@@ -164,10 +163,12 @@ def _check_labeling(problem: Problem, labels: ArrayLike) -> NDArray[np.int8]:
         raise ValueError(
             f"labels must have shape ({problem.n_nodes},), one per node, got {x.shape}"
         )
-    wrong = np.flatnonzero((x != 1.0) & (x != -1.0))
+    binary = isinstance(problem, BinaryQuadratic) and problem.domain == "binary"
+    wrong = np.flatnonzero((x != 1.0) & (x != (0.0 if binary else -1.0)))
     if wrong.size:
         i = int(wrong[0])
-        raise ValueError(f"labels[{i}] is {x[i]:g}; a labelling has +1 or -1 for every node")
+        accepted = "0 or 1" if binary else "+1 or -1"
+        raise ValueError(f"labels[{i}] is {x[i]:g}; a labelling has {accepted} for every node")
     if isinstance(problem, GraphProblem):
         known = problem.labeled
         broken = known[x[known] != problem.labels[known]]

@@ -15,7 +15,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -26,8 +28,6 @@ from numpy.typing import NDArray
 
 from .npz import read_npz, write_npz
 
-__all__ = ["check_csr_parts", "check_numbers", "load", "pack", "save", "storable", "unpack"]
-
 T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
 
@@ -37,6 +37,8 @@ MAX_OBJECTS = 10_000
 # Numbers, text and dates: everything but Python objects and records.
 _KINDS = {np.floating: "f", np.integer: "iu", np.bool_: "b", np.str_: "U"}
 _ANY_KIND = "biufcUSmM"
+_JSON = (NoneType, bool, int, float, str)
+_LIMITS = {bool: 2, int: 2**63, float: math.inf}
 
 
 def storable(name: str) -> Callable[[type[T]], type[T]]:
@@ -129,7 +131,7 @@ class _Packer:
                 value = value.copy()
                 value.sum_duplicates()
             parts = [self._array(getattr(value, p), where) for p in ("data", "indices", "indptr")]
-            return {"$csr": parts, "shape": [int(s) for s in value.shape]}
+            return {"$csr": [*parts, *map(int, value.shape)]}
         if _is_storable(value):
             if id(value) not in self._names:
                 name = value.__stored_name__
@@ -195,6 +197,10 @@ def unpack(cls: type[T], arrays: Arrays, plain: Any) -> T:
     return root
 
 
+class _WrongTypeError(ValueError):
+    """A stored value is not of the annotated type; the message says what it is instead."""
+
+
 class _Unpacker:
     """The objects read so far, and what was referred to."""
 
@@ -217,9 +223,14 @@ class _Unpacker:
             raise ValueError(f"{name} {what} field {wrong[0]!r:.50}")
         values = {}
         for field, hint in types.items():
-            values[field] = value = self.decode(stored[field], f"{name}.{field}")
-            if not _matches(value, hint):
-                raise ValueError(f"{name}.{field} must be {_readable(hint)}, got {_kind(value)}")
+            try:
+                values[field] = self.decode(stored[field], hint)
+            except _WrongTypeError as error:
+                wanted = hint.__name__ if isinstance(hint, type) else str(hint)
+                wanted = wanted.removeprefix("typing.")
+                raise ValueError(f"{name}.{field} must be {wanted}, got {error}") from error
+            except ValueError as error:
+                raise ValueError(f"{name}.{field}: {error}") from error
         try:
             self.objects.append(cls(**values))
             if check := getattr(cls, "check_stored", None):
@@ -229,63 +240,71 @@ class _Unpacker:
         except Exception as error:  # whatever values that do not fit together provoke
             raise ValueError(f"{name}: {error}") from error
 
-    def decode(self, value: Any, where: str, depth: int = 0) -> Any:
-        """Return the value that :meth:`_Packer.encode` made this of."""
+    def decode(self, value: Any, hint: Any, depth: int = 0) -> Any:
+        """Return what :meth:`_Packer.encode` made `value` of, if `hint` says so.
+
+        The annotation Any stands for plain data, without arrays and objects.
+        """
         if depth > MAX_DEPTH:
-            raise ValueError(f"{where} is nested deeper than {MAX_DEPTH} levels")
-        if isinstance(value, list):
-            return [self.decode(v, where, depth + 1) for v in value]
-        if isinstance(value, int | float) and not abs(value) < (
-            2**63 if isinstance(value, int) else math.inf
-        ):
-            raise ValueError(f"{where} has the number {str(value)[:50]}, which is out of range")
-        if not isinstance(value, dict):
-            if value is None or isinstance(value, bool | int | float | str):
-                return value
-            raise ValueError(f"{where} is {type(value).__name__}, which JSON does not have")
-        tag = next((key for key in value if isinstance(key, str) and key.startswith("$")), None)
-        if tag is None and all(isinstance(key, str) for key in value):
-            return {key: self.decode(v, where, depth + 1) for key, v in value.items()}
-        content = value.get(tag)
-        if tag == "$csr" and value.keys() == {"$csr", "shape"}:
-            return self._csr(content, value["shape"], where)
-        if len(value) == 1:
-            if tag == "$float" and content in ("inf", "-inf"):
-                return float(content)
-            if tag == "$tuple" and isinstance(content, list):
-                return tuple(self.decode(v, where, depth + 1) for v in content)
-            if tag in ("$array", "$strings"):
-                return self._array(value, where)
-            if tag == "$object" and type(content) is int and 0 <= content < len(self.objects):
+            raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+        kind, args = get_origin(hint) or hint, get_args(hint)
+        each = partial(self.decode, depth=depth + 1)
+        tag = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else None
+        content = value if tag is None else value[tag]
+        if kind in (Union, UnionType):
+            for arg in args:
+                with suppress(_WrongTypeError):
+                    return self.decode(value, arg, depth)
+        elif kind is Literal and any(type(value) is type(a) and value == a for a in args):
+            return value
+        elif kind in (list, Any) and isinstance(value, list):
+            return [each(item, args[0] if args else Any) for item in value]
+        elif kind in (tuple, Any) and tag == "$tuple" and isinstance(content, list):
+            if not args or args[1:] == (Ellipsis,):
+                args = (args or (Any,))[:1] * len(content)
+            if len(args) == len(content):
+                return tuple(map(each, content, args))
+        elif kind in (float, Any) and tag == "$float" and content in ("inf", "-inf"):
+            return float(content)
+        elif kind is np.ndarray and tag in ("$array", "$strings"):
+            return self._array(content, tag, args)
+        elif kind is sp.csr_array and tag == "$csr" and isinstance(content, list):
+            return self._csr(content)
+        elif tag == "$object" and type(content) is int and 0 <= content < len(self.objects):
+            if kind is not Any and isinstance(self.objects[content], kind):
                 self.used.add(content)
                 return self.objects[content]
-        raise ValueError(f"{where} refers to {value!r:.60}, which is not known")
+        elif kind in (dict, Mapping, Any) and isinstance(value, dict):
+            if not any(str(key).startswith("$") for key in value):
+                return {key: each(item, args[1] if args else Any) for key, item in value.items()}
+        elif type(value) in {float: (float, int), Any: _JSON}.get(kind, {kind}.intersection(_JSON)):
+            if isinstance(value, int | float) and not abs(value) < _LIMITS[type(value)]:
+                raise ValueError(f"the number {str(value)[:50]} is out of range")
+            return value
+        raise _WrongTypeError(f"{type(value).__name__} {value!r:.40}")
 
-    def _array(self, reference: Any, where: str) -> NDArray[Any]:
-        single = isinstance(reference, dict) and len(reference) == 1
-        tag, name = next(iter(reference.items())) if single else ("", None)
+    def _array(self, name: Any, tag: str, args: tuple[Any, ...]) -> NDArray[Any]:
+        """Read an array, of a type that the annotation takes."""
         array = self.arrays.get(name) if isinstance(name, str) else None
         if not isinstance(array, np.ndarray) or array.dtype.kind not in _ANY_KIND:
-            raise ValueError(f"{where} refers to the array {name!r:.50}, which is not there")
+            raise ValueError(f"refers to the array {name!r:.50}, which is not there")
         self.used.add(name)
-        if tag == "$strings" and array.dtype.kind == "U":
-            return array.astype(object)
-        if tag != "$array":
-            raise ValueError(f"{where} holds no text")
-        return array
+        scalar = (get_args(args[1]) or (Any,))[0] if args else Any
+        kinds = (k for t, k in _KINDS.items() if isinstance(scalar, type) and issubclass(scalar, t))
+        text = tag == "$strings"
+        if array.dtype.kind not in next(kinds, _ANY_KIND) or (text and array.dtype.kind != "U"):
+            raise _WrongTypeError(f"an array of {array.dtype}")
+        return array.astype(object) if text else array
 
-    def _csr(self, parts: Any, shape: Any, where: str) -> sp.csr_array:
-        """Read a sparse matrix."""
-        if not (isinstance(shape, list) and isinstance(parts, list) and len(parts) == 3):
-            raise ValueError(f"{where} is no sparse matrix")
-        data, indices, indptr = (self._array(part, where) for part in parts)
-        try:
-            check_csr_parts(data, indices, indptr, shape)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from error
-        A = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+    def _csr(self, parts: list[Any]) -> sp.csr_array:
+        """Read a sparse matrix: data, indices, indptr and the shape."""
+        if len(parts) != 5:
+            raise _WrongTypeError("no sparse matrix")
+        data, indices, indptr = (self.decode(part, np.ndarray) for part in parts[:3])
+        check_csr_parts(data, indices, indptr, parts[3:])
+        A = sp.csr_array((data, indices, indptr), shape=tuple(parts[3:]))
         if not A.has_canonical_format or not np.isfinite(A.data).all():
-            raise ValueError(f"{where} has entries twice, out of order or not finite")
+            raise ValueError("entries twice, out of order or not finite")
         return A
 
 
@@ -329,58 +348,6 @@ def check_csr_parts(
         and (not indices.size or 0 <= indices.min() <= indices.max() < shape[1])
     ):
         raise ValueError("parts of a sparse matrix do not fit together")
-
-
-def _matches(value: Any, hint: Any) -> bool:
-    """Whether a value is what an annotation says; Any stands for plain data."""
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return any(_matches(value, arg) for arg in args)
-    if origin is Literal:
-        return any(type(value) is type(arg) and value == arg for arg in args)
-    if hint is Any:
-        if isinstance(value, list | tuple):
-            return all(_matches(v, Any) for v in value)
-        if isinstance(value, dict):
-            return all(_matches(v, Any) for v in value.values())
-        return value is None or isinstance(value, bool | int | float | str)
-    if np.ndarray in (hint, origin):
-        scalar = (get_args(args[1]) or (Any,))[0] if args else Any
-        kinds = next((k for t, k in _KINDS.items() if _is_subclass(scalar, t)), _ANY_KIND + "O")
-        return isinstance(value, np.ndarray) and value.dtype.kind in kinds
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if args[1:] == (Ellipsis,):
-            args = args[:1] * len(value)
-        return len(value) == len(args) and all(map(_matches, value, args))
-    if origin is list:
-        return isinstance(value, list) and all(_matches(v, args[0]) for v in value)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return isinstance(value, dict) and all(_matches(v, args[1]) for v in value.values())
-    if hint is float:
-        return type(value) in (float, int)
-    if hint in (int, bool, str, NoneType):
-        return type(value) is hint
-    if hint is sp.csr_array:
-        return isinstance(value, sp.csr_array)
-    if not isinstance(hint, type):
-        raise TypeError(f"fields of type {hint} cannot be stored")
-    return _is_storable(value) and isinstance(value, hint)
-
-
-def _is_subclass(scalar: Any, kind: type) -> bool:
-    return isinstance(scalar, type) and issubclass(scalar, kind)
-
-
-def _readable(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype}"
-    return f"{type(value).__name__} {value!r:.40}"
 
 
 def save(path: str | os.PathLike[str], obj: Any, *, kind: str, version: int) -> Path:

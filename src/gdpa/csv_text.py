@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
-
-__all__ = ["csv_text"]
 
 # First characters for which a spreadsheet takes a cell for a formula, full-width ones too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -40,13 +39,11 @@ def csv_text(header: Sequence[Any], columns: Sequence[Iterable[Any]], *, raw: bo
     """
     lines = _Lines()
     writer = csv.writer(lines, lineterminator="\r\n")
-    rows = zip(*columns, strict=True)
-    if raw:
-        writer.writerow(map(str, header))
-        writer.writerows(rows)
-    else:
-        writer.writerow([_harmless(str(name)) for name in header])
-        writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    names, cells = map(str, header), columns
+    if not raw:
+        names, cells = map(_harmless, names), list(map(partial(map, _harmless), columns))
+    writer.writerow(names)
+    writer.writerows(zip(*cells, strict=True))
     return "".join(lines)
 
 

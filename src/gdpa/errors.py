@@ -7,19 +7,6 @@ import importlib
 from collections.abc import Sequence
 from types import ModuleType
 
-__all__ = [
-    "ConfidenceWarning",
-    "ConvergenceWarning",
-    "DegenerateProblemWarning",
-    "MissingExtraError",
-    "ScaleWarning",
-    "UnreachedWarning",
-    "UnsupportedProblemError",
-    "nearest_name",
-    "require",
-    "unknown_choice",
-]
-
 
 class MissingExtraError(ImportError):
     """An optional dependency is needed and not installed."""

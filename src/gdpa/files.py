@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["LockedError", "StagingFolder", "is_special", "lock", "write_text", "written_whole"]
-
 _PREFIX = ".gdpa-"
 _OWNER = ".owner"  # held locked as long as its folder is in use
 

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["load_on_use"]
-
 
 def load_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's ``__getattr__`` (PEP 562).

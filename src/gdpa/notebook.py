@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["card"]
-
 BOX = (
     "display:inline-block;border:1px solid rgba(128,128,128,.5);border-radius:6px;padding:.6em .9em"
 )

@@ -78,6 +78,9 @@ class Solution:
         Nodes in components without label or evidence. They get the majority label and score 0.
     info : mapping
         What only this method has to say.
+    sense : {"minimise", "maximise"}
+        Direction of `value` and `bound`. The objective is always minimised: it is minus the value
+        of a problem that is maximised.
     """
 
     method: str
@@ -95,6 +98,17 @@ class Solution:
     seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     unreached: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     info: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    sense: Literal["minimise", "maximise"] = "minimise"
+
+    @property
+    def value(self) -> float:
+        """Value of the labels in the problem's own units and direction (a cut is a cut)."""
+        return self.objective if self.sense == "minimise" else -self.objective
+
+    @property
+    def bound(self) -> float:
+        """Bound of the value: from below if it is minimised, from above if it is maximised."""
+        return self.lower_bound if self.sense == "minimise" else -self.lower_bound
 
     @property
     def gap(self) -> float:
@@ -106,16 +120,24 @@ class Solution:
         """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
         return relative_gap(self.objective, self.lower_bound)
 
+    @property
+    def _value_name(self) -> str:
+        return "objective" if self.sense == "minimise" else "value"
+
+    @property
+    def _bound_name(self) -> str:
+        return "lower bound" if self.sense == "minimise" else "upper bound"
+
     def __str__(self) -> str:
         bound = (
             "no bound"
             if self.bound_status == "none"
-            else f"lower bound {self.lower_bound:.6g} "
+            else f"{self._bound_name} {self.bound:.6g} "
             f"({self.bound_status}, {self.bound_kind}, gap {self.gap:.3g})"
         )
         state = "converged" if self.converged else "NOT converged"
         return (
-            f"{self.method}: objective {self.objective:.6g}, {bound}, {state} in "
+            f"{self.method}: {self._value_name} {self.value:.6g}, {bound}, {state} in "
             f"{self.iterations} iterations, {sum(self.seconds.values()):.3g} s"
         )
 
@@ -124,13 +146,13 @@ class Solution:
         return f"<Solution of {self.labels.size} nodes by {self}>"
 
     def _repr_html_(self) -> str:
-        bound = "none" if self.bound_status == "none" else f"{self.lower_bound:.6g}"
+        bound = "none" if self.bound_status == "none" else f"{self.bound:.6g}"
         positive = int((self.labels > 0).sum())
         facts = [
             ("nodes", f"{self.labels.size:,} ({positive:,} labelled +1)"),
-            ("objective", float(self.objective)),
+            (self._value_name, float(self.value)),
             (
-                "lower bound",
+                self._bound_name,
                 f"{bound} ({self.bound_status}, {self.bound_kind})" if bound != "none" else bound,
             ),
             ("gap", f"{self.gap:.3g}" if bound != "none" else "unknown"),

@@ -15,8 +15,6 @@ from functools import cache
 from numbers import Integral
 from typing import Any, TypeVar
 
-__all__ = ["effective_jobs", "in_threads", "one_thread", "openmp_threads"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -50,7 +50,7 @@ TRUTH = [("no", "yes")[i % 2] for i in range(90)]
 
 
 def test_every_decision_is_in_the_document(command, people):
-    ended = command("fit", people, "-t", "answer", "--json", "--out", "p.csv", "--quiet")
+    ended = command("fit", people, "-t", "answer", "--compare", "--json", "--out", "p.csv", "-q")
     assert ended.code == 0, ended.err
     kinds = {c["name"]: c["kind"] for c in ended.document["columns"]}
     assert kinds == {
@@ -67,6 +67,14 @@ def test_every_decision_is_in_the_document(command, people):
     }
     assert ended.document["baseline"]["majority"] == pytest.approx(0.5, abs=0.2)
     assert set(ended.document["seconds"]) >= {"starting", "reading", "encoding", "checking"}
+
+
+def test_baselines_are_fitted_only_when_asked_for(command, people):
+    ended = command("fit", people, "-t", "answer", "--json", "--out", "p.csv")
+    assert ended.document["baseline"] is None
+    assert ended.document["held_out"] == ended.document["labeled"]
+    assert 0.0 <= ended.document["held_out_accuracy"] <= 1.0
+    assert "logistic regression" not in ended.err
 
 
 def test_predictions_have_probability_margin_and_the_columns_of_the_input(

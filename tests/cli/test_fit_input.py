@@ -79,7 +79,6 @@ def test_all_rows_labelled_makes_a_model(command, tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--rescale", "minmx"], ["--rescale 'minmx'", "minmax"]),
         (["--method", "gdap"], ["method", "gdap"]),
         (["--id", "nme"], ["no --id column 'nme'", "did you mean 'name'?"]),
         (["--drop", "colr"], ["no column 'colr'"]),

@@ -16,7 +16,7 @@ pty = pytest.importorskip("pty", reason="terminals of this kind are POSIX's")
 def test_a_reader_that_leaves_early_is_no_error(graph, tmp_path):
     quoted = f"'{sys.executable}' -m gdpa"
     ended = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {quoted} datasets --quiet | head -n 1 >/dev/null"],
+        ["bash", "-c", f"set -o pipefail; {quoted} methods --quiet | head -n 1 >/dev/null"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -245,3 +245,17 @@ def test_two_runs_in_one_folder(parts, tmp_path):
 
     with pytest.raises(RuntimeError, match="seen"):
         run(parts[0], tmp_path, callback=second)
+
+
+def test_a_worker_killed_while_the_cluster_starts_is_a_clear_error(tmp_path, monkeypatch, capsys):
+    distributed = pytest.importorskip("distributed")
+    from gdpa.cli.app import run
+
+    def killed(**options):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", killed)
+    pattern = write_parts(tmp_path / "in", table_columns(*clusters(60, 2)), [60])
+    words = ["--target", "y", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    assert run(["distributed", "fit", str(pattern), *words]) == 2
+    assert "could not be started (Nanny failed to start.)" in capsys.readouterr().err

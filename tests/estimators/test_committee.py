@@ -122,7 +122,7 @@ def test_damaged_committees_are_refused(tmp_path, fitted, damage):
         member = members[at["forest"]]
         forest = replace(member.model, left=member.model.left * 0)
         members[at["forest"]] = replace(member, model=forest)
-    fitted._ensemble = replace(ensemble, members=tuple(members), weighting=weighting)
+    fitted.ensemble_ = replace(ensemble, members=tuple(members), weighting=weighting)
     with pytest.raises(ValueError, match=r"weight|leaves|forest|trees"):
         fitted.save(tmp_path / "bad.npz")
 

@@ -92,7 +92,7 @@ def test_a_new_row_is_one_more_row_of_the_system(blobs, laplacian):
         options=GraphOptions(laplacian=laplacian),
     ).fit(X, y)
     rows = np.random.default_rng(0).normal(0, 4, (20, 2))
-    w = model.ensemble_.graph.attach(rows)[0].toarray()
+    w = model.ensemble_.first.graph.attach(rows)[0].toarray()
     F, d = model.ensemble_.first.scores, np.asarray(model.graph_.sum(axis=1)).ravel()
     own = w.sum(axis=1)
     if laplacian == "combinatorial":

@@ -72,7 +72,7 @@ def test_labels_can_be_taken_back_and_corrected(weight):
     model.add_labels(np.concatenate([gone, wrong, new]), labels, tol=1e-9)
     y[np.concatenate([gone, wrong, new])] = labels
     assert (model.ensemble_.labels.codes == y).all()
-    graph = model.ensemble_.graph
+    graph = model.ensemble_.first.graph
     K, b = np.diag(graph.diagonal + 0.1) - graph.adjacency.toarray(), np.zeros((240, 3))
     Y, now = np.eye(3)[np.maximum(y, 0)], np.flatnonzero(y >= 0)
     if np.isinf(weight):

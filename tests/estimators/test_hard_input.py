@@ -135,3 +135,19 @@ def test_bad_options_of_a_method():
         GraphClassifier(options=options).fit(X, y)
     with pytest.raises(ValueError, match="models=3"):
         CommitteeClassifier(models=3).fit(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e153, 1e154, 3e154, 1e200, 1e300, 1e307, 1.7e308])
+@pytest.mark.parametrize("estimator", [CommitteeClassifier, GraphClassifier])
+def test_features_near_the_largest_number(estimator, scale):
+    rng = np.random.default_rng(0)
+    codes = np.arange(60) % 2
+    X = np.clip(rng.normal(codes[:, None] - 0.5, 0.3, (60, 3)), -1.0, 1.0) * scale
+    y = np.where(np.arange(60) < 20, codes, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", category=RuntimeWarning)
+        model = estimator().fit(X, y)
+        P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    assert (model.transduction_[:20] == codes[:20]).all()

@@ -130,7 +130,7 @@ def test_a_weight_of_one_is_no_distance_of_zero():
     y = np.where(np.arange(20) == 0, 0, np.where(np.arange(20) == 19, 1, -1))
     model = single(n_neighbors=4, self_loop=0.1, options=GraphOptions(bandwidth=1e9)).fit(X, y)
     rows = np.array([[0.03], [0.97]])
-    weights, same = model.ensemble_.graph.attach(rows)
+    weights, same = model.ensemble_.first.graph.attach(rows)
     assert (weights.data == 1.0).all()
     assert same.nnz == 0
     F, d = model.ensemble_.first.scores, np.asarray(model.graph_.sum(axis=1)).ravel()

@@ -32,9 +32,6 @@ def test_data_frame_keeps_names_and_weights_apart():
     graph = from_edges(table)
     assert np.array_equal(graph.W.toarray(), EXPECTED)
     assert graph.nodes.tolist() == ["x", "y", "z"]
-    assert graph.position("z") == 2
-    with pytest.raises(ValueError, match="no node 'q'"):
-        graph.position("q")
 
 
 def test_numbered_nodes_without_edges_exist():

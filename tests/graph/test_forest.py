@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gdpa.graph import forest, forest_graph
-from gdpa.graph.forest import LeafEmbedding, importance_scales, leaf_weights
+from gdpa.graph.forest import LeafEmbedding, leaf_weights
 
 
 def shares(rows, leaves):
@@ -78,13 +78,6 @@ def test_embedding_of_a_sample_and_of_unknown_leaves(monkeypatch, leaves):
     assert np.array_equal(E.vectors, LeafEmbedding.fit(leaves, 16, random_state=1).vectors)
     P = E.transform(np.full((1, 40), 99))
     assert np.array_equal(P, np.zeros((1, 16)))
-
-
-def test_importance_scales_leave_no_column_out():
-    s = importance_scales([0.0, 1.0, 0.0, 0.0])
-    np.testing.assert_allclose(s**2, [0.05, 1.05, 0.05, 0.05])
-    with pytest.raises(ValueError, match="importances"):
-        importance_scales([0.5, -0.1])
 
 
 def test_small_and_bad_input(leaves):

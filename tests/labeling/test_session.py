@@ -204,7 +204,7 @@ def test_bad_input_names_the_argument(blobs):
     X, y = blobs
     session = LabelingSession(X)
     for call, message in [
-        (lambda: session.label(240, "x"), "row=240; rows are numbered 0 to 239"),
+        (lambda: session.label(240, "x"), "row=240 must be from 0 to 239"),
         (lambda: session.label(-1, "x"), "row=-1"),
         (lambda: session.label(1.5, "x"), r"row=1\.5"),
         (lambda: session.label(1, ""), "value=''"),
@@ -245,7 +245,7 @@ def test_saved_models_and_tables_are_read_again(blobs, tmp_path):
     session = answered(LabelingSession(X), y, 12)
     session.skip(session.next()[0])
     session.save(tmp_path / "model.npz")
-    model = CommitteeClassifier.load(tmp_path / "model.npz")
+    model = GraphClassifier.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(model.transduction_, session.predictions())
     session.save(tmp_path / "table.csv")
     rows = list(csv.DictReader((tmp_path / "table.csv").open()))

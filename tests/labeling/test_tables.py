@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from gdpa.cli.label import save_model as save
 from gdpa.cli.models import load_model
 from gdpa.labeling.images import ArrayImages, png
 from gdpa.labeling.rows import RowView
@@ -21,7 +20,7 @@ from gdpa.tables.table import intern_texts
 
 def controller_of(tmp_path, **options):
     options.setdefault("target", "kind")
-    return open_table(TableSource(**options), log=tmp_path / "log", save=save)
+    return open_table(TableSource(**options), log=tmp_path / "log")
 
 
 def write(path, header, rows):
@@ -86,13 +85,12 @@ def test_a_saved_model_is_where_it_starts(table, tmp_path):
         log=None,
         encoder=fitted.encoder,
         labels=labels,
-        save=save,
     )
     assert again.session.labels == controller.session.labels
     np.testing.assert_array_equal(again.session.predictions(), controller.session.predictions())
     assert any("no column 'kind'" in note for note in notes)
     with pytest.raises(ValueError, match="60 rows, the model was fitted on 3"):
-        open_table(TableSource(data=bare, target="kind"), log=None, labels=[None] * 3, save=save)
+        open_table(TableSource(data=bare, target="kind"), log=None, labels=[None] * 3)
 
 
 def test_texts_are_read_and_learned_from(tmp_path):
@@ -219,8 +217,9 @@ def test_numbers_stay_numbers(tmp_path):
     controller = Controller(session, RowView(), title="t", target="k")
     controller.answer("label", "me", 5, "2")
     controller.answer("label", "me", 6, "3")
-    controller.answer("label", "me", 7, "3.5")
-    assert [session.labels[r] for r in (5, 6, 7)] == [2, 3, 3.5]
+    with pytest.raises(ValueError, match="whole number"):
+        controller.answer("label", "me", 7, "3.5")
+    assert [session.labels.get(r) for r in (5, 6, 7)] == [2, 3, None]
     with pytest.raises(ValueError, match="is a text"):
         controller.answer("label", "me", 8, "four")
 

@@ -117,7 +117,5 @@ def test_two_level_of_a_diagonal_minus_a_matrix_is_that_of_the_difference():
     A = sp.csr_array(sp.diags_array(total) - K)
     scale = 1.0 / np.sqrt(total)
     stored, implied = two_level(K, scale), two_level(A, scale, diagonal=total)
-    R = np.random.default_rng(2).standard_normal((n, 2))
-    np.testing.assert_allclose(implied(R), stored(R), atol=1e-10)
-    # One column is multiplied without BLAS: the same product.
-    np.testing.assert_allclose(stored(R[:, 0].copy()), stored(R)[:, 0], atol=1e-12)
+    r = np.random.default_rng(2).standard_normal(n)
+    np.testing.assert_allclose(implied(r), stored(r), atol=1e-10)

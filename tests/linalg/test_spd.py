@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse.linalg import aslinearoperator
 
 from gdpa.errors import ConvergenceWarning
 from gdpa.linalg import solve_spd
@@ -51,10 +50,8 @@ def test_agrees_with_lapack(n, seed, columns, dense_below):
     assert np.abs(result.x - expected).max() <= 1e-9 * condition * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("preconditioner", [None, "jacobi", "two-level", "auto", "amg", "own"])
+@pytest.mark.parametrize("preconditioner", [None, "jacobi", "two-level", "auto", "own"])
 def test_residual_is_what_it_says(preconditioner):
-    if preconditioner == "amg":
-        pytest.importorskip("pyamg")
     A, b = grid(60, 36)
     d = A.diagonal()
     M = (lambda R: R / d[:, None]) if preconditioner == "own" else preconditioner
@@ -178,8 +175,6 @@ def test_storage_does_not_matter():
     expected = solve_spd(A, B, tol=1e-10).x
     for other in (A.toarray(), sp.coo_array(A)):
         np.testing.assert_allclose(solve_spd(other, B, tol=1e-10).x, expected, atol=1e-6)
-    operator = solve_spd(aslinearoperator(A), B, tol=1e-10, diagonal=A.diagonal())
-    np.testing.assert_allclose(operator.x, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-5])

@@ -25,9 +25,7 @@ def test_displays_draw_on_given_axes_and_return_themselves(moons):
         lambda ax: GraphDisplay.from_estimator(model, X, ax=ax),
         lambda ax: GraphDisplay.from_solution(problem, solution, ax=ax),
         lambda ax: ConvergenceDisplay.from_solution(solution, ax=ax),
-        lambda ax: SelectionDisplay.from_estimator(
-            model, self_loops=[0.1], label_weights=[1.0], ax=ax
-        ),
+        lambda ax: SelectionDisplay.from_estimator(model, ax=ax),
     ):
         figure, ax = plt.subplots()
         display = draw(ax)
@@ -40,21 +38,13 @@ def test_displays_draw_on_given_axes_and_return_themselves(moons):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda m, X: GershgorinDisplay({}), "discs is empty"),
         (lambda m, X: GershgorinDisplay.from_matrix(PAPER, kind="circle"), "did you mean"),
         (lambda m, X: GershgorinDisplay.from_matrix(PAPER, max_rows=1), "max_rows=1"),
         (lambda m, X: GershgorinDisplay.from_matrix(PAPER, ax=3), "ax=3"),
         (lambda m, X: GraphDisplay.from_estimator(m, X, color="clas"), "did you mean 'class'"),
         (lambda m, X: GraphDisplay.from_estimator(m, X, max_edges=-1), "max_edges=-1"),
         (lambda m, X: GraphDisplay.from_estimator(m, X[:5]), "X must have 80 rows"),
-        (lambda m, X: GraphDisplay.from_estimator(m, X, layout="x"), "layout='x'"),
-        (lambda m, X: GraphDisplay.from_estimator(m, layout="pca"), "needs X"),
-        (lambda m, X: GraphDisplay(m.graph_, X[:, :1], X[:, 0]), "positions must be"),
-        (lambda m, X: GraphDisplay(m.graph_, X, X[:5, 0]), "labels must have shape"),
         (lambda m, X: GraphDisplay(m.graph_, X, X[:, 0]).plot(color="uncertainty"), "needs"),
-        (lambda m, X: SelectionDisplay([1], [1], [[1, 2]]), "losses has shape"),
-        (lambda m, X: SelectionDisplay.from_estimator(m, self_loops=[0.0]), "self_loops"),
-        (lambda m, X: ConvergenceDisplay([1, 2], {"gap": [1]}), "one value per iteration"),
     ],
 )
 def test_bad_input_is_named(moons, call, words):

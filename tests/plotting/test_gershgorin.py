@@ -45,7 +45,7 @@ def test_intervals_show_every_row_or_an_even_choice_with_the_outermost(random_gr
 
 def test_a_given_alignment_and_scaling_are_used():
     a = align(PAPER)
-    display = GershgorinDisplay.from_alignment(PAPER, a, before=False)
-    assert list(display.discs) == ["aligned"]
-    scaled = GershgorinDisplay.from_matrix(PAPER, v=a.v, kind="intervals", name="scaled")
-    np.testing.assert_allclose(scaled.discs["scaled"].left_ends, a.left_ends)
+    given = GershgorinDisplay.from_alignment(PAPER, a)
+    np.testing.assert_array_equal(given.discs["aligned"].left_ends, discs(PAPER, v=a.v).left_ends)
+    scaled = GershgorinDisplay.from_matrix(PAPER, v=a.v, kind="intervals")
+    np.testing.assert_allclose(scaled.discs["discs"].left_ends, a.left_ends)

@@ -42,5 +42,3 @@ def test_committee_bars_and_the_selection_of_its_graph():
     one = gdpa.GraphClassifier().fit(X, y)
     with pytest.raises(ValueError, match="single graph"):
         CommitteeDisplay.from_estimator(one)
-    with pytest.raises(ValueError, match="weights has shape"):
-        CommitteeDisplay(["a", "b"], [1.0])

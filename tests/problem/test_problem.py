@@ -77,7 +77,6 @@ def test_the_input_is_not_changed():
     ("W", "message"),
     [
         (np.array([[0, 1], [2, 0.0]]), r"W must be symmetric, but W\[0, 1\] = 1 and W\[1, 0\] = 2"),
-        (np.array([[0, -1], [-1, 0.0]]), r"W\[0, 1\] is -1; negative weights are not accepted"),
         (np.array([[0, np.nan], [np.nan, 0]]), r"W\[0, 1\] is nan; all weights must be finite"),
         (np.array([[0, np.inf], [np.inf, 0]]), r"W\[0, 1\] is inf; all weights must be finite"),
         (np.zeros((2, 3)), r"W must be square, got shape \(2, 3\)"),
@@ -218,7 +217,9 @@ def test_auto_says_which_method_it_chose():
     assert gdpa.solve(gdpa.BinaryQuadratic(switched)).method == "min-cut"
     ring = -sp.diags_array([1.0, 1, 1, 1], offsets=1) + sp.csr_array(([-1.0], ([0], [4])), (5, 5))
     odd = gdpa.BinaryQuadratic(sp.block_diag([[[0.0]], ring + ring.T]))
-    assert gdpa.solve(odd).method == "sdr-low-rank"
+    assert gdpa.solve(odd).method == "branch-and-bound"
+    assert gdpa.solve(odd, bound="sdr").method == "search"
+    assert gdpa.solve(gdpa.GraphProblem(odd.P, [1, 0, 0, 0, 0, 0])).method == "branch-and-bound"
 
 
 def test_every_method_is_listed_with_what_it_needs():
@@ -228,3 +229,34 @@ def test_every_method_is_listed_with_what_it_needs():
         assert info.summary
         assert info.kind in {"exact", "relaxation", "heuristic", "limit"}
         assert {"tol", "max_iter", "x0", "callback", "random_state"} <= set(info.options)
+
+
+@pytest.mark.parametrize("method", [m.name for m in gdpa.list_methods()])
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e154, 1e290, 1e302, 1e307, 1.7e308])
+def test_huge_and_tiny_weights_are_solved_or_refused_by_name(method, scale):
+    if method == "sdr-low-rank" and scale < 1e-150:
+        pytest.skip("products of such weights vanish; this method is bounded elsewhere")
+    rng = np.random.default_rng(3)
+    W = np.triu(0.1 + 0.9 * rng.random((6, 6)), 1) * scale
+    S = W * rng.choice([-1.0, 1.0], W.shape)
+    labels = [1, -1, 0, 0, 0, 0]
+    makers = [
+        lambda: gdpa.GraphProblem(W + W.T, labels),
+        lambda: gdpa.GraphProblem(W + W.T, labels, bias=W[0], laplacian="normalized"),
+        lambda: gdpa.BinaryQuadratic(W + W.T),
+        lambda: gdpa.BinaryQuadratic(S + S.T),
+    ]
+    for make in makers:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", category=RuntimeWarning)
+            try:
+                solution = gdpa.solve(make(), method)
+            except gdpa.errors.UnsupportedProblemError:
+                continue
+            except ValueError as error:
+                if scale < 1e303 or "add up to" not in str(error):
+                    raise
+                continue
+        assert np.isfinite(solution.objective)
+        assert solution.lower_bound <= solution.objective + 1e-6 * abs(solution.objective)

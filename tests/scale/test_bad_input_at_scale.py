@@ -215,9 +215,9 @@ def test_many_labels_choose_the_self_loop_by_one_fold(regions):
     A, d = laplacian_parts(neighbor_graph(X, 10), "normalized")
     codes = truth[labeled]
     system = LabeledSystem(A, d, labeled, np.eye(2)[codes])
-    screened = tuning.tune([system], codes, None, tuning.Given(np.inf))
+    screened = tuning.tune([system], codes, tuning.Given(np.inf))
     patient = replace(system, policy=Policy(screened_labels=10**9))
-    full = tuning.tune([patient], codes, None, tuning.Given(np.inf))
+    full = tuning.tune([patient], codes, tuning.Given(np.inf))
     assert screened.setting == full.setting
     assert screened.tried == full.tried
     np.testing.assert_allclose(screened.left_out, full.left_out)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,11 +29,16 @@ COUNTS = {
     "fits": 120,
     "links": 6,
     "tables": 60,
+    "labels": 2,
     "sessions": 10,
+    "serving": 6,
+    "full_disk": 60,
     "solves": 300,
     "files": 250,
     "resume": 2,
+    "flips": 12,
     "commands": 1,
+    "interrupts": 12,
     "together": 2,
 }
 
@@ -106,3 +113,27 @@ def test_the_same_seed_is_the_same_case():
     assert repr(first.y) == repr(second.y)
     other = outcome.generator("solves", 7).random()
     assert other != outcome.generator("fits", 7).random()
+
+
+def test_only_words_of_ours_are_a_clear_error(tmp_path):
+    ours = tmp_path / "gdpa" / "checks.py"
+    ours.parent.mkdir()
+    ours.write_text(
+        "def worded():\n    raise ValueError(\n        'tol=-1 must be positive'\n    )\n"
+        "def compiled():\n    return int('x')\n"
+        "def library(call):\n    return call()\n"
+    )
+    calls = runpy.run_path(str(ours))
+    outcomes = []
+    for call in (
+        calls["worded"],
+        calls["compiled"],
+        lambda: calls["library"](lambda: np.linalg.norm(np.ones(2), ord="no")),
+    ):
+        with pytest.raises(ValueError) as caught:
+            call()
+        try:
+            outcomes.append(outcome.refused(caught.value))
+        except ValueError:
+            outcomes.append(outcome.WRONG)
+    assert outcomes == [outcome.CLEAR, outcome.WRONG, outcome.WRONG]

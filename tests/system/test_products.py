@@ -101,22 +101,19 @@ def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(random_grap
     assert spd._chosen(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=0)) == "two-level"
 
 
-@pytest.mark.parametrize("columns", [None, 4])
+@pytest.mark.parametrize("columns", [1, 4])
 def test_what_is_not_stored_is_the_difference_without_what_is_left_out(random_graph, columns):
     A, d = laplacian_parts(random_graph(40, 5), "combinatorial")
     total = np.where(np.arange(40) % 9 == 4, 0.0, d + 0.5)
     K = np.diag(total) - A.toarray()
     K[total == 0], K[:, total == 0] = 0.0, 0.0
-    operator = Difference(Matrix(A), total)
-    unit = UnitDiagonal(operator)
-    Y = np.random.default_rng(0).normal(size=(40,) if columns is None else (40, columns))
-    np.testing.assert_allclose(operator.dot(Y), K @ Y, atol=1e-12)
+    unit = UnitDiagonal(Difference(Matrix(A), total))
+    Y = np.random.default_rng(0).normal(size=(40, columns))
     stored = UnitDiagonal(Matrix(K))
     np.testing.assert_allclose(unit.toarray(), stored.toarray(), atol=1e-14)
     assert unit.smallest() == pytest.approx(K.sum() / np.trace(K))
-    if columns:
-        inside = np.where(total[:, None] == 0, 0.0, Y)
-        np.testing.assert_allclose(unit.dot(inside), stored.dot(inside), atol=1e-13)
+    inside = np.where(total[:, None] == 0, 0.0, Y)
+    np.testing.assert_allclose(unit.dot(inside), stored.dot(inside), atol=1e-13)
 
 
 @pytest.mark.parametrize("columns", [1, 3])

@@ -67,11 +67,11 @@ def test_ten_labels_on_100000_nodes_cost_less_than_half_a_fresh_solve():
     y[new] = truth[new]
     fresh = GraphClassifier(graph="precomputed", label_weight=np.inf, self_loop=0.01)
     fresh.fit(model.graph_, y)
-    cost = fresh.ensemble_.run.edge_visits
+    cost = fresh.ensemble_.first.run.edge_visits
     assert cost >= 20 * model.graph_.nnz  # a real solve, not a shortcut
     model.add_labels(new, truth[new])
-    assert model.ensemble_.run.converged
-    assert model.ensemble_.run.edge_visits <= 0.25 * cost
+    assert model.ensemble_.first.run.converged
+    assert model.ensemble_.first.run.edge_visits <= 0.25 * cost
     # The same labels, except where the two classes are nearly level.
     differ = model.transduction_ != fresh.transduction_
     lead = np.abs(fresh.label_scores_[:, 1] - fresh.label_scores_[:, 0])
@@ -115,7 +115,7 @@ def test_many_small_updates_end_in_a_full_solve():
         model.add_labels(i, truth[i], tol=1e-2)
         y[i] = truth[i]
     fresh = GraphClassifier(n_neighbors=8, self_loop=0.05, label_weight=np.inf).fit(X, y)
-    assert model.ensemble_.run.drift <= 5e-2
+    assert model.ensemble_.first.run.drift <= 5e-2
     np.testing.assert_allclose(
         model.ensemble_.first.scores, fresh.ensemble_.first.scores, atol=0.05
     )

@@ -231,8 +231,8 @@ def test_plain_data_hold_the_encoder(mixed):
         lambda d: stored(d, 6, "date-encoding").update(cycles={"$tuple": ["month"]}),
         lambda d: stored(d, 1, "column-plan").update(name=7),
         lambda d: stored(d, 3, "category-encoding").update(categories={"$tuple": ["a", "a"]}),
-        lambda d: stored(d, 7, "text-directions").update(
-            buckets=stored(d, 7, "text-directions")["rarity"]
+        lambda d: stored(d, 7, "text-encoding").update(
+            buckets=stored(d, 7, "text-encoding")["rarity"]
         ),
         lambda d: stored(d, 7, "text-encoding").update(scale=-1.0),
         lambda d: next(iter(d["columns"][7]["arrays"].values())).__setitem__(2, "!!"),

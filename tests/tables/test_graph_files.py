@@ -127,3 +127,29 @@ def test_each_file_has_its_own_delimiter(tmp_path, mark):
     assert labels.classes == ("x", "y", "z")
     assert labels.codes.tolist() == [0, 1, 2]
     assert labels.against_rest(2).tolist() == [-1, -1, 1]
+
+
+def test_a_huge_graphml_attribute_is_parsed_once_or_refused(tmp_path, monkeypatch):
+    from gdpa.tables import graph_files
+
+    lengths = []
+    create = graph_files.expat.ParserCreate
+
+    class Counted:
+        def __init__(self):
+            self.__dict__["parser"] = create()
+
+        def __setattr__(self, name, value):
+            setattr(self.parser, name, value)
+
+        def Parse(self, data, final):
+            lengths.append(len(data))
+            return self.parser.Parse(data, final)
+
+    monkeypatch.setattr(graph_files.expat, "ParserCreate", Counted)
+    long = "x" * 2_000_000
+    on_node = GRAPHML.replace("<node ", f'<node note="{long}" ', 1)
+    assert read_graph(write(tmp_path, "g.graphml", on_node)).W.nnz > 0
+    with pytest.raises(TableError, match="no element that ends within"):
+        read_graph(write(tmp_path, "g.graphml", f'<graphml note="{long}"/>'))
+    assert sum(lengths) <= 2 * 2**16

@@ -286,9 +286,9 @@ def test_an_encrypted_archive_is_refused(tmp_path):
 
 
 def test_an_index_beyond_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 8 * 10**9)
-    path = write(tmp_path, "t.libsvm", "1 100000000:1\n-1 2:1\n")
-    with pytest.raises(MemoryError, match="100000000 columns needs about"):
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 8 * 10**7)
+    path = write(tmp_path, "t.libsvm", "1 100000:1\n-1 2:1\n")
+    with pytest.raises(MemoryError, match="100000 columns needs about"):
         read_table(path)
 
 
@@ -313,3 +313,31 @@ def test_the_target_is_kept_exactly_and_other_columns_are_trimmed(tmp_path):
 def test_labels_of_libsvm_are_kept_exactly(tmp_path):
     path = write(tmp_path, "t.libsvm", "# none\n+1 1:1\n1234567 2:2 # x\n1234568 2:1\n")
     assert read_table(path).column("target").cells() == ["+1", "1234567", "1234568"]
+
+
+@pytest.mark.parametrize("place", [(5000, 3000), (1_048_576, 16_384)])
+def test_a_spreadsheet_of_two_cells_far_apart_is_refused(tmp_path, place):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active["A1"] = "a"
+    book.active.cell(*place).value = 1
+    book.save(tmp_path / "far.xlsx")
+    with pytest.raises(TableError, match=f"{place[0]} rows and {place[1]} columns"):
+        read_table(tmp_path / "far.xlsx")
+
+
+def test_a_far_cell_that_is_empty_does_no_harm(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, "x"], [2, "y"]):
+        book.active.append(row)
+    book.active.cell(1_048_576, 16_384).font = openpyxl.styles.Font(bold=True)
+    book.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx").n_rows == 2
+
+
+@pytest.mark.parametrize("index", [10**7, 10**8])
+def test_a_lone_large_index_is_refused(tmp_path, index):
+    (tmp_path / "t.svm").write_text(f"1 {index}:1\n0 1:1\n")
+    with pytest.raises(TableError, match=f"the index {index}, but only 2 values"):
+        read_table(tmp_path / "t.svm")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -56,10 +57,6 @@ for _name in COMMANDS:
     importlib.import_module(f"gdpa.cli.{_name}").register(app)
 
 
-def _terminate(*_: Any) -> None:
-    sys.exit(143)
-
-
 def run(args: list[str] | None = None) -> int:
     """Run the command line.
 
@@ -74,9 +71,10 @@ def run(args: list[str] | None = None) -> int:
         The exit code.
     """
     # So that files half-written are removed when the process is asked to end.
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    args = sys.argv[1:] if args is None else args
     try:
-        app(args, prog_name="gdpa")
+        app(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

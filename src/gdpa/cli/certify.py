@@ -10,6 +10,7 @@ import typer
 from .files import OutputFiles
 from .options import Delimiter, Json, Method, Out, Quiet, RawCells
 from .output import Output, Stages
+from .quadratic import ProblemKind, certify_quadratic
 from .solve import (
     GraphFile,
     GraphFormat,
@@ -18,6 +19,7 @@ from .solve import (
     Laplacian,
     Unlabeled,
     read_problem,
+    refuse_labels,
 )
 
 __all__ = ["register"]
@@ -30,7 +32,8 @@ def register(app: typer.Typer) -> None:
 
 def certify(
     graph: GraphFile,
-    labels: KnownLabels,
+    labels: KnownLabels = None,
+    problem: ProblemKind = None,
     labeling: Annotated[
         str | None,
         typer.Option("--labeling", help="Labels of all nodes, as solve writes; else solved first."),
@@ -54,19 +57,23 @@ def certify(
     No labelling that keeps the known labels has an objective below the bound. Without --labeling
     the graph is solved by --method first; --out then keeps those labels.
     """
-    inputs = [graph, labels, *([labeling] if labeling else [])]
+    inputs = [name for name in (graph, labels, labeling) if name]
     with Output("certify", json=json, quiet=quiet) as output, OutputFiles(*inputs) as files:
         if labeling is not None and out is not None:
             raise ValueError("--out keeps labels that certify solved for; --labeling gives them")
         if inputs.count("-") > 1:
             raise ValueError("only one input can be read from standard input")
+        if problem is not None:
+            refuse_labels(labels)
+            certify_quadratic(graph, problem, labeling, format, output)
+            return
         files.claim("--out", out)
         from ..certificate import certify as prove
         from ..tables import read_labels
 
         with Stages(output, 3) as stages:
             stages.start("reading", graph)
-            network, known, problem = read_problem(
+            network, known, stated = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter
             )
             if len(known.classes) > 2:
@@ -84,13 +91,13 @@ def certify(
                 from ..solvers.registry import solve
 
                 stages.start("solve", method)
-                solution = solve(problem, method)
+                solution = solve(stated, method)
                 output.converged &= solution.converged
                 signs, solved_by = solution.labels, solution.method
                 if out is not None:
                     files.text("--out", Labeling.of(known, [solution]).csv(network, known, raw=raw))
             stages.start("bound")
-            certificate = prove(problem, signs, method=bound)
+            certificate = prove(stated, signs, method=bound)
         output.result = {
             "labeling": labeling or f"solved by {solved_by}",
             "objective": certificate.objective,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +30,6 @@ class DemoOptions(RunOptions):
     out: str = option("--out", "-o", help="HTML file of the report.", default="gdpa-report.html")
 
 
-@dataclass(frozen=True)
-class DemoRow:
-    """One line of the comparison; accuracy and time are means over draws of the labels."""
-
-    data: str
-    method: str
-    accuracy: float
-    seconds: float
-    draws: int
-
-    def cells(self) -> list[str]:
-        """Return the line as text."""
-        return [self.data, self.method, f"{100 * self.accuracy:.1f} %", f"{self.seconds:.2f}"]
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     add_command(app, "demo", DemoOptions, demo)
@@ -58,23 +43,21 @@ def demo(options: DemoOptions) -> None:
     with Output("demo", json=options.json, quiet=options.quiet) as output:
         rows = []
         with OutputFiles() as files, Stages(output, 2) as stages:
-            if options.out == "-":
-                raise ValueError("--out needs a file name for the report")
-            files.claim("--out", options.out)
+            files.claim("--out", options.out, stdout=False)
             output.one_thread_each()
             stages.start("compare")
             for row in _compare():
                 rows.append(row)
-                stages.detail(f"{row.data}: {row.method}")
+                stages.detail(f"{row['data']}: {row['method']}")
             stages.start("report", options.out)
             files.text("--out", _report(rows))
         output.result = {
-            "table": [asdict(row) for row in rows],
+            "table": rows,
             "report": str(Path(options.out).absolute()),
             "seconds": stages.seconds,
         }
         if not options.json:
-            output.table(HEADER, [row.cells() for row in rows])
+            output.table(HEADER, [_cells(row) for row in rows])
             output.write(f"\nreport: {options.out}\n")
 
 
@@ -87,8 +70,13 @@ def _few_labels(y: NDArray[Any], seed: int) -> NDArray[np.bool_]:
     return known
 
 
-def _compare() -> Iterator[DemoRow]:
-    """Run all methods on both data sets, one line at a time."""
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Return a line of the comparison as text."""
+    return [row["data"], row["method"], f"{100 * row['accuracy']:.1f} %", f"{row['seconds']:.2f}"]
+
+
+def _compare() -> Iterator[dict[str, Any]]:
+    """Run all methods on both data sets; yield means over the draws of the labels."""
     from sklearn.datasets import load_breast_cancer, load_digits
     from sklearn.semi_supervised import LabelSpreading
 
@@ -113,10 +101,11 @@ def _compare() -> Iterator[DemoRow]:
                 predicted = new().fit(Z, np.where(known, y, -1)).transduction_
                 seconds.append(time.perf_counter() - start)
                 right.append(float((predicted == y)[~known].mean()))
-            yield DemoRow(name, method, float(np.mean(right)), float(np.mean(seconds)), draws)
+            means = {"accuracy": float(np.mean(right)), "seconds": float(np.mean(seconds))}
+            yield {"data": name, "method": method, **means, "draws": draws}
 
 
-def _report(rows: list[DemoRow]) -> str:
+def _report(rows: list[dict[str, Any]]) -> str:
     """Return the report on breast cancer, with the comparison in front."""
     from sklearn.datasets import load_breast_cancer
 
@@ -148,6 +137,6 @@ def _report(rows: list[DemoRow]) -> str:
         "caption='Accuracy on hidden labels', numeric=(2, 3)) }}",
         n=LABELS_PER_CLASS,
         header=HEADER,
-        rows=[row.cells() for row in rows],
+        rows=[_cells(row) for row in rows],
     )
     return render(content, first=[comparison])

@@ -7,8 +7,6 @@ before.
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,11 +33,13 @@ class OutputFiles:
     """
 
     def __init__(self, *inputs: str | None) -> None:
+        if inputs.count("-") > 1:
+            raise ValueError("only one input can be read from standard input")
         self._inputs = {Path(i).resolve() for i in inputs if i and i != "-"}
         self._staged: dict[str, StagingFolder] = {}
         self._stdout: list[str] = []
 
-    def claim(self, option: str, path: str | None) -> None:
+    def claim(self, option: str, path: str | None, *, stdout: bool = True) -> None:
         """Check, before any work, that an output can be written.
 
         Parameters
@@ -48,12 +48,16 @@ class OutputFiles:
             The option that names it, for messages and for :meth:`path`.
         path : str or None
             The file; None and ``"-"`` need no file.
+        stdout : bool, default=True
+            Whether ``"-"`` is accepted.
 
         Raises
         ------
         ValueError
             If it is a folder, an input, another output, or cannot be written.
         """
+        if path == "-" and not stdout:
+            raise ValueError(f"{option} needs a file name; it cannot be -")
         if path is None or path == "-":
             return
         target = Path(path)
@@ -79,8 +83,7 @@ class OutputFiles:
     def text(self, option: str, content: str) -> None:
         """Write text as the output of `option`; to stdout, at the end, if it was not claimed."""
         if option in self._staged:
-            with self._staged[option].file.open("w", encoding="utf-8", newline="") as file:
-                file.write(content)
+            self._staged[option].file.write_text(content, encoding="utf-8", newline="")
         else:
             # At the end, when no progress is drawn any more: a terminal shows both.
             self._stdout.append(content)
@@ -124,15 +127,13 @@ def write_rows(
     raw : bool, default=False
         Whether cells that a spreadsheet would execute are written unchanged.
     """
-    if output.json and (out is None or out == "-"):
+    if output.json and out in (None, "-"):
         if only or out == "-":
             output.result["predictions"] = rows_as_records(columns)
-        return
-    text = rows_as_csv(columns, raw=raw)
-    if out is None and sys.stdout.isatty():
-        output.at_end(lambda: _show_head(output, text))
+    elif out is None and sys.stdout.isatty():
+        output.at_end(lambda: _show_head(output, columns))
     elif out is not None or only:
-        files.text("--out", text)
+        files.text("--out", rows_as_csv(columns, raw=raw))
 
 
 def rows_as_records(columns: Sequence[tuple[str, Column]]) -> list[dict[str, object]]:
@@ -155,9 +156,9 @@ def _texts(column: Column) -> Sequence[object]:
     return [f"{v:.4f}" for v in column] if column.dtype.kind == "f" else column.tolist()
 
 
-def _show_head(output: Output, text: str, rows: int = 10) -> None:
-    """Show the first rows of a CSV text as a table."""
-    lines = list(csv.reader(io.StringIO(text)))
-    output.table(lines[0], lines[1 : rows + 1])
-    if len(lines) > rows + 1:
-        output.note(f"... {len(lines) - rows - 1} more rows; --out FILE writes all of them")
+def _show_head(output: Output, columns: Sequence[tuple[str, Column]], most: int = 10) -> None:
+    """Show the first rows as a table."""
+    output.table([n for n, _ in columns], zip(*(_texts(c[:most]) for _, c in columns), strict=True))
+    rows = len(columns[0][1])
+    if rows > most:
+        output.note(f"... {rows - most} more rows; --out FILE writes all of them")

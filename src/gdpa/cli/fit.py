@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 from numpy.typing import NDArray
 
@@ -20,7 +21,6 @@ from .options import (
     RunOptions,
     TableOptions,
     add_command,
-    command_line,
     list_methods,
     option,
 )
@@ -42,9 +42,6 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
     model: str | None = option("--model", help="File to save the classifier to (.npz).")
     report: str | None = option("--report", help="HTML file to write a report to.")
     keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
-    rescale: str = option(
-        "--rescale", help="Scale numbers: robust, standard, minmax or none.", default="robust"
-    )
     neighbors: int | None = option(
         "--neighbors", min=1, help="Neighbours per row; chosen if unset."
     )
@@ -52,6 +49,11 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
         "--method", "-m", help="committee, or one graph with a solver of gdpa methods.",
         default="committee", autocompletion=list_methods,
     )  # fmt: skip
+    compare: bool = option(
+        "--compare",
+        help="Compare with logistic regression and the largest class on held-out labels.",
+        default=False,
+    )
     class_prior: bool = option(
         "--class-prior", help="Match predicted class shares to those of the labels.", default=False
     )
@@ -59,21 +61,7 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
         "--sure", min=0.0, max=1.0, help="Mark predictions below this probability.", default=0.75
     )
     seed: int = option("--seed", min=0, help="Random seed.", default=0)
-
-    def check(self, files: OutputFiles) -> None:
-        """Refuse bad options, and claim the output files, before any work."""
-        self.check_edges(self.data)
-        if self.edges is not None and self.method != "committee":
-            raise ValueError(f"--edges goes with --method committee, not {self.method!r}")
-        accepted = ("robust", "standard", "minmax", "none")
-        if self.rescale not in accepted:
-            raise ValueError(f"--rescale {self.rescale!r}; accepted: {', '.join(accepted)}")
-        self.kinds()
-        files.claim("--out", self.out)
-        for name, path in (("--model", self.model), ("--report", self.report)):
-            files.claim(name, path)
-            if path == "-":
-                raise ValueError(f"{name} needs a file name; only --out can be -")
+    context: typer.Context
 
 
 @dataclass(frozen=True)
@@ -107,21 +95,34 @@ def fit(options: FitOptions) -> None:
         Output("fit", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.data, options.edges) as files,
     ):
-        options.check(files)
+        options.kinds()
+        if options.edges is not None and options.method != "committee":
+            raise ValueError(f"--edges goes with --method committee, not {options.method!r}")
+        files.claim("--out", options.out)
+        files.claim("--model", options.model, stdout=False)
+        files.claim("--report", options.report, stdout=False)
         with Stages(output, n_stages) as stages:
             stages.start("starting", "loading modules")
             task = _read(options, output, stages)
             output.one_thread_each()
             classifier = _fit(options, task, output, stages)
-            stages.start("checking", "baselines on held-out labels")
+            stages.start("checking", "accuracy on held-out labels")
             about = {"target": options.target, "source": task.table.source, "sure": options.sure}
             fitted = FittedTable(
                 classifier, about | {"id_column": options.id_column, "ids": task.ids}
             )
             predicted = fitted.fitted_rows()
-            output.result = _summary(fitted, task, predicted)
+            output.result = _summary(fitted, task, predicted, options.compare)
             stages.start("writing")
-            _write(options, task, fitted, predicted, output, files)
+            columns = first_columns(task.table, options.keep, options.id_column, task.ids)
+            columns += predicted._asdict().items()
+            columns.append(("known", classifier.ensemble_.labels.codes >= 0))
+            if task.links is not None:
+                columns.append(("links", classifier.graph_share_))
+            only = options.model is None and options.report is None
+            write_rows(output, files, columns, out=options.out, only=only, raw=options.raw)
+            if options.model is not None:
+                fitted.save(files.path("--model"))
             if options.report is not None:
                 stages.start("report")
                 files.text("--report", _report(options, task, fitted))
@@ -165,7 +166,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
     kinds = options.kinds()
     kinds.pop(options.target, None)  # the target is text, whatever it looks like
-    encoder = TableEncoder(columns=kinds, scale=options.rescale, random_state=options.seed)
+    encoder = TableEncoder(columns=kinds, random_state=options.seed)
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
     features = task.table.without(list(ignored))
     classifier = new_classifier(
@@ -188,7 +189,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     if len(notes) > most:
         output.note(f"... and {len(notes) - most} more notes about columns; --json lists them")
     task.notes.extend(notes)
-    output.converged &= bool(classifier.ensemble_.run.converged)
+    output.converged &= bool(classifier.ensemble_.first.run.converged)
     return classifier
 
 
@@ -207,24 +208,32 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
         stages.detail(f"iteration {event['iteration']}")
 
 
-def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[str, Any]:
-    """Return the result as plain data, with the accuracy of the baselines."""
-    from ..report.evaluation import baselines
+def _summary(
+    fitted: FittedTable, task: _Task, predicted: Predictions, compare: bool
+) -> dict[str, Any]:
+    """Return the result as plain data, with the accuracy on held-out labels."""
+    from ..report.evaluation import baselines, held_out_labels
 
     model, labels = fitted.model, task.labels
-    known = model.ensemble_.labels.codes >= 0
-    checked = baselines(model, fitted.points(task.table))
+    codes = model.ensemble_.labels.codes
+    known = codes >= 0
+    checked = held_out_labels(model)
+    compared = baselines(model, fitted.points(task.table)) if compare else None
+    counts = np.bincount(codes[known], minlength=model.classes_.size).tolist()
     committee = model.committee_
     linked = model.ensemble_.linked and not known.all()
     return {
         "rows": int(labels.size),
         "labeled": int(known.sum()),
-        "classes": {str(c): int((labels == c).sum()) for c in model.classes_},
-        "predicted": {str(c): int((predicted.labels[~known] == c).sum()) for c in model.classes_},
+        "classes": dict(zip(map(str, model.classes_), counts, strict=True)),
+        "predicted": predicted.counts(model.classes_, ~known),
         "unsure": int(predicted.unsure.sum()),
         "unreached": int(model.unreached_.size),
-        "held_out_accuracy": None if checked is None else checked.ours,
-        "baseline": None if checked is None else checked.plain(),
+        "held_out": 0 if checked is None else int(checked.truth.size),
+        "held_out_accuracy": None
+        if checked is None
+        else float((checked.truth == checked.predicted).mean()),
+        "baseline": None if compared is None else compared.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
             for p in model.columns_
@@ -240,29 +249,9 @@ def _summary(fitted: FittedTable, task: _Task, predicted: Predictions) -> dict[s
         "label_weight": model.label_weight_,
         "self_loop": model.self_loop_,
         "tuning": model.tuning_.source,
-        "converged": model.ensemble_.run.converged,
+        "converged": model.ensemble_.first.run.converged,
         "notes": task.notes,
     }
-
-
-def _write(
-    options: FitOptions,
-    task: _Task,
-    fitted: FittedTable,
-    predicted: Predictions,
-    output: Output,
-    files: OutputFiles,
-) -> None:
-    """Write the predictions and the model."""
-    columns = first_columns(task.table, options.keep, options.id_column, task.ids)
-    columns += predicted.columns()
-    columns.append(("known", fitted.model.ensemble_.labels.codes >= 0))
-    if task.links is not None:
-        columns.append(("links", fitted.model.graph_share_))
-    only = options.model is None and options.report is None
-    write_rows(output, files, columns, out=options.out, only=only, raw=options.raw)
-    if options.model is not None:
-        fitted.save(files.path("--model"))
 
 
 def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
@@ -277,14 +266,12 @@ def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
     }
     if options.edges is not None:
         asked["links"] = options.edges
-    leave_out = ("out", "model", "report", "sure", "keep", "raw", "seed", *("json", "quiet"))
-    command = command_line("fit", options, leave_out)
     data = gather(
         fitted.model,
         None if task.links is None else fitted.points(task.table),
         title=f"gdpa: {options.target} of {Path(task.table.source).name}",
         asked=asked,
-        command=f"{command} --seed {options.seed} --out predictions.csv",
+        command=options.context.obj,
         notes=task.notes,
         table=task.table.without([options.id_column] if options.id_column else []),
         columns=fitted.model.columns_,
@@ -302,6 +289,11 @@ def _print_summary(options: FitOptions, output: Output) -> None:
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])
+    elif result["held_out_accuracy"] is not None:
+        right = 100 * result["held_out_accuracy"]
+        output.note(
+            f"cross-validated accuracy on {result['held_out']} held-out labels: {right:.1f} %"
+        )
     if result["graph_share"] is not None:
         output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
     output.note(f"uncertain: {result['unsure']} rows")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 import sys
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from ..files import write_text
-from .models import FittedTable, load_model
+from .models import load_model
 from .options import ColumnOptions, Quiet, TableOptions, add_command, option
 from .output import Output
 
@@ -47,16 +46,16 @@ class LabelOptions(ColumnOptions, TableOptions):
     )
     seed: int = option("--seed", min=0, help="Random seed.", default=0)
     quiet: Quiet = False
+    context: typer.Context
 
     def image_shape(self) -> tuple[int, int] | None:
         """Return ``--shape`` as numbers."""
         if self.shape is None:
             return None
-        height, cross, width = self.shape.lower().partition("x")
-        whole = height.isdigit() and width.isdigit()
-        if not cross or not whole or 0 in (int(height), int(width)):
+        sides = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", self.shape.lower())
+        if sides is None:
             raise ValueError(f"--shape {self.shape!r} must be HEIGHTxWIDTH, such as 8x8")
-        return int(height), int(width)
+        return int(sides[1]), int(sides[2])
 
     def output_files(self) -> tuple[Path, Path]:
         """Return the table and the log to write."""
@@ -95,22 +94,18 @@ def label(options: LabelOptions) -> None:
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
             unlabeled=options.unlabeled,
-            format=options.format,
-            delimiter=options.delimiter,
-            header=options.has_header,
-            encoding=options.encoding,
+            reading=options.reading,
         )
-        fitted = None if options.model is None else load_model(options.model)
         out, log = options.output_files()
         output.one_thread_each()
+        start: dict[str, Any] = {}
+        if options.model is not None:
+            fitted = load_model(options.model)
+            known = fitted.model.ensemble_.labels
+            names = [None if code < 0 else str(known.classes[code]) for code in known.codes]
+            start = {"encoder": fitted.encoder, "labels": names}
         controller, exporter, notes = open_table(
-            source,
-            log=log,
-            seed=options.seed,
-            encoder=None if fitted is None else fitted.encoder,
-            labels=None if fitted is None else _labels(fitted),
-            save=save_model,
-            command=shlex.join(["gdpa", *sys.argv[1:]]) if sys.argv else "",
+            source, log=log, seed=options.seed, command=options.context.obj, **start
         )
         output.note(*notes)
         session = controller.session
@@ -126,21 +121,11 @@ def label(options: LabelOptions) -> None:
             webbrowser.open(server.url)
         server.run()
         if session.labels:
-            write_text(out, exporter.make("table")[0].decode())
+            try:
+                text = exporter.csv()
+            except Exception:
+                write_text(out, exporter.csv(predict=False))
+                output.note(f"{len(session.labels)} labels, without predictions: {out}")
+                raise
+            write_text(out, text)
             output.note(f"{len(session.labels)} labels, {session.n_rows} predictions: {out}")
-
-
-def save_model(classifier: Any, encoder: Any, about: dict[str, Any], path: Path) -> None:
-    """Write a model file that accepts the rows of the table."""
-    if encoder is not None:
-        from ..estimators.frames import adopt_encoder
-
-        adopt_encoder(classifier, encoder)
-    FittedTable(classifier, about).save(path)
-
-
-def _labels(fitted: FittedTable) -> list[str | None]:
-    """Return the labels that a saved model was fitted on, None where there was none."""
-    coding = fitted.model.ensemble_.labels
-    names = np.array([str(c) for c in coding.classes.tolist()])
-    return [None if code < 0 else str(names[code]) for code in coding.codes.tolist()]

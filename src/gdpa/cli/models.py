@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,7 @@ from .files import Column
 if TYPE_CHECKING:
     from ..estimators import CommitteeClassifier, GraphClassifier
 
-__all__ = [
-    "FittedTable",
-    "Predictions",
-    "first_columns",
-    "load_model",
-    "new_classifier",
-]
+__all__ = ["FittedTable", "Predictions", "first_columns", "load_model", "new_classifier"]
 
 
 def new_classifier(
@@ -73,11 +67,10 @@ def new_classifier(
     return GraphClassifier(method=method, **shared)
 
 
-@dataclass(frozen=True)
-class Predictions:
+class Predictions(NamedTuple):
     """Predicted label of each row, its probability, its lead over the second class, uncertainty."""
 
-    labels: NDArray[Any]
+    prediction: NDArray[Any]
     probability: NDArray[np.float64]
     margin: NDArray[np.float64]
     unsure: NDArray[np.bool_]
@@ -93,14 +86,10 @@ class Predictions:
         others[rows, codes] = 0.0
         return cls(classes[codes], top, top - others.max(axis=1), top < sure)
 
-    def columns(self) -> list[tuple[str, Column]]:
-        """Return names and cells for the output."""
-        return [
-            ("prediction", self.labels),
-            ("probability", self.probability),
-            ("margin", self.margin),
-            ("unsure", self.unsure),
-        ]
+    def counts(self, classes: NDArray[Any], among: Any = slice(None)) -> dict[str, int]:
+        """Return how many rows `among` all are predicted to be in each class."""
+        counts = (self.prediction[among, None] == classes).sum(axis=0).tolist()
+        return dict(zip(map(str, classes), counts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -148,19 +137,8 @@ class FittedTable:
         """Return the features: a neighbour graph keeps them, a given graph does not."""
         from ..report.evaluation import fitted_points
 
-        kept = fitted_points(self.model.ensemble_.graph)
+        kept = fitted_points(self.model.ensemble_.first.graph)
         return self.model.encoder_.encode(table)[0] if kept is None else kept
-
-    def nodes(self, edges: str) -> list[str]:
-        """Return the names of the fitted rows; `edges` is the file that needs them."""
-        if not self.model.ensemble_.linked:
-            raise ValueError(f"--edges {edges} needs a model of fit --edges; this one has no links")
-        ids = self.about.get("ids")
-        if ids is None:
-            raise ValueError(
-                f"--edges {edges} needs names of the fitted rows; fit with --id once more"
-            )
-        return [str(name) for name in ids]
 
     def save(self, path: Path) -> None:
         """Write the model file."""

@@ -6,8 +6,8 @@ belong together are its base classes.
 
 from __future__ import annotations
 
+import ast
 import inspect
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnOptions", "Delimiter", "EdgeOptions", "Json", "Method", "Out", "OutputOptions", "Quiet",
-    "RawCells", "RunOptions", "TableOptions", "add_command", "argument", "command_line", "option",
-    "parse_options",
+    "RawCells", "RunOptions", "TableOptions", "add_command", "argument", "option", "parse_options",
 ]  # fmt: skip
 
 Options = TypeVar("Options")
@@ -88,26 +87,28 @@ class TableOptions:
         "unset.",
     )
     delimiter: Delimiter = None
-    has_header: bool = option(
+    header: bool = option(
         "--header/--no-header",
         help="Whether a CSV file starts with column names; else columns are named 1, 2, ...",
         default=True,
     )
     encoding: str | None = option("--encoding", help="Encoding of a CSV file; detected if unset.")
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The file format, as options of :func:`gdpa.tables.read_table`."""
+        return {
+            "format": self.format,
+            "delimiter": self.delimiter,
+            "header": self.header,
+            "encoding": self.encoding,
+        }
+
     def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""
         from ..tables import read_table
 
-        table = read_table(
-            self.data,
-            format=self.format,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            as_text=frozenset(as_text),
-            target=target,
-            header=self.has_header,
-        )
+        table = read_table(self.data, as_text=frozenset(as_text), target=target, **self.reading)
         output.note(*table.notes)
         return table
 
@@ -160,20 +161,6 @@ class EdgeOptions:
         help="For repeated edges: same (weights must agree), sum or max.",
         default="same",
     )
-    edges_delimiter: str | None = option(
-        "--edges-delimiter", help="Delimiter of the edges; detected if unset."
-    )
-
-    def check_edges(self, data: str) -> None:
-        """Refuse what cannot be read, before any work."""
-        from ..errors import nearest_name
-        from ..tables.row_links import DUPLICATES
-
-        if data == "-" and self.edges == "-":
-            raise ValueError("DATA and --edges cannot both be read from standard input")
-        if self.duplicates not in DUPLICATES:
-            accepted = nearest_name(self.duplicates, list(DUPLICATES))
-            raise ValueError(f"--duplicates {self.duplicates!r}; {accepted}")
 
     def read_edges(
         self, output: Output, rows: Sequence[str], fitted: Sequence[str] | None = None
@@ -181,22 +168,10 @@ class EdgeOptions:
         """Read the links between rows, or from new rows to fitted ones, and print the notes."""
         from ..tables import read_links
 
-        links = read_links(
-            str(self.edges),
-            rows,
-            fitted,
-            delimiter=self.edges_delimiter,
-            duplicates=self.duplicates,
-            skip_unknown=self.skip_unknown,
-        )
+        how = {"duplicates": self.duplicates, "skip_unknown": self.skip_unknown}
+        links = read_links(str(self.edges), rows, fitted, **how)  # type: ignore[arg-type]
         output.note(*links.notes)
         return links
-
-
-def _parameter(options: type, name: str, hint: Any) -> Any:
-    """Return the type of a field with its typer option or argument."""
-    metadata = options.__dataclass_fields__[name].metadata  # type: ignore[attr-defined]
-    return Annotated[hint, metadata["typer"]] if metadata else hint
 
 
 def add_command(
@@ -208,9 +183,12 @@ def add_command(
         run(options(**values))
 
     hints = get_type_hints(options, include_extras=True)
+    for each in fields(options):  # type: ignore[arg-type]
+        if each.metadata:
+            hints[each.name] = Annotated[hints[each.name], each.metadata["typer"]]
     parameters = [
-        parameter.replace(annotation=_parameter(options, key, hints[key]))
-        for key, parameter in inspect.signature(options).parameters.items()
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(options).parameters.items()
     ]
     # The command's own options come first, shared ones last.
     parameters.sort(key=lambda parameter: parameter.name not in options.__annotations__)
@@ -219,45 +197,17 @@ def add_command(
     app.command(name)(command)
 
 
-def command_line(name: str, options: object, leave_out: Sequence[str]) -> str:
-    """Return the command with all options that differ from their defaults."""
-    words = ["gdpa", name]
-    hints = get_type_hints(type(options), include_extras=True)
-    for each in fields(options):  # type: ignore[arg-type]
-        value = getattr(options, each.name)
-        if each.name in leave_out or value is None or value == each.default:
-            continue
-        info = _parameter(type(options), each.name, hints[each.name]).__metadata__[0]
-        if isinstance(info, typer.models.ArgumentInfo):
-            words.insert(2, str(value))
-            continue
-        declared = next(d for d in (info.default, *(info.param_decls or ())) if d[:2] == "--")
-        if isinstance(value, bool):
-            words.append(declared.split("/")[0 if value else -1])
-        else:
-            values = value if isinstance(value, list) else [value]
-            words += [word for v in values for word in (declared, str(v))]
-    return shlex.join(words)
-
-
 def parse_options(pairs: list[str]) -> dict[str, object]:
     """Turn ``name=value`` texts into options: numbers, true, false and none, else text."""
-    words: dict[str, object] = {"true": True, "false": False, "none": None}
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise ValueError(f"--option {pair!r} must be NAME=VALUE, such as tol=1e-8")
-        key = name.strip().replace("-", "_")
-        if value.lower() in words:
-            options[key] = words[value.lower()]
-            continue
-        for kind in (int, float):
-            try:
-                options[key] = kind(value)
-                break
-            except ValueError:
-                continue
-        else:
-            options[key] = value
+        word = value.capitalize() if value.lower() in ("true", "false", "none") else value
+        try:
+            parsed = ast.literal_eval(word)
+        except (ValueError, SyntaxError):
+            parsed = value
+        options[name.strip().replace("-", "_")] = parsed
     return options

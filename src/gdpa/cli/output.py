@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import typer
+from rich.box import HEAVY_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -43,6 +44,8 @@ DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70
 def clean(text: object) -> str:
     """Text on one line without control characters: data may hold sequences a terminal obeys."""
     words = " ".join(str(text).split())
+    if words.isprintable():
+        return words
     return "".join(
         c
         if unicodedata.category(c) not in ("Cc", "Cf", "Cs")
@@ -101,22 +104,16 @@ class Output:
         """Put data on stdout."""
         sys.stdout.write(text)
 
-    def table(self, headers: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+    def table(self, headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Put a table on stdout: drawn on a terminal, plain aligned columns elsewhere."""
-        cells = [[clean(c) for c in row] for row in rows]
-        if sys.stdout.isatty():
-            drawn = Table(title=title or None, title_justify="left", header_style="bold")
-            for header in headers:
-                drawn.add_column(header, overflow="fold")
-            for row in cells:
-                drawn.add_row(*(Text(c) for c in row))
-            Console(highlight=False).print(drawn)
-            return
-        lines = [list(headers), *cells]
-        widths = [max(len(line[j]) for line in lines) for j in range(len(headers))]
-        for line in lines:
-            padded = "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True))
-            self.write(padded.rstrip() + "\n")
+        terminal = sys.stdout.isatty()
+        drawn = Table(box=HEAVY_HEAD if terminal else None, header_style="bold", pad_edge=terminal)
+        for header in headers:
+            drawn.add_column(Text(clean(header)), overflow="fold")
+        for row in rows:
+            drawn.add_row(*(Text(clean(cell)) for cell in row))
+        # Lines of a file or a pipe have no end.
+        Console(highlight=False, width=None if terminal else 10_000).print(drawn)
 
     def one_thread_each(self) -> None:
         """Keep BLAS to one thread until the end of the command.
@@ -214,62 +211,58 @@ class Stages:
     def __init__(self, output: Output, total: int) -> None:
         self.output, self.total = output, total
         self.seconds: dict[str, float] = {}
-        self._name = ""
-        self._detail = ""
+        self._name = self._detail = ""
         self._since = 0.0
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        if output.console.is_terminal and not output.quiet:
-            self._bar = Progress(
-                SpinnerColumn(finished_text="+"),
-                TextColumn("{task.fields[place]} {task.description:<9}", markup=False),
-                BarColumn(bar_width=18),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[detail]}", markup=False),
-                console=output.console,
-                # The bar is on stderr: data for stdout stay there, and an older rich's stand-in for
-                # it does not know whether it is a terminal.
-                redirect_stdout=False,
-            )
+        self._task = TaskID(0)
+        self._drawn = output.console.is_terminal and not output.quiet
+        self._bar = Progress(
+            SpinnerColumn(finished_text="+"),
+            TextColumn("{task.fields[place]} {task.description:<9}", markup=False),
+            BarColumn(bar_width=18),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[detail]}", markup=False),
+            console=output.console,
+            # The bar is on stderr: data for stdout stay there, and an older rich's stand-in for
+            # it does not know whether it is a terminal.
+            redirect_stdout=False,
+            disable=not self._drawn,
+        )
 
     def start(self, name: str, detail: str = "") -> None:
         """End the stage before, and start another."""
         self._end()
-        self._name, self._detail, self._since = name, _short(detail), time.perf_counter()
-        if self._bar is not None:
-            place = f"{len(self.seconds) + 1}/{self.total}"
-            # No total: the bar pulses as long as the stage lasts.
-            self._task = self._bar.add_task(name, total=None, place=place, detail=self._detail)
+        self._name, self._since = name, time.perf_counter()
+        place = f"{len(self.seconds) + 1}/{self.total}"
+        # No total: the bar pulses as long as the stage lasts.
+        self._task = self._bar.add_task(name, total=None, place=place, detail="")
+        self.detail(detail)
 
     def detail(self, text: str, fraction: float | None = None) -> None:
         """Show a detail of the current stage."""
         self._detail = _short(text)
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, detail=self._detail)
-            if fraction is not None:
-                self._bar.update(self._task, total=1.0, completed=min(fraction, 0.99))
+        self._bar.update(self._task, detail=self._detail)
+        if fraction is not None:
+            self._bar.update(self._task, total=1.0, completed=min(fraction, 0.99))
 
     def _end(self) -> None:
         if not self._name:
             return
         spent = time.perf_counter() - self._since
         self.seconds[self._name] = self.seconds.get(self._name, 0.0) + spent
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, total=1.0, completed=1.0)
-        elif self._bar is None:
+        self._bar.update(self._task, total=1.0, completed=1.0)
+        if not self._drawn:
             more = f" ({self._detail})" if self._detail else ""
             self.output.note(f"{self._name}: {spent:.1f} s{more}")
-        self._name, self._task = "", None
+        self._name = ""
 
     def __enter__(self) -> Stages:
-        if self._bar is not None:
-            self._bar.start()
+        self._bar.start()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self._end()
-        if self._bar is not None:
+        if self._drawn:  # an older rich ends a disabled bar with an empty line
             self._bar.stop()
 
 

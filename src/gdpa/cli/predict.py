@@ -60,7 +60,6 @@ def predict(options: PredictOptions) -> None:
         Output("predict", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.model, options.data, options.edges) as files,
     ):
-        options.check_edges(options.data)
         files.claim("--out", options.out)
         with Stages(output, 5 + (options.edges is not None)) as stages:
             stages.start("starting", "loading modules")
@@ -76,10 +75,12 @@ def predict(options: PredictOptions) -> None:
             W = None
             if options.edges is not None:
                 stages.start("links", options.edges)
-                known = fitted.nodes(options.edges)
-                if ids is None:
-                    raise ValueError(f"--edges needs the column {id_column!r} with the row names")
-                W = options.read_edges(output, ids, known).W
+                known = fitted.about.get("ids")
+                if not model.ensemble_.linked:
+                    raise ValueError("--edges needs a model of fit --edges; this one has no links")
+                if ids is None or known is None:
+                    raise ValueError("--edges needs the column of row names that fit --id named")
+                W = options.read_edges(output, ids, [str(name) for name in known]).W
             stages.start("predict", f"{table.n_rows} rows")
             rows = fitted.rows(table)
             P = model.predict_proba(rows, adjacency=W)
@@ -87,7 +88,7 @@ def predict(options: PredictOptions) -> None:
             predicted = Predictions.of(model.classes_, P, P.argmax(axis=1), sure)
             stages.start("writing")
             columns = first_columns(table, options.keep, id_column if ids else None, ids)
-            columns += predicted.columns()
+            columns += predicted._asdict().items()
             if W is not None:
                 columns.append(("links", model.graph_share(rows, adjacency=W)))
             if options.all_classes:
@@ -99,7 +100,7 @@ def predict(options: PredictOptions) -> None:
             output.result = {
                 "rows": table.n_rows,
                 "unsure": n_unsure,
-                "predicted": {str(c): int((predicted.labels == c).sum()) for c in model.classes_},
+                "predicted": predicted.counts(model.classes_),
             }
             write_rows(output, files, columns, out=options.out, raw=options.raw)
         output.note(f"{table.n_rows} rows, {n_unsure} uncertain")

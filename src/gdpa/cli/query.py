@@ -15,8 +15,6 @@ from .output import Output
 
 __all__ = ["register"]
 
-STRATEGIES = ("auto", "margin", "representatives", "discs", "random")
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions(RunOptions, OutputOptions):
@@ -24,12 +22,6 @@ class QueryOptions(RunOptions, OutputOptions):
 
     model: str = argument("Model file that fit --model wrote, or, with --target, a table.")
     n: int = option("-n", min=1, help="Number of rows.", default=20)
-    strategy: str = option(
-        "--strategy",
-        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]}.",
-        default="auto",
-        autocompletion=lambda incomplete: [s for s in STRATEGIES if s.startswith(incomplete)],
-    )
     target: str | None = option("--target", "-t", help="Target column of a table without labels.")
     id_column: str | None = option("--id", help="Column of the table with the names of the rows.")
 
@@ -51,15 +43,13 @@ def query(options: QueryOptions) -> None:
         OutputFiles(options.model) as files,
     ):
         files.claim("--out", options.out)
-        if options.strategy not in STRATEGIES:
-            raise ValueError(f"--strategy {options.strategy!r}; accepted: {', '.join(STRATEGIES)}")
         if options.target is not None:
             columns = _rows_of_table(options, options.target)
         else:
             if options.id_column is not None:
                 raise ValueError("--id belongs to --target; a model has the names of its rows")
             columns = _rows_of_model(options)
-        output.result = {"strategy": options.strategy, "rows": rows_as_records(columns)}
+        output.result = {"rows": rows_as_records(columns)}
         if options.out is not None or not options.json:
             files.text("--out", rows_as_csv(columns, raw=options.raw))
         n_rows = len(columns[0][1])
@@ -75,15 +65,12 @@ def _rows_of_model(options: QueryOptions) -> list[tuple[str, Column]]:
     """Return the rows of a fitted table to label next."""
     fitted = load_model(options.model)
     classifier = fitted.model
-    chosen = classifier.query(options.n, options.strategy)
+    chosen = classifier.query(options.n)
     P = classifier.ensemble_.probabilities()[chosen]
     first, second = np.argsort(-P, axis=1, kind="stable")[:, :2].T
     rows = np.arange(chosen.size)
     return [
-        (
-            str(fitted.about.get("id_column") or "row"),
-            _row_names(chosen, fitted.about.get("ids")),
-        ),
+        (fitted.about.get("id_column") or "row", _row_names(chosen, fitted.about.get("ids"))),
         ("prediction", classifier.classes_[first]),
         ("probability", P[rows, first]),
         ("runner_up", classifier.classes_[second]),
@@ -96,16 +83,15 @@ def _rows_of_table(options: QueryOptions, target: str) -> list[tuple[str, Column
     from ..tables import TableEncoder, read_table
 
     table = read_table(options.model)
-    if target in table.names:
-        known = int((~table.column(target).missing).sum())
-        if known:
-            raise ValueError(
-                f"{table.source}: {known} rows have a label in column {target!r}; fit a model "
-                "(gdpa fit --model) and query that, or label in the browser (gdpa label)"
-            )
+    known = int((~table.column(target).missing).sum()) if target in table.names else 0
+    if known:
+        raise ValueError(
+            f"{table.source}: {known} rows have a label in column {target!r}; fit a model "
+            "(gdpa fit --model) and query that, or label in the browser (gdpa label)"
+        )
     id_column = options.id_column
     ids = None if id_column is None else table.column(id_column, "--id column").cells()
     rest = table.without([target, *([id_column] if id_column else [])])
     X = TableEncoder().fit(rest).transform(rest)
-    chosen = new_classifier().query(min(options.n, table.n_rows), options.strategy, X=X)
+    chosen = new_classifier().query(min(options.n, table.n_rows), X=X)
     return [(id_column or "row", _row_names(chosen, ids))]

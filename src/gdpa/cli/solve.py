@@ -17,6 +17,7 @@ from ..tables.graph_files import NodeLabels
 from .files import OutputFiles
 from .options import Delimiter, Json, Method, Out, Quiet, RawCells, parse_options
 from .output import Output, Stages
+from .quadratic import ProblemKind, solve_quadratic
 
 __all__ = ["GraphFile", "GraphFormat", "KnownLabels", "Laplacian", "Unlabeled", "register"]
 
@@ -24,7 +25,7 @@ GraphFile = Annotated[
     str, typer.Argument(help="Matrix Market, edge-list CSV, NPZ or GraphML; - is an edge list.")
 ]
 KnownLabels = Annotated[
-    str,
+    str | None,
     typer.Option("--labels", "-l", help="CSV node,label; or one label per line, empty: unknown."),
 ]
 GraphFormat = Annotated[
@@ -45,7 +46,8 @@ def register(app: typer.Typer) -> None:
 
 def solve(
     graph: GraphFile,
-    labels: KnownLabels,
+    labels: KnownLabels = None,
+    problem: ProblemKind = None,
     method: Method = "auto",
     out: Out = None,
     laplacian: Laplacian = "combinatorial",
@@ -60,25 +62,30 @@ def solve(
     quiet: Quiet = False,
     raw: RawCells = False,
 ) -> None:
-    """Label all nodes of a GRAPH from a few LABELS.
+    """Label all nodes of a GRAPH from a few LABELS, or solve a max-cut, QUBO or Ising PROBLEM.
 
     Writes CSV: node, label, score. Nodes are called what the file calls them; rows of a matrix
     count from 1 in Matrix Market and from 0 in NPZ.
     """
-    with Output("solve", json=json, quiet=quiet) as output, OutputFiles(graph, labels) as files:
+    inputs = [graph, *([labels] if labels else [])]
+    with Output("solve", json=json, quiet=quiet) as output, OutputFiles(*inputs) as files:
         options = parse_options(option or [])
         files.claim("--out", out)
+        if problem is not None:
+            refuse_labels(labels)
+            solve_quadratic(graph, problem, method, options, format, out, output, files, raw)
+            return
         with Stages(output, 3) as stages:
             stages.start("reading", graph)
-            network, known, problem = read_problem(
+            network, known, stated = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter
             )
-            stages.start("solve", f"{method}, {problem.n_nodes} nodes, {problem.n_edges} edges")
+            stages.start("solve", f"{method}, {stated.n_nodes} nodes, {stated.n_edges} edges")
             from ..solvers.registry import solve as run
 
             asked = range(1, 2) if len(known.classes) == 2 else range(len(known.classes))
             solutions = [
-                run(problem.with_labels(known.against_rest(c)), method, **options) for c in asked
+                run(stated.with_labels(known.against_rest(c)), method, **options) for c in asked
             ]
             output.converged &= all(s.converged for s in solutions)
             stages.start("writing")
@@ -86,8 +93,8 @@ def solve(
             output.result = summary(solutions[0], known)
             if len(solutions) > 1:
                 output.result |= against_rest(solutions, known)
-            output.result |= {"nodes": problem.n_nodes, "edges": problem.n_edges}
-            output.result |= {"labeled": problem.n_labeled, "seconds": spent(solutions)}
+            output.result |= {"nodes": stated.n_nodes, "edges": stated.n_edges}
+            output.result |= {"labeled": stated.n_labeled, "seconds": spent(solutions)}
             if out is not None or not json:
                 files.text("--out", labeling.csv(network, known, raw=raw))
             else:
@@ -99,9 +106,15 @@ def solve(
             output.note(str(solution))
 
 
+def refuse_labels(labels: str | None) -> None:
+    """--problem and --labels exclude each other."""
+    if labels is not None:
+        raise ValueError("--problem takes no --labels: couplings are all there is")
+
+
 def read_problem(
     graph: str,
-    labels: str,
+    labels: str | None,
     laplacian: str,
     unlabeled: str | None,
     format: str | None,
@@ -111,6 +124,8 @@ def read_problem(
     from ..problem import GraphProblem
     from ..tables import read_graph, read_labels
 
+    if labels is None:
+        raise ValueError("--labels is needed (or --problem max-cut, qubo or ising)")
     if graph == "-" and labels == "-":
         raise ValueError("GRAPH and --labels cannot both be read from standard input")
     network = read_graph(graph, format=format, delimiter=delimiter)

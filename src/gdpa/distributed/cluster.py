@@ -302,15 +302,21 @@ def connect(
     }
     with dask.config.set(settings), contextlib.ExitStack() as stack:
         if scheduler is None:
-            cluster = distributed.LocalCluster(
-                n_workers=n_workers or effective_jobs(-1),
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                memory_limit=memory_limit or 0,
-                silence_logs=logging.CRITICAL,
-            )
-            client = distributed.Client(stack.enter_context(cluster))
+            try:
+                cluster = distributed.LocalCluster(
+                    n_workers=n_workers or effective_jobs(-1),
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    memory_limit=memory_limit or 0,
+                    silence_logs=logging.CRITICAL,
+                )
+                client = distributed.Client(stack.enter_context(cluster))
+            except (RuntimeError, OSError) as error:  # a worker was killed before it answered
+                raise ConnectionError(
+                    f"the local workers could not be started ({error}); run the command again, "
+                    "with fewer workers if memory is short"
+                ) from error
         else:
             try:
                 client = distributed.Client(scheduler, timeout=timeout)

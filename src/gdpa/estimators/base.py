@@ -26,7 +26,7 @@ from ..policy import DEFAULT_POLICY, Policy
 from ..solution import Solution
 from ..tables import TableEncoder, is_frame
 from ..tables.columns import ColumnList
-from .ensemble import Ensemble, MemberWeights
+from .ensemble import Ensemble
 from .frames import encoded_rows
 from .inputs import check_new_links, given_weights
 from .labels import (
@@ -43,12 +43,10 @@ from .options import FitOptions, GraphOptions
 from .probabilities import check_prior
 from .query import query_nodes
 from .storage import load_model, save_model
-from .tuning import Tuning
 
 FloatArray = NDArray[np.float64]
 Labels = NDArray[Any]  # labels are of the user's kind: text, numbers, truth values
 
-DEFAULT_OPTIONS = GraphOptions()
 RESCALE_KINDS = {"minmax": "min-max", "standard": "standard"}
 NEEDS_LINKS = "a model that was fitted with adjacency= on three samples or more"
 
@@ -89,17 +87,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self.graph == "precomputed"
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_ensemble")
-
-    @property
-    def expert_options(self) -> GraphOptions:
-        """Options for experts, the defaults where none are given."""
-        return self.options or DEFAULT_OPTIONS
-
     def _fit_options(self, classes: Labels) -> FitOptions:
         """Return the parameters as the fit takes them; "auto" is None."""
-        given: dict[str, Any] = dict(vars(self.options or DEFAULT_OPTIONS))
+        given: dict[str, Any] = dict(vars(self.options or GraphOptions()))
         if hasattr(self, "encoder_"):  # it has put the columns of a frame on one scale
             given["rescale"] = None
         for f in fields(FitOptions):
@@ -147,7 +137,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
         A = check_features(A)
-        if reset and (self.options or DEFAULT_OPTIONS).rescale is None:
+        if reset and (self.options is None or self.options.rescale is None):
             warn_about_scales(A)
         return A
 
@@ -165,29 +155,23 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, ensemble: Ensemble) -> None:
         """Take over a fitted state and publish its attributes."""
-        self._ensemble = ensemble
+        first, tuning = ensemble.members[0], ensemble.tuning
+        assert isinstance(first, FittedGraph)
+        self.ensemble_ = ensemble
+        self.committee_ = ensemble.weighting
+        self.tuning_ = tuning
         self.classes_ = ensemble.labels.classes
         self.transduction_ = self.classes_[ensemble.codes]
         self.label_scores_ = ensemble.shares
-        first = ensemble.members[0]
-        assert isinstance(first, FittedGraph)
-        self.graph_ = first.graph.W
         self.unreached_ = ensemble.unreached
+        self.graph_ = first.graph.W
+        self.n_neighbors_ = first.graph.n_neighbors
+        self.label_weight_ = tuning.setting.label_weight
+        self.self_loop_ = tuning.setting.self_loop
         self.skipped_: NDArray[np.intp] = np.arange(0)
         self.n_iter_ = max(1, first.run.iterations)
 
     # Fitted attributes that are computed when they are asked for.
-
-    @property
-    def ensemble_(self) -> Ensemble:
-        """The whole fitted state, as one frozen record."""
-        check_is_fitted(self)
-        return self._ensemble
-
-    @property
-    def committee_(self) -> MemberWeights | None:
-        """Names, weights and held-out losses of the members; None for a single graph."""
-        return self.ensemble_.weighting
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -213,40 +197,17 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return records[0] if len(records) == 1 else records
 
     @property
-    def tuning_(self) -> Tuning:
-        """What was chosen and why."""
-        return self.ensemble_.tuning
-
-    @property
-    def label_weight_(self) -> float:
-        """Weight of the labels in use."""
-        return self.ensemble_.setting.label_weight
-
-    @property
-    def self_loop_(self) -> float:
-        """Self-loop in use."""
-        return self.ensemble_.setting.self_loop
-
-    @property
-    def n_neighbors_(self) -> int | None:
-        """Neighbours in use; None without a neighbour graph."""
-        return self.ensemble_.graph.n_neighbors
-
-    @property
     def unsure_(self) -> NDArray[np.bool_]:
         """Unlabelled samples whose largest probability is below `abstain_below`."""
-        ensemble = self.ensemble_
-        unsure = ensemble.probabilities().max(axis=1) < (self.abstain_below or 0.0)
-        unsure[ensemble.labels.labeled] = False
-        return np.asarray(unsure)
+        unsure = self.ensemble_.probabilities().max(axis=1) < (self.abstain_below or 0.0)
+        return np.asarray(unsure & (self.ensemble_.labels.codes < 0))
 
     @property
     def columns_(self) -> ColumnList:
         """How each column of the data frame was encoded."""
-        encoder = getattr(self, "encoder_", None)
-        if encoder is None:
+        if not hasattr(self, "encoder_"):
             raise AttributeError("columns_ exists after fit on a data frame, not on an array")
-        columns: ColumnList = encoder.columns_
+        columns: ColumnList = self.encoder_.columns_
         return columns
 
     # Prediction.
@@ -269,8 +230,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,)
             Labels; the marker `unlabeled` where `abstain_below` says so.
         """
-        ensemble = self.ensemble_
         shares = self._row_shares(X, adjacency)
+        ensemble = self.ensemble_
         labels = ensemble.labels.classes[ensemble.winners(shares)]
         if self.abstain_below is None:
             return np.asarray(labels)
@@ -290,7 +251,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes)
             Rows that add up to 1, in the order of ``classes_``.
         """
-        return self.ensemble_.probabilities(self._row_shares(X, adjacency))
+        shares = self._row_shares(X, adjacency)
+        return self.ensemble_.probabilities(shares)
 
     def decision_function(self, X: object, *, adjacency: object = None) -> FloatArray:
         """Return the log-odds of the classes.
@@ -362,6 +324,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             From 0, where a row has no link, to 1, where only members that know the links count; for
             the fitted samples see ``graph_share_``.
         """
+        check_is_fitted(self)
         if not self.ensemble_.linked:
             raise ValueError(f"graph_share needs {NEEDS_LINKS}")
         rows, links = self._rows_and_links(X, adjacency)
@@ -371,6 +334,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _row_shares(self, X: object, adjacency: object) -> FloatArray:
         """Return shares of rows by their features, their links, or both."""
+        check_is_fitted(self)
         ensemble = self.ensemble_
         if ensemble.linked or (adjacency is not None and self.classes_.size == 1):
             rows, links = self._rows_and_links(X, adjacency)
@@ -432,8 +396,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator
             This object.
         """
-        ensemble = self.ensemble_
         rows = self._rows(indices)
+        ensemble = self.ensemble_
         if rows.size == 0:
             return self
         if not (isinstance(tol, int | float) and 0 < tol < 1):
@@ -469,10 +433,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator
             This object; ``skipped_`` lists the samples.
         """
-        self.skipped_ = np.union1d(self.skipped_, self._rows(indices)).astype(np.intp)
+        rows = self._rows(indices)
+        self.skipped_ = np.union1d(self.skipped_, rows).astype(np.intp)
         return self
 
     def _rows(self, indices: ArrayLike) -> NDArray[np.intp]:
+        check_is_fitted(self)
         n = self.ensemble_.n_samples
         rows = np.atleast_1d(np.asarray(indices))
         if rows.size == 0:
@@ -518,8 +484,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if X is not None:
             W, points = self._unlabeled_graph(X, seed)
             return query_nodes(W, points, None, none, none, n, strategy, seed=seed)
+        check_is_fitted(self)
         ensemble = self.ensemble_
-        graph, known, p = ensemble.graph, ensemble.labels.labeled, ensemble.probabilities()
+        graph, known, p = ensemble.first.graph, ensemble.labels.labeled, ensemble.probabilities()
         skipped = self.skipped_
         return query_nodes(graph.W, graph.features, p, known, skipped, n, strategy, seed=seed)
 
@@ -530,7 +497,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_frame(X):
             X = TableEncoder(random_state=seed).fit(X).transform(X)
         A = check_features(check_array(X, accept_sparse="csr", ensure_all_finite=False))
-        expert = self.expert_options
+        expert = self.options or GraphOptions()
         if expert.rescale is not None:
             A = Rescaler.fit(A, RESCALE_KINDS[expert.rescale]).transform(A)
         k = getattr(self, "n_neighbors", "auto")
@@ -563,6 +530,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If something cannot be stored safely: the user's models, options that are no plain data,
             classes that are neither numbers nor text.
         """
+        check_is_fitted(self)
         return save_model(self, path, extra or {})
 
     @classmethod
@@ -630,6 +598,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from ..report import gather, render
         from ..tables.frames import table_of
 
+        check_is_fitted(self)
         n = self.ensemble_.n_samples
         encoder = getattr(self, "encoder_", None)
         table = X if is_frame(X) else None
@@ -670,12 +639,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return card(f"{type(self).__name__} (fitted)", facts)
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        if hasattr(self, "_ensemble"):
+        if hasattr(self, "ensemble_"):
             return {"text/plain": repr(self), "text/html": self._card()}
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         return bundle
 
     def _repr_html_(self) -> str:
-        if hasattr(self, "_ensemble"):
+        if hasattr(self, "ensemble_"):
             return self._card()
         return str(super()._repr_html_inner())

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,8 +46,6 @@ from .members.graphs import (
     FittedGraph,
     ForestGraphMember,
     NeighborMember,
-    SampleGraph,
-    SolveRun,
     WhitenedMember,
     graph_candidates,
     solve_graph,
@@ -58,7 +57,6 @@ from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
     LEAST_SHARE,
-    can_hold_out,
     fit_sharpness,
     judged_labels,
     left_out_loss,
@@ -66,9 +64,8 @@ from .probabilities import (
     sharpen,
     to_shares,
     warn_about,
-    winners,
 )
-from .tuning import DEFAULT, Given, Setting, Tuning, tune
+from .tuning import DEFAULT, Given, Tuning, tune
 
 FloatArray = NDArray[np.float64]
 
@@ -451,21 +448,6 @@ class Ensemble:
         return member
 
     @property
-    def graph(self) -> SampleGraph:
-        """The first member's graph."""
-        return self.first.graph
-
-    @property
-    def run(self) -> SolveRun:
-        """How the scores of the first graph were solved for."""
-        return self.first.run
-
-    @property
-    def setting(self) -> Setting:
-        """Weights of the first graph."""
-        return self.tuning.setting
-
-    @property
     def linked(self) -> bool:
         """Whether a graph was given beside features."""
         return self.members[0].knows_links
@@ -475,8 +457,13 @@ class Ensemble:
         return sharpen(self.shares if shares is None else shares, self.sharpness, self.offset)
 
     def winners(self, shares: FloatArray) -> NDArray[np.intp]:
-        """Return the class number of each row of shares."""
-        return winners(shares, self.sharpness, self.offset)
+        """Return the class number of each row of shares.
+
+        Without an offset the shares themselves are compared: sharpening caps them, and would make
+        a tie of two large ones.
+        """
+        p = self.probabilities(shares) if self.offset.any() else shares
+        return np.asarray(np.argmax(p, axis=1))
 
     def left_out(self) -> tuple[NDArray[np.intp], FloatArray] | None:
         """Return the samples whose label was held out, and their shares without it; or None."""
@@ -495,48 +482,43 @@ class Ensemble:
         A row that coincides with fitted samples takes their labels where they have some, else their
         mean shares.
         """
-        X = self._rescaled(X)
-        if self.weighting is None:
-            shares = self.members[0].predict(X, links)
-            assert shares is not None
-            return shares
         found, same = self._member_probabilities(X, links)
+        by_graph = found[self.first.name]
+        if self.weighting is None and by_graph is not None:
+            return by_graph
+        assert self.weighting is not None
         asked = [found.get(name) for name in self.weighting.names]
         if not any(p is not None and w for p, w in zip(asked, self.weighting.weights, strict=True)):
-            by_links = found[self.members[0].name]
-            if by_links is None:
+            if by_graph is None:
                 raise ValueError(
                     "the given graph alone carries this answer: new rows need adjacency=, their "
                     "links to the fitted samples"
                 )
-            return by_links  # only features carry weight, and there are only links
+            return by_graph  # only features carry weight, and there are only links
         abstaining = None
         if links is not None:
             nobody = np.empty(0, dtype=np.intp)
             abstaining = [nobody] * len(asked)
             abstaining[0] = np.flatnonzero(np.diff(links.indptr) == 0)
         shares = self.weighting.combine(asked, abstaining)
-        if same is not None:
+        if same is not None and by_graph is not None:
             # Of equal samples the labelled ones count, where there are any.
             given = np.flatnonzero(np.diff(same[:, self.labels.labeled].indptr))
             hit = np.setdiff1d(np.flatnonzero(np.diff(same.indptr)), given)
             shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
-            of_graph = found[self.members[0].name]
-            assert of_graph is not None
-            shares[given] = of_graph[given]
+            shares[given] = by_graph[given]
         return shares
-
-    def _rescaled(self, X: Features | None) -> Features | None:
-        return X if X is None or self.rescaler is None else self.rescaler.transform(X)
 
     def _member_probabilities(
         self, X: Features | None, links: sp.csr_array | None
     ) -> tuple[dict[str, FloatArray | None], sp.csr_array | None]:
         """Return what each member predicts for new rows, and the samples these coincide with."""
+        if X is not None and self.rescaler is not None:
+            X = self.rescaler.transform(X)
         found: dict[str, FloatArray | None] = {}
         same = weights = None
         for member in self.members:
-            if member is self.members[0] and not self.linked and X is not None:
+            if member is self.first and not self.linked and X is not None:
                 found[member.name], same, weights = self.first.predict_rows(X)
             elif weights is not None and isinstance(member, FittedClassSizes):
                 found[member.name] = member.by_weights(weights, same)
@@ -561,14 +543,16 @@ class Ensemble:
             graph 0 for all.
         """
         if not self.linked or self.weighting is None:
-            linked = np.diff(self.graph.W.indptr) > 0
-            return np.asarray(linked & (self.graph.kind == "precomputed"), dtype=np.float64)
+            graph = self.first.graph
+            linked = (np.diff(graph.W.indptr) > 0) & (graph.kind == "precomputed")
+            return np.asarray(linked, dtype=np.float64)
         found: dict[str, FloatArray | None]
         if links is None:
-            found, codes, edges = {m.name: m.shares for m in self.members}, self.codes, self.graph.W
+            found, codes = {m.name: m.shares for m in self.members}, self.codes
+            edges = self.first.graph.W
         else:
             codes, edges = self.winners(self.predict(X, links)), links
-            found, _ = self._member_probabilities(self._rescaled(X), links)
+            found, _ = self._member_probabilities(X, links)
         knows = {m.name for m in self.members if m.knows_links}
         rows, by_links, total = np.arange(codes.size), np.zeros(codes.size), np.zeros(codes.size)
         w = self.weighting
@@ -585,10 +569,10 @@ class Ensemble:
 
     def solutions(self) -> tuple[Solution, ...]:
         """Return one record per class against the rest (two classes: one, for the second)."""
-        first, run = self.first, self.run
+        first, run = self.first, self.first.run
         if first.records:
             return first.records
-        problem, k, codes = self.graph.problem(self.labels), self.labels.classes.size, self.codes
+        problem, k, codes = first.graph.problem(self.labels), self.labels.classes.size, self.codes
         names = ("residual", "matvecs", "edge_visits", "drift")
         info = MappingProxyType({name: getattr(run, name) for name in names})
         records = []
@@ -621,13 +605,11 @@ class Ensemble:
         For each class x is +1 on its samples and -1 on all others; with two classes both terms are
         equal, and the result is the objective of the binary problem.
         """
-        problem, k, codes = self.graph.problem(self.labels), self.labels.classes.size, self.codes
-        total = [
-            problem.against_rest(c).objective(np.where(codes == c, 1.0, -1.0)) for c in range(k)
-        ]
-        with np.errstate(over="ignore"):
-            value = float(np.sum(total) * (0.5 if k > 1 else 1.0))
-        return min(value, float(np.finfo(float).max))
+        problem, k = self.first.graph.problem(self.labels), self.labels.classes.size
+        total = 0.0
+        for c in range(k):
+            total += problem.against_rest(c).objective(np.where(self.codes == c, 1.0, -1.0))
+        return min(total * (0.5 if k > 1 else 1.0), float(np.finfo(float).max))
 
     # Other labels.
 
@@ -644,8 +626,9 @@ class Ensemble:
         members = [member.with_labels(rows, codes, inner, tol) for member in self.members]
         tuning = replace(self.tuning, left_out=None, checked=None)
         return build_ensemble(
-            *(labels, members, self.weighting, tuning, options, self.n_features, self.sparse),
-            sharpness=self.sharpness,
+            *(labels, members, self.weighting, tuning, options, self.sharpness),
+            n_features=self.n_features,
+            sparse=self.sparse,
             rescaler=self.rescaler,
             importances=self.importances,
         )
@@ -672,22 +655,17 @@ def build_ensemble(
     weighting: MemberWeights | None,
     tuning: Tuning,
     options: FitOptions,
-    n_features: int,
-    sparse: bool,
-    *,
     sharpness: float | None = None,
-    rescaler: Rescaler | None = None,
-    importances: FloatArray | None = None,
+    **about: Any,
 ) -> Ensemble:
-    """Combine fitted members, and calibrate unless a sharpness is given."""
-    known, k = labels.labeled, labels.classes.size
-    codes = labels.codes[known]
-    prior = np.bincount(codes, minlength=k) / codes.size
-    if isinstance(options.class_prior, np.ndarray):
-        prior = options.class_prior
-    unreached = members[0].abstaining
+    """Combine fitted members, and calibrate unless a sharpness is given; `about` the features."""
+    known, k, first = labels.labeled, labels.classes.size, members[0]
+    codes, unreached = labels.codes[known], first.abstaining
+    assert isinstance(first, FittedGraph)
+    given = isinstance(options.class_prior, np.ndarray)
+    prior = np.asarray(options.class_prior) if given else first.prior
     if weighting is None:
-        shares = members[0].shares
+        shares = first.shares
     else:
         fitted, asked, abstaining = {}, [], []
         for member in members:
@@ -708,10 +686,10 @@ def build_ensemble(
         free = labels.codes < 0
         free[unreached] = False
         offset = match_masses(sharpen(shares[free], sharpness), prior)
-    decided = winners(shares, sharpness, offset)
-    decided[known] = codes
-    parts = (labels, tuple(members), weighting, tuning, shares, decided, prior, float(sharpness))
-    return Ensemble(*parts, offset, unreached, n_features, sparse, rescaler, importances)
+    parts = (labels, tuple(members), weighting, tuning, shares, labels.codes, prior)
+    ensemble = Ensemble(*parts, float(sharpness), offset, unreached, **about)
+    decided = np.where(labels.codes < 0, ensemble.winners(shares), labels.codes)
+    return replace(ensemble, codes=decided)
 
 
 def fit_ensemble(
@@ -749,7 +727,8 @@ def fit_ensemble(
         The fitted state.
     """
     codes, k = labels.codes[labels.labeled], labels.classes.size
-    enough = can_hold_out(codes, k, options.policy.fewest_labels)
+    several = codes[judged_labels(codes, k)]
+    enough = np.unique(several).size >= 2 and several.size >= options.policy.fewest_labels
     folds = stratified_folds(codes, 5) if enough else None
     given = options.class_prior
     if isinstance(given, str):
@@ -821,10 +800,13 @@ def fit_ensemble(
         trust = supported_trust(p, [s.argmax(axis=1) for s in shares.values()], votes)
         weighting = replace(weighting, trust=trust)
     tuning = Tuning(fitted[0].setting, loss, source, whole, len(tried), checked=kept)
-    importances = part.cache["forest"].forest.importances if "forest" in part.cache else None
-    n_features = X.shape[1] if rescaler is None else rescaler.columns.size
-    parts = (labels, fitted, weighting, tuning, options, n_features, sp.issparse(X))
-    ensemble = build_ensemble(*parts, rescaler=rescaler, importances=importances)
+    ensemble = build_ensemble(
+        *(labels, fitted, weighting, tuning, options),
+        n_features=X.shape[1] if rescaler is None else rescaler.columns.size,
+        sparse=sp.issparse(X),
+        rescaler=rescaler,
+        importances=part.cache["forest"].forest.importances if "forest" in part.cache else None,
+    )
     warn_about(ensemble, fitted[0].run)
     return ensemble
 
@@ -864,9 +846,11 @@ def fit_single_graph(
     )
     graph = candidates[tuning.candidate]
     fitted = solve_graph(graph, labels, tuning.setting, options, arranged=arranged)
-    n_features = X.shape[1] if rescaler is None else rescaler.columns.size
-    sparse = sp.issparse(X) and options.graph != "precomputed"
-    parts = (labels, [fitted], None, tuning, options, n_features, sparse)
-    ensemble = build_ensemble(*parts, rescaler=rescaler)
+    ensemble = build_ensemble(
+        *(labels, [fitted], None, tuning, options),
+        n_features=X.shape[1] if rescaler is None else rescaler.columns.size,
+        sparse=sp.issparse(X) and options.graph != "precomputed",
+        rescaler=rescaler,
+    )
     warn_about(ensemble, fitted.run)
     return ensemble

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from ..tables.encoder import TableEncoder
 from ..tables.frames import BLOCK_ROWS, table_of
 from ..tables.table import Column, Table, is_frame
+from .options import GraphOptions
 
 
 def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -37,8 +38,6 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     ValueError
         If columns are missing or contradict themselves.
     """
-    if reset:
-        estimator.__dict__.pop("encoder_", None)
     encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
     if encoder is None and not (reset and is_frame(X)):
         return None
@@ -51,15 +50,18 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         table = X if len(X) > BLOCK_ROWS else table_of(X)  # many rows are taken in blocks
     if reset:
-        encoder = _new_encoder(estimator).fit(table)
-        adopt_encoder(estimator, encoder)
+        given, options = getattr(estimator, "columns", None), estimator.options or GraphOptions()
+        scale, seed = options.rescale or "robust", estimator.random_state or 0
+        encoder = TableEncoder(columns=given, scale=scale, random_state=seed)
+        if isinstance(given, TableEncoder):
+            encoder = clone(given)
+        adopt_encoder(estimator, encoder.fit(table))
     assert encoder is not None
     features, notes = encoder.encode(table)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=4)
-    callback = estimator.expert_options.callback
-    if reset and callback is not None:
-        callback({"stage": "encoding", "features": features.shape[1]})
+    if reset and options.callback is not None:
+        options.callback({"stage": "encoding", "features": features.shape[1]})
     return features
 
 
@@ -76,15 +78,6 @@ def adopt_encoder(estimator: Any, encoder: TableEncoder) -> None:
     estimator.encoder_ = encoder
     estimator.n_features_in_ = encoder.n_features_in_
     estimator.feature_names_in_ = encoder.feature_names_in_
-
-
-def _new_encoder(estimator: Any) -> TableEncoder:
-    given = getattr(estimator, "columns", None)
-    if isinstance(given, TableEncoder):
-        fresh: TableEncoder = clone(given)
-        return fresh
-    scale = estimator.expert_options.rescale or "robust"
-    return TableEncoder(columns=given, scale=scale, random_state=estimator.random_state or 0)
 
 
 def _named(estimator: Any, X: Any) -> Table:

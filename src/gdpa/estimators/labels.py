@@ -129,8 +129,10 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
     if values.dtype.kind == "c":
         raise ValueError("y is complex; Complex data not supported as labels")
     missing = np.zeros(values.size, dtype=bool)
-    if values.dtype.kind in "fmMO":
-        missing = _missing(values)
+    if values.dtype.kind == "O":
+        missing[:] = list(map(is_missing, values))
+    elif values.dtype.kind in "fmM":
+        missing = values != values  # NaN and NaT
     if is_missing(unlabeled):
         return values, ~missing
     if missing.any():
@@ -177,8 +179,15 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     labels = values[known]
     if labels.dtype.kind == "O":
         labels = _natural(labels)
-    if labels.dtype.kind in "OSmM":
-        _check_kinds(labels)
+    # Objects of any kind may be among objects; bytes and dates are all of one kind.
+    suspects = {"O": labels, "S": labels[:1], "m": labels[:1], "M": labels[:1]}
+    for value in suspects.get(labels.dtype.kind, ()):
+        if not isinstance(value, str | bool | int | float | np.bool_ | np.number):
+            kind = type(value).__name__
+            raise ValueError(
+                f"y has a label of kind {kind} ({str(value)[:40]!r}); labels are text, numbers or "
+                f"truth values: {'decode it' if 'bytes' in kind else 'write it as text, str(...)'}"
+            )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
     try:
@@ -199,17 +208,6 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     codes = np.full(values.size, -1, dtype=np.int32)
     codes[known] = inverse
     return LabelCoding(codes, classes)
-
-
-def _check_kinds(labels: NDArray[Any]) -> None:
-    """Refuse labels that are no text, number or truth value, by the name of their kind."""
-    for value in labels[:1] if labels.dtype.kind != "O" else labels:
-        if not isinstance(value, str | bool | int | float | np.bool_ | np.number):
-            kind = type(value).__name__
-            raise ValueError(
-                f"y has a label of kind {kind} ({str(value)[:40]!r}); labels are text, numbers or "
-                f"truth values: {'decode it' if 'bytes' in kind else 'write it as text, str(...)'}"
-            )
 
 
 def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:
@@ -238,14 +236,13 @@ def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDAr
     position = {value: code for code, value in enumerate(classes.tolist())}
     codes = np.full(values.size, -1, dtype=np.int32)
     for i in np.flatnonzero(known).tolist():
-        value = _natural(values[i : i + 1]).tolist()[0]
-        code = position.get(value)
-        if code is None:
+        value = values[i : i + 1].tolist()[0]
+        if value not in position:
             raise ValueError(
                 f"labels[{i}] is {value!r}, which is none of the classes "
                 f"{classes.tolist()!r}; fit again to learn a new class, or say new_classes=True"
             )
-        codes[i] = code
+        codes[i] = position[value]
     return codes
 
 
@@ -268,32 +265,17 @@ def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -
     """
     values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
     new = _natural(values[known])
-    if (new.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
-        new.dtype.kind,
-        classes.dtype.kind,
-    ):
+    kinds = {new.dtype.kind, classes.dtype.kind}
+    if "O" not in kinds and len(kinds & {"U", "S"}) not in (0, len(kinds)):
         raise ValueError(
             f"labels are of another kind than the classes {classes.tolist()!r}; use one kind"
         )
+    if classes.dtype.kind == "O":
+        new = new.astype(object)
     try:
-        return np.unique(
-            np.concatenate(
-                [
-                    classes,
-                    new.astype(classes.dtype, copy=False) if classes.dtype.kind == "O" else new,
-                ]
-            )
-        )
+        return np.unique(np.concatenate([classes, new]))
     except TypeError as error:
         raise ValueError("labels mixes kinds that cannot be sorted; use one kind") from error
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind in "mM":
-        return np.asarray(np.isnat(values))
-    return np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
 
 
 def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
@@ -301,14 +283,8 @@ def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
         # NumPy turns a number among strings into its text: ["a", -1] is stored as ["a", "-1"].
         return np.asarray(values == str(marker))
     if values.dtype.kind == "O":
-        return np.fromiter(
-            (type(v) is not bool and bool(v == marker) for v in values),
-            dtype=bool,
-            count=values.size,
-        )
-    if isinstance(marker, str):
-        return np.zeros(values.size, dtype=bool)
-    if values.dtype.kind == "b":
+        return np.array([type(v) is not bool and bool(v == marker) for v in values], dtype=bool)
+    if isinstance(marker, str) or values.dtype.kind == "b":
         return np.zeros(values.size, dtype=bool)
     return np.asarray(values == marker)
 
@@ -317,7 +293,7 @@ def _natural(labels: NDArray[Any]) -> NDArray[Any]:
     """Numbers that came as objects become an array of numbers; other objects stay."""
     if labels.dtype.kind != "O":
         return labels
-    kinds = {type(v) for v in labels}
+    kinds = set(map(type, labels))
     for family in ((bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)):
         if all(issubclass(kind, family) and (bool in family or kind is not bool) for kind in kinds):
             return np.asarray(labels.tolist())

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from ..errors import ConfidenceWarning, ConvergenceWarning, UnreachedWarning
 from ..policy import DEFAULT_POLICY
@@ -32,12 +33,6 @@ SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
 def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
     """Return which labels can be predicted without themselves: those not alone in their class."""
     return np.asarray(np.bincount(codes, minlength=n_classes)[codes] >= 2)
-
-
-def can_hold_out(codes: NDArray[np.integer], n_classes: int, fewest: int) -> bool:
-    """Return whether two classes have two labels, and such classes `fewest` labels in total."""
-    counts = np.bincount(codes, minlength=n_classes)
-    return bool((counts >= 2).sum() >= 2 and counts[counts >= 2].sum() >= fewest)
 
 
 def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
@@ -112,9 +107,7 @@ def sharpen(
     logits = sharpness * np.log(np.maximum(shares, least))
     if offset is not None:
         logits += offset
-    logits -= logits.max(axis=1, keepdims=True)
-    p = np.exp(logits)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(logits, axis=1))
 
 
 def fit_sharpness(
@@ -163,31 +156,6 @@ def fit_sharpness(
 
     best = minimize_scalar(loss, bounds=(-limit, limit), method="bounded")
     return float(np.exp(best.x))
-
-
-def winners(shares: FloatArray, sharpness: float, offset: FloatArray) -> NDArray[np.intp]:
-    """Class of the largest probability; where shares are equal up to rounding, the first.
-
-    Without an offset the shares themselves are compared: sharpening caps them, and would make a
-    tie of two large ones.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_nodes, n_classes)
-        Shares q.
-    sharpness : float
-        beta.
-    offset : ndarray of shape (n_classes,)
-        Shift of each class's threshold.
-
-    Returns
-    -------
-    ndarray of int of shape (n_nodes,)
-        Class numbers.
-    """
-    if not offset.any():
-        return np.asarray(np.argmax(shares, axis=1))
-    return np.asarray(np.argmax(sharpen(shares, sharpness, offset), axis=1))
 
 
 def labeled_prior(codes: NDArray[np.integer], n_classes: int) -> FloatArray:
@@ -305,25 +273,20 @@ class Confidence:
     lost: tuple[object, ...]
     of_sample: bool = False
 
-    @property
-    def too_sure(self) -> bool:
-        """Whether the confidence exceeds the accuracy by more than its standard error.
-
-        Never where the accuracy is that of a subsample: graphs of fewer samples err more.
-        """
-        return not self.of_sample and self.mean > self.accuracy + self.standard_error
-
     def sentences(self) -> list[str]:
-        """Return the cautions in words; empty if there are none."""
+        """Return the cautions in words; empty if there are none.
+
+        The accuracy of a subsample is no reason for one: graphs of fewer samples err more.
+        """
         out = []
-        if self.too_sure:
+        if not self.of_sample and self.mean > self.accuracy + self.standard_error:
             out.append(
                 f"unlabelled samples are predicted with a mean probability of {self.mean:.2f}, but "
                 f"the cross-validated accuracy of {self.n_left_out} held-out labels is only "
                 f"{self.accuracy:.2f} +- {self.standard_error:.2f}; expect the smaller number"
             )
         if self.lost:
-            names = ", ".join(repr(c) for c in self.lost[:5])
+            names = ", ".join(map(repr, self.lost[:5]))
             more = "" if len(self.lost) <= 5 else f" and {len(self.lost) - 5} more"
             out.append(
                 f"no held-out label of class {names}{more} was predicted correctly: these classes "
@@ -345,35 +308,27 @@ def confidence_of(ensemble: Any) -> Confidence | None:
     Confidence or None
         None where no label was held out, or no sample is unlabelled.
     """
-    labels, tuning = ensemble.labels, ensemble.tuning
-    scores, nodes, classes = tuning.left_out, labels.labeled, labels.classes
-    if tuning.checked is not None:
-        nodes = nodes[tuning.checked]
-    free = labels.codes < 0
-    if scores is None or scores.shape[0] != nodes.size or classes.size < 2 or not free.any():
+    held_out, classes = ensemble.left_out(), ensemble.labels.classes
+    free = ensemble.labels.codes < 0
+    if held_out is None or classes.size < 2 or not free.any():
         return None
-    codes = labels.codes[nodes]
+    codes = ensemble.labels.codes[held_out[0]]
     judged = judged_labels(codes, classes.size)
     m = int(judged.sum())
     if m == 0:
         return None
-    shares, sharpness, offset = (
-        to_shares(scores, ensemble.prior),
-        ensemble.sharpness,
-        ensemble.offset,
-    )
-    right = (winners(shares, sharpness, offset) == codes)[judged]
-    counts = np.bincount(codes, minlength=classes.size)
+    right = (ensemble.winners(held_out[1]) == codes)[judged]
     hits = np.bincount(codes[judged], weights=right, minlength=classes.size)
+    lost = np.intersect1d(codes[judged], np.flatnonzero(hits == 0))
     share = (right.sum() + 1.0) / (m + 2.0)  # all right, or all wrong, has a standard error too
-    p = sharpen(ensemble.shares[free], sharpness, offset)
+    p = sharpen(ensemble.shares[free], ensemble.sharpness, ensemble.offset)
     return Confidence(
         float(p.max(axis=1).mean()),
         float(right.mean()),
         float(np.sqrt(share * (1.0 - share) / m)),
         m,
-        tuple(classes[(counts >= 2) & (hits == 0)].tolist()),
-        tuning.source == "sample",
+        tuple(classes[lost].tolist()),
+        ensemble.tuning.source == "sample",
     )
 
 

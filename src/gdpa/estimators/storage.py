@@ -7,6 +7,7 @@ its parameters, the encoder of its data frame, and a last check that the state c
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -42,8 +43,8 @@ class StoredEstimator:
         Number of features, or of columns of a data frame.
     feature_names_in : list of str or None
         Their names.
-    encoder : dict or None
-        The encoder of a data frame, as plain data.
+    encoder : str or None
+        The encoder of a data frame, as JSON.
     skipped : list of int
         Samples given to `skip`.
     extra : dict
@@ -55,15 +56,14 @@ class StoredEstimator:
     ensemble: Ensemble
     n_features_in: int
     feature_names_in: list[str] | None
-    encoder: dict[str, Any] | None
+    encoder: str | None
     skipped: list[int] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        columns = self.n_features_in if self.encoder is None else len(self.encoder["columns"])
         names, width = self.feature_names_in, self.ensemble.n_features
-        if columns != self.n_features_in or (self.encoder is None and columns != width):
+        if self.encoder is None and self.n_features_in != width:
             raise ValueError("n_features_in is not that of the features")
         if names is not None and len(names) != self.n_features_in:
             raise ValueError("feature_names_in has a wrong length")
@@ -86,7 +86,7 @@ def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) 
         ensemble=ensemble,
         n_features_in=int(model.n_features_in_),
         feature_names_in=None if names is None else [str(name) for name in names],
-        encoder=None if encoder is None else encoder.to_plain(),
+        encoder=None if encoder is None else json.dumps(encoder.to_plain()),
         skipped=model.skipped_.tolist(),
         extra=extra,
     )
@@ -110,12 +110,21 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
         model._validate_params()
         model._fit_options(stored.ensemble.labels.classes)
         if stored.encoder is not None:
-            model.encoder_ = TableEncoder.from_plain(stored.encoder)
-            if model.encoder_.columns_.n_features != stored.ensemble.n_features:
+            model.encoder_ = TableEncoder.from_plain(json.loads(stored.encoder))
+            columns = model.encoder_.columns_
+            if (len(columns), columns.n_features) != (
+                stored.n_features_in,
+                stored.ensemble.n_features,
+            ):
                 raise ValueError("the columns are not those of the features")
-        if getattr(model, "graph", "knn") != stored.ensemble.graph.kind and not _any_graph(model):
+        if getattr(model, "graph", "knn") != stored.ensemble.first.graph.kind and not _any_graph(
+            model
+        ):
             raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError),
+        RecursionError,
+    ) as error:
         raise ValueError(f"{path} is no valid saved {FORMAT}: {error}") from error
     model._adopt(stored.ensemble)
     model.skipped_ = np.array(stored.skipped, dtype=np.intp)

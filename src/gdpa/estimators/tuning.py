@@ -23,17 +23,8 @@ from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
 from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 from .labels import stratified_folds
-from .probabilities import can_hold_out, judged_labels, left_out_loss
-
-__all__ = [
-    "DEFAULT",
-    "LARGE_SELF_LOOPS",
-    "Given",
-    "Setting",
-    "Tuning",
-    "left_out_loss",
-    "tune",
-]
+from .probabilities import judged_labels
+from .probabilities import left_out_loss as left_out_loss
 
 FloatArray = NDArray[np.float64]
 
@@ -161,7 +152,7 @@ def tune(
     first = systems[0]
     policy, n, m = first.policy, first.diagonal.size, codes.size
     judged = judged_labels(codes, first.targets.shape[1])
-    if not can_hold_out(codes, first.targets.shape[1], policy.fewest_labels):
+    if np.unique(codes[judged]).size < 2 or judged.sum() < policy.fewest_labels:
         return Tuning(given.filled(first), 1.0, "too few labels", None, 0)
     known = None not in (given.label_weight, given.self_loop)
     if n > policy.large_nodes and len(systems) == 1 and known:

@@ -28,10 +28,8 @@ from ..errors import ConvergenceWarning
 from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
-from ..linalg.operator import MatrixLike
+from ..linalg.operator import MatrixLike, check_positive
 from .discs import FloatArray, check_scaling, disc_radii
-
-__all__ = ["Alignment", "align", "two_coloring"]
 
 # Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
 # factorised.
@@ -155,8 +153,7 @@ def align(
     """
     matrix = check_adjacency(A, name="A", signed=True, keep_diagonal=True)
     n = matrix.shape[0]
-    if not 0 < tol < np.inf:
-        raise ValueError(f"tol={tol!r} must be a positive number")
+    tol = check_positive(tol, "tol")
     start = None if v is None else np.abs(check_scaling(v, n))
     colors = two_coloring(matrix)
     count, components = component_labels(matrix)

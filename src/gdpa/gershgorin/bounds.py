@@ -27,21 +27,7 @@ from numpy.typing import NDArray
 
 from ..linalg import first_eigenvector
 from ..linalg.operator import EPS, inner_product
-from ..linalg.preconditioners import PreconditionerLike
 from ..problem import ClassProblem, GraphProblem, Problem
-
-__all__ = [
-    "aligned_bound",
-    "class_bounds",
-    "nowhere_zero",
-    "raised_diagonal",
-    "realign",
-    "relaxation_bound",
-    "rounding_margin",
-    "tangent_bound",
-    "trivial_bound",
-    "trivial_bounds",
-]
 
 FloatArray = NDArray[np.float64]
 
@@ -282,10 +268,9 @@ def rounding_margin(problem: Problem) -> float:
     if isinstance(problem, GraphProblem):
         A = problem.adjacency
         size = 2.0 * float(problem.diagonal.sum()) + 2.0 * float(np.abs(problem.bias).sum())
-        size += float(A.data.sum())
     else:
-        A = problem.P
-        size = float(np.abs(A.data).sum())
+        A, size = problem.P, 0.0
+    size += float(np.abs(A.data).sum())
     longest = int(np.diff(A.indptr).max(initial=0))
     return 8.0 * (problem.n_nodes + longest + 20) * EPS * size
 
@@ -293,10 +278,8 @@ def rounding_margin(problem: Problem) -> float:
 def realign(
     product: Callable[[FloatArray], FloatArray],
     v: FloatArray,
-    *,
     size: float,
     matrix: Callable[[], sp.csr_array],
-    preconditioner: PreconditionerLike = "auto",
     random_state: int = 0,
 ) -> tuple[FloatArray, float, int]:
     """Vector that aligns the discs of a balanced matrix: `v` itself where it still does.
@@ -311,7 +294,7 @@ def realign(
         Size of the matrix: alignment is asked for relative to it.
     matrix : callable
         Builds the matrix; called only where `v` does not serve.
-    preconditioner, random_state
+    random_state : int, default=0
         Of :func:`gdpa.linalg.first_eigenvector`.
 
     Returns
@@ -329,9 +312,7 @@ def realign(
     rest = image - value * unit
     if inner_product(rest, rest) <= 1e-24 and (unit != 0).all():
         return unit, value * size, 0
-    result = first_eigenvector(
-        matrix(), v0=unit, tol=1e-8, preconditioner=preconditioner, random_state=random_state
-    )
+    result = first_eigenvector(matrix(), v0=unit, tol=1e-8, random_state=random_state)
     return nowhere_zero(result.vector), float(result.value), int(result.iterations)
 
 

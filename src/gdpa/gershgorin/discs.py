@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..graph.adjacency import check_adjacency
 from ..linalg.operator import MatrixLike
 
-__all__ = ["Discs", "check_scaling", "disc_radii", "discs"]
-
 FloatArray = NDArray[np.float64]
 
 

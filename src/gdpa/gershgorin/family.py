@@ -9,7 +9,7 @@ edge's sign, hence the balance, whatever theta.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,6 @@ from ..graph.adjacency import check_adjacency
 from ..linalg.operator import MatrixLike
 from .alignment import two_coloring
 from .discs import FloatArray
-
-__all__ = ["AffineFamily", "check_bounds", "check_theta"]
 
 
 @dataclass(frozen=True)
@@ -85,17 +83,8 @@ class AffineFamily:
         """Append the identity as one more matrix: ``A(theta) + t I``."""
         ones = sp.csr_array(np.ones((self.n_nodes, 1)))
         none = sp.csr_array((self.n_edges, 1), dtype=np.float64)
-        return AffineFamily(
-            n_nodes=self.n_nodes,
-            i=self.i,
-            j=self.j,
-            signs=self.signs,
-            d0=self.d0,
-            D=sp.hstack([self.D, ones], format="csr"),
-            b0=self.b0,
-            B=sp.hstack([self.B, none], format="csr"),
-            colors=self.colors,
-        )
+        D, B = sp.hstack([self.D, ones], format="csr"), sp.hstack([self.B, none], format="csr")
+        return replace(self, D=D, B=B)
 
     @classmethod
     def build(
@@ -103,7 +92,7 @@ class AffineFamily:
         A0: MatrixLike,
         matrices: Sequence[Any],
         *,
-        bounds: FloatArray | None = None,
+        bounds: FloatArray,
         theta0: FloatArray | None = None,
         signs: MatrixLike | None = None,
     ) -> AffineFamily:
@@ -143,8 +132,7 @@ class AffineFamily:
         keys, edge = np.unique(row[upper] * n + column[upper], return_inverse=True)
         off = sp.csr_array((data[upper], (edge, which[upper])), shape=(keys.size, m + 1))
         i, j = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
-        box = np.tile([-np.inf, np.inf], (m, 1)) if bounds is None else bounds
-        sigma = _edge_signs(off, i, j, n, box, theta0, signs)
+        sigma = _edge_signs(off, i, j, n, bounds, theta0, signs)
         pattern = sp.csr_array((-sigma, (i, j)), shape=(n, n))
         B = (sp.diags_array(-sigma) @ off).tocsr()
         return cls(

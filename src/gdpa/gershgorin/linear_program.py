@@ -23,8 +23,6 @@ from scipy.optimize import linprog
 from .discs import FloatArray
 from .family import AffineFamily
 
-__all__ = ["Blocks", "ProgramResult", "inner_program", "outer_bound"]
-
 # HiGHS accepts nothing below 1e-10; the defaults (1e-7) would show in lambda_min.
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 LARGEST_RATIO = 1e6
@@ -107,14 +105,7 @@ def inner_program(
     ends = np.concatenate([family.i[blocks.edge], family.j[blocks.edge]])
     price = np.concatenate([blocks.ratio, 1.0 / blocks.ratio])
     paid = sp.csr_array((price, (ends, np.tile(index, 2))), shape=(family.n_nodes, count))
-    result = _highs(
-        np.concatenate([c, np.zeros(count)]),
-        A_ub=sp.hstack([-family.D, paid], format="csr"),
-        b_ub=family.d0,
-        A_eq=sp.hstack([-family.B, shared], format="csr") if family.n_edges else None,
-        b_eq=family.b0 if family.n_edges else None,
-        bounds=np.vstack([bounds, np.tile([0.0, np.inf], (count, 1))]),
-    )
+    result = _solve(family, c, bounds, paid, shared)
     status = {0: "optimal", 2: "infeasible", 3: "unbounded"}.get(result.status, "failed")
     if status != "optimal":
         none = np.empty(0)
@@ -148,39 +139,43 @@ def outer_bound(family: AffineFamily, c: FloatArray, bounds: FloatArray, v: Floa
         The bound; minus infinity where the LP is unbounded or HiGHS fails, plus infinity where it
         is infeasible, which proves that no theta has a psd matrix.
     """
-    n_edges, n = family.n_edges, family.n_nodes
+    n_edges = family.n_edges
     ratio = Blocks.from_scaling(family, v).ratio
-    index = np.arange(n_edges)
-    paid = sp.csr_array(
-        (
-            np.concatenate([ratio, 1.0 / ratio]),
-            (np.concatenate([family.i, family.j]), np.concatenate([index, n_edges + index])),
-        ),
-        shape=(n, 2 * n_edges),
-    )
+    price, ends = np.concatenate([ratio, 1.0 / ratio]), np.concatenate([family.i, family.j])
+    shape = (family.n_nodes, 2 * n_edges)
+    paid = sp.csr_array((price, (ends, np.arange(2 * n_edges))), shape=shape)
     one = sp.eye_array(n_edges, format="csr")
-    result = _highs(
-        np.concatenate([c, np.zeros(2 * n_edges)]),
-        A_ub=sp.hstack([-family.D, paid], format="csr"),
-        b_ub=family.d0,
-        A_eq=sp.hstack([-2.0 * family.B, one, one], format="csr") if n_edges else None,
-        b_eq=2.0 * family.b0 if n_edges else None,
-        bounds=np.vstack([bounds, np.tile([0.0, np.inf], (2 * n_edges, 1))]),
-    )
+    result = _solve(family, c, bounds, paid, sp.hstack([one, one], format="csr"), times=2.0)
     if result.status == 0:
         return float(result.fun)
     return np.inf if result.status == 2 else -np.inf
 
 
-def _highs(c: FloatArray, **program: Any) -> Any:
-    """Solve by HiGHS; again without presolve where presolve cannot tell unbounded from infeasible.
+def _solve(
+    family: AffineFamily,
+    c: FloatArray,
+    bounds: FloatArray,
+    paid: sp.csr_array,
+    shared: sp.csr_array,
+    times: float = 1.0,
+) -> Any:
+    """Minimise ``c' theta`` where shares w >= 0 make up the edges and the diagonal pays for them.
 
-    The interior point of HiGHS is the last resort where the simplex method breaks down.
+    ``shared @ w`` is `times` the weights of the edges, ``paid @ w`` what each node pays. HiGHS
+    tries again without presolve where presolve cannot tell unbounded from infeasible; its interior
+    point is the last resort where the simplex method breaks down.
     """
-    result = linprog(c, method="highs", options=OPTIONS, **program)
-    if result.status in (0, 2, 3):
-        return result
-    result = linprog(c, method="highs", options={**OPTIONS, "presolve": False}, **program)
-    if result.status in (0, 2, 3):
-        return result
-    return linprog(c, method="highs-ipm", options=OPTIONS, **program)
+    program: dict[str, Any] = {
+        "c": np.concatenate([c, np.zeros(paid.shape[1])]),
+        "A_ub": sp.hstack([-family.D, paid], format="csr"),
+        "b_ub": family.d0,
+        "bounds": np.vstack([bounds, np.tile([0.0, np.inf], (paid.shape[1], 1))]),
+    }
+    if family.n_edges:
+        program["A_eq"] = sp.hstack([-times * family.B, shared], format="csr")
+        program["b_eq"] = times * family.b0
+    for method, options in (("highs", {}), ("highs", {"presolve": False}), ("highs-ipm", {})):
+        result = linprog(**program, method=method, options={**OPTIONS, **options})
+        if result.status in (0, 2, 3):
+            break
+    return result

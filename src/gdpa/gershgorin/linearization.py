@@ -31,14 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceWarning, nearest_name
-from ..linalg.operator import MatrixLike
+from ..errors import ConvergenceWarning, unknown_choice
+from ..linalg.operator import MatrixLike, check_positive
 from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_theta
 from .linear_program import Blocks
 from .program_sequence import Callback, InfeasibleError, Point, ProgramSequence
-
-__all__ = ["UPDATES", "LinearizationResult", "linearize"]
 
 UPDATES = ("dual", "eigenvector")
 # Negative by less than this (relative to the largest entry) is what the LP's tolerance leaves.
@@ -169,11 +167,9 @@ def linearize(
     if m == 0:
         raise ValueError("matrices is empty; at least one parameter is needed")
     if update not in UPDATES:
-        raise ValueError(f"update={update!r} is not known; {nearest_name(update, list(UPDATES))}")
-    if not 0 < tol < np.inf:
-        raise ValueError(f"tol={tol!r} must be a positive number")
-    if max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+        raise unknown_choice("update", update, UPDATES)
+    tol = check_positive(tol, "tol")
+    max_iter = check_positive(max_iter, "max_iter", 1)
     cost = check_theta(c, m, "c")
     box = check_bounds(bounds, m)
     given = None if theta0 is None else check_theta(theta0, m, "theta0")

@@ -19,8 +19,6 @@ from .discs import FloatArray
 from .family import AffineFamily
 from .linear_program import LARGEST_RATIO, Blocks, ProgramResult, inner_program, outer_bound
 
-__all__ = ["Callback", "InfeasibleError", "Point", "ProgramSequence"]
-
 Callback = Callable[[Mapping[str, Any]], Any]
 
 

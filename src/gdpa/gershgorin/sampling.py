@@ -28,10 +28,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..graph.adjacency import check_adjacency
-from ..linalg.operator import MatrixLike
-
-__all__ = ["DiscSampling", "sample_nodes"]
+from ..errors import unknown_choice
+from ..graph.adjacency import LAPLACIANS, check_adjacency
+from ..linalg.operator import MatrixLike, check_positive
 
 FloatArray = NDArray[np.float64]
 
@@ -110,12 +109,11 @@ def sample_nodes(
     seen = np.unique(np.asarray(list(known), dtype=np.intp))
     if seen.size and (seen[0] < 0 or seen[-1] >= size):
         raise ValueError(f"known has {seen[[0, -1]].tolist()}; nodes are numbered 0 to {size - 1}")
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= size - seen.size:
+    if check_positive(n, "n", 1) > size - seen.size:
         raise ValueError(f"n={n!r} must be a whole number from 1 to {size - seen.size}")
-    if not 0 < weight < np.inf:
-        raise ValueError(f"weight={weight!r} must be a positive number")
-    if laplacian not in ("normalized", "combinatorial"):
-        raise ValueError(f"laplacian={laplacian!r}; accepted: normalized, combinatorial")
+    weight = check_positive(weight, "weight")
+    if laplacian not in LAPLACIANS:
+        raise unknown_choice("laplacian", laplacian, LAPLACIANS)
     degree = np.asarray(A.sum(axis=1)).ravel()
     lonely = degree <= 0
     base = np.ones(size)
@@ -124,19 +122,19 @@ def sample_nodes(
         base = np.sqrt(np.where(lonely, 1.0, degree))
         A = sp.csr_array(sp.diags_array(1.0 / np.where(lonely, 1.0, degree)) @ A)
         degree = np.where(lonely, 0.0, 1.0)
-    low, high = 0.0, float(weight)
+    low, high = 0.0, weight
     best: tuple[NDArray[np.intp], float, sp.csc_array] | None = None
     for _ in range(14):
         # Geometric at first: the answer is often small against the weight.
         T = 0.5 * (low + high) if low > 0 else high / 4.0
-        R = _growth(A, degree, float(weight), T)
+        R = _growth(A, degree, weight, T)
         chosen, covered = _cover(R, seen, int(n))
         if covered == size:
             low, best = T, (chosen, T, R)
         else:
             high = T
     if best is None:
-        R = _growth(A, degree, float(weight), high)
+        R = _growth(A, degree, weight, high)
         chosen, covered = _cover(R, seen, int(n))
         return DiscSampling(chosen, 0.0, base, covered)
     chosen, T, R = best

@@ -194,8 +194,19 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
     return int(count), component
 
 
+def check_total(*parts: NDArray[np.float64]) -> None:
+    """Refuse numbers of a problem that add up to so much that its objective could overflow."""
+    with np.errstate(over="ignore"):
+        total = sum(float(np.abs(part).sum()) for part in parts)
+    if total > 1e304:
+        raise ValueError(
+            f"the numbers of the problem add up to {total:.3g}; divide all of them by a constant "
+            "so that they stay below 1e304"
+        )
+
+
 def laplacian_parts(
-    W: sp.csr_array, kind: str = "combinatorial"
+    W: sp.csr_array, kind: str = "combinatorial", *, signed: bool = False
 ) -> tuple[sp.csr_array, NDArray[np.float64]]:
     """Off-diagonal part and diagonal of a Laplacian.
 
@@ -205,6 +216,8 @@ def laplacian_parts(
         Canonical adjacency with a zero diagonal.
     kind : {"combinatorial", "normalized"}, default="combinatorial"
         ``D - W`` or ``I - D^-1/2 W D^-1/2``. An isolated node has a zero row in both.
+    signed : bool, default=False
+        Add up absolute weights: the signed Laplacian, which is positive semi-definite.
 
     Returns
     -------
@@ -216,7 +229,7 @@ def laplacian_parts(
     if kind not in LAPLACIANS:
         raise unknown_choice("laplacian", kind, LAPLACIANS)
     with np.errstate(over="ignore"):
-        d = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+        d = np.asarray((abs(W) if signed else W).sum(axis=1), dtype=np.float64).ravel()
     if not np.isfinite(d).all():
         node = int(np.flatnonzero(~np.isfinite(d))[0])
         raise ValueError(
@@ -264,23 +277,15 @@ def connected_to(W: sp.csr_array, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]
     return np.asarray(anchored[component])
 
 
-def laplacian(
-    W: MatrixLike,
-    kind: str = "combinatorial",
-    *,
-    self_loops: ArrayLike | None = None,
-    signed: bool = False,
-) -> sp.csr_array:
+def laplacian(W: MatrixLike, kind: str = "combinatorial", *, signed: bool = False) -> sp.csr_array:
     """Build the Laplacian of a graph.
 
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric weights; a diagonal is ignored (give it as `self_loops`).
+        Symmetric weights; a diagonal is ignored.
     kind : {"combinatorial", "normalized"}, default="combinatorial"
         ``D - W`` or ``I - D^-1/2 W D^-1/2``.
-    self_loops : float or array-like of shape (n_nodes,), optional
-        Weights u added to the diagonal: the generalised Laplacian ``L + diag(u)``.
     signed : bool, default=False
         Accept negative weights (combinatorial only). The degree is then the plain row sum, as the
         generalised Laplacian of the paper has it.
@@ -300,14 +305,4 @@ def laplacian(
     if signed and kind != "combinatorial":
         raise ValueError("signed=True takes kind='combinatorial' only")
     A, diagonal = laplacian_parts(check_adjacency(W, signed=signed), kind)
-    if self_loops is not None:
-        u = np.asarray(self_loops, dtype=np.float64)
-        if u.ndim not in (0, 1) or (u.ndim == 1 and u.shape[0] != A.shape[0]):
-            raise ValueError(
-                f"self_loops must be a number or have one entry per node ({A.shape[0]}), "
-                f"got shape {u.shape}"
-            )
-        if not np.isfinite(u).all():
-            raise ValueError("self_loops must be finite")
-        diagonal = diagonal + u
     return (sp.diags_array(diagonal) - A).tocsr()

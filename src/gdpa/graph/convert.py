@@ -41,13 +41,6 @@ class NamedGraph:
     W: sp.csr_array
     nodes: NDArray[Any]
 
-    def position(self, name: object) -> int:
-        """Row of the node called `name`."""
-        hit = np.flatnonzero(self.nodes == name)
-        if not hit.size:
-            raise ValueError(f"the graph has no node {name!r}")
-        return int(hit[0])
-
 
 def from_edges(
     edges: Any,
@@ -300,7 +293,7 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
             parts = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
             parts = parts if mmap else [np.array(part) for part in parts]
         else:
-            about = read_npz(source, accepts={*CSR_PARTS, "format", "shape"}.__contains__)
+            about = read_npz(source)
             parts = [about[name] for name in CSR_PARTS]
         version, shape = int(about["format"]), tuple(np.asarray(about["shape"]).tolist())
         if version != 1:

@@ -211,12 +211,12 @@ def warn_about_scales(X: Features) -> None:
         return
     part = X[:: max(1, X.shape[0] // 10_000)].astype(np.float64)
     with np.errstate(over="ignore"):
-        width = part.max(axis=0) - part.min(axis=0)
+        width = np.minimum(part.max(axis=0) - part.min(axis=0), np.finfo(np.float64).max)
     varying = np.flatnonzero(width > 0)
     if varying.size < 2:
         return
     widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
-    if width[widest] > 1000.0 * width[narrowest]:
+    if width[widest] / 1000.0 > width[narrowest]:
         warnings.warn(
             f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
             f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
@@ -275,55 +275,42 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     if not isinstance(X, np.ndarray) or X.shape[0] <= limit:
         return nothing
     keys = _keys(X)
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
+    ordered = np.sort(keys)
     if not (ordered[limit:] == ordered[:-limit]).any():
         return nothing
-    ends = _runs(ordered)
-    large = np.flatnonzero(np.diff(ends) > limit)
-    # Equal keys may be different rows: compare, in the few runs that matter, the rows themselves.
-    suspects = order[_within(ends, large)]
+    # Equal keys may be different rows: compare, of the few that matter, the rows themselves.
+    suspects = _in_large_groups(keys, limit)[0]
     rows = np.ascontiguousarray(X[suspects]) + X.dtype.type(0)  # -0.0 is 0.0
     raw = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, group = np.unique(raw, return_inverse=True)
-    by_group = np.argsort(group, kind="stable")
-    members, ends = suspects[by_group], _runs(group[by_group])
-    large = np.flatnonzero(np.diff(ends) > limit)
-    if not large.size:
+    places, group = _in_large_groups(raw, limit)
+    if not places.size:
         return nothing
-    members = members[_within(ends, large)]
-    ends = np.concatenate([[0], np.cumsum(np.diff(ends)[large])])
-    sizes = np.diff(ends)
-    # Members of a group in ascending order, so that what is kept does not depend on the keys.
-    members = members[np.lexsort((members, np.repeat(np.arange(sizes.size), sizes)))]
+    # Group by group, members in ascending order: what is kept does not depend on the keys.
+    order = np.lexsort((places, group))
+    members, sizes = suspects[places[order]], np.unique(group, return_counts=True)[1]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
     place = np.arange(members.size) - np.repeat(ends[:-1], sizes)
     dropped = np.zeros(X.shape[0], dtype=bool)
     dropped[members[place >= limit]] = True
     return Thinned(np.flatnonzero(~dropped), (members, ends))
 
 
+def _in_large_groups(values: NDArray[Any], limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of values that occur more than `limit` times, and the group of each."""
+    _, group, count = np.unique(values, return_inverse=True, return_counts=True)
+    places = np.flatnonzero(count[group] > limit)
+    return places, group[places]
+
+
 def _keys(X: NDArray[Any]) -> NDArray[np.float64]:
     """One number per row, the same for identical rows."""
     n, d = X.shape
-    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / d
+    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
     for block in row_blocks(n, 8 * d):
         # Summed column by column: a matrix product may round identical rows differently.
         for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
             keys[block] += factor * column
     return keys
-
-
-def _runs(values: NDArray[Any]) -> NDArray[np.intp]:
-    """Start of each run of equal values, and the end."""
-    new = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return np.concatenate([[0], new, [values.size]]).astype(np.intp)
-
-
-def _within(ends: NDArray[np.intp], runs: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Positions inside the given runs."""
-    sizes = np.diff(ends)[runs]
-    offset = np.repeat(ends[runs] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-    return np.asarray(np.arange(sizes.sum()) + offset, dtype=np.intp)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@
 A forest that was fitted on some labels asks only what tells the classes apart: columns that do not
 matter, and the scale of those that do, have no part in it. :func:`forest_graph` keeps the strongest
 of these similarities; :class:`LeafEmbedding` turns leaves into points whose inner products are
-nearly the same shares, for searches at any size; :func:`importance_scales` takes from the forest
-only how much each column matters.
+nearly the same shares, for searches at any size.
 """
 
 from __future__ import annotations
@@ -212,28 +211,6 @@ def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
     for part, total in _shared(a, b):
         out[part] = total / a.shape[1]
     return out
-
-
-def importance_scales(importances: ArrayLike, floor: float = 0.2) -> FloatArray:
-    """Factors of the columns: the root of each column's importance, none of them 0.
-
-    Parameters
-    ----------
-    importances : array-like of shape (n_features,)
-        Non-negative, as ``forest.feature_importances_`` of scikit-learn.
-    floor : float, default=0.2
-        Importance that is shared out evenly among all columns beside what the forest found: a
-        forest fitted on few labels overlooks columns.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        ``sqrt(importance + floor / n_features)``.
-    """
-    a = np.asarray(importances, dtype=np.float64)
-    if a.ndim != 1 or not np.isfinite(a).all() or (a < 0).any():
-        raise ValueError("importances must be one finite number >= 0 per column")
-    return np.asarray(np.sqrt(a + floor / max(a.size, 1)))
 
 
 @storable("leaf-embedding")

@@ -9,9 +9,8 @@ multiplies by them without storing them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
@@ -279,12 +278,6 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
         weights[i - rows.start, i - columns.start] = 0
         return weights
 
-    def _pairs(self) -> Iterator[tuple[slice, slice]]:
-        blocks = list(row_blocks(self.shape[0], 1, BLOCK_ROWS))
-        for a, rows in enumerate(blocks):
-            for columns in blocks[a:]:
-                yield rows, columns
-
     def _matmat(self, V: ArrayLike) -> FloatArray:
         V = np.asarray(V, dtype=self._roots.dtype)
         out = np.zeros((self.shape[0], V.shape[1]))
@@ -298,16 +291,13 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
 
         # Blocks are computed in any order and added in this one: the same sums every time. A batch
         # at a time, so that finished blocks do not pile up.
-        pairs = self._pairs()
+        pairs = combinations_with_replacement(row_blocks(self.shape[0], 1, BLOCK_ROWS), 2)
         while batch := list(islice(pairs, 8 * self.n_jobs)):
             for rows, columns, direct, mirrored in in_threads(product, batch, self.n_jobs):
                 out[rows] += direct
                 if mirrored is not None:
                     out[columns] += mirrored
         return out
-
-    def _matvec(self, v: ArrayLike) -> FloatArray:
-        return self._matmat(np.asarray(v).reshape(-1, 1))
 
     def _adjoint(self) -> FullGraphOperator:
         return self

@@ -62,10 +62,8 @@ class Rescaler:
         kept = (int(self.columns.sum()),)
         if self.columns.ndim != 1 or not self.shift.shape == self.scale.shape == kept:
             raise ValueError(f"shift and scale must have one number for each of {kept[0]} columns")
-        if not (np.isfinite(self.shift).all() and np.isfinite(self.scale).all()):
-            raise ValueError("shift and scale must be finite")
-        if not (self.scale > 0).all():
-            raise ValueError("scale must be positive")
+        if not (np.isfinite(self.shift) & (self.scale > 0) & (self.scale < np.inf)).all():
+            raise ValueError("shift must be finite, and scale must be positive and finite")
 
     @classmethod
     def fit(cls, X: MatrixLike, kind: str = "min-max") -> Rescaler:

@@ -36,9 +36,13 @@ def plain_value(value: Any) -> Value:
         if not is_unicode(value):
             raise ValueError(f"value={value!r} has a lone surrogate; a label is valid Unicode text")
         return value
-    if isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
+    # Beyond 2**53 whole numbers are no longer told apart, neither by a browser nor as floats.
+    if isinstance(value, int | float) and abs(value) <= 2**53 and value == int(value):
         return value
-    raise ValueError(f"value={value!r} is not a label: text or a finite number is needed")
+    raise ValueError(
+        f"value={value!r:.60} is not a label: text or a whole number up to 2**53 is needed; "
+        "other numbers can be class names as text"
+    )
 
 
 def label_kind(value: Value) -> str:
@@ -185,3 +189,5 @@ class AnswerHistory:
             if not fits or not isinstance(event.get("by", ""), str):
                 raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
             self.apply(event)
+        for value in self.labels.values():
+            plain_value(value)

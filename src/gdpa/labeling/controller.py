@@ -103,17 +103,17 @@ class Controller:
         self._picture: Picture | None = None
         self._map_rows = np.arange(0)
         self._seen: dict[str, float] = {}
-        self._wake = (threading.Event(), threading.Event())
+        self._changed = threading.Condition()
         self._end = threading.Event()
         self._workers: list[threading.Thread] = []
-        self._trouble = ""
+        self._trouble: dict[str, str] = {}
 
     def start(self) -> None:
         """Start the work in the background."""
         if not self._workers:
             self.session.in_background()
-            for work, wake in zip((self.session.follow, self._refresh), self._wake, strict=True):
-                worker = threading.Thread(target=self._keep_up, args=(work, wake), daemon=True)
+            for work in (self.session.follow, self._refresh):
+                worker = threading.Thread(target=self._keep_up, args=(work,), daemon=True)
                 worker.start()
                 self._workers.append(worker)
 
@@ -126,25 +126,25 @@ class Controller:
         self._workers = []
 
     def _wake_workers(self) -> None:
-        for event in self._wake:
-            event.set()
+        with self._changed:
+            self._changed.notify_all()
 
-    def _keep_up(self, work: Callable[[], None], wake: threading.Event) -> None:
+    def _keep_up(self, work: Callable[[], None]) -> None:
         """Do a piece of work whenever the labels have changed."""
         done = -1
         while not self._end.is_set():
             now = self.session.version
-            if done != now:
-                try:
-                    work()
-                    self._trouble = ""
-                except Exception as error:  # the page shows it; answers are saved all the same
-                    logger.exception("in the background")
-                    self._trouble = f"{type(error).__name__}: {error}"
-                done = now
-            else:
-                wake.wait(timeout=1.0)
-                wake.clear()
+            if done == now:
+                with self._changed:
+                    self._changed.wait(timeout=1.0)
+                continue
+            try:
+                work()
+                self._trouble.pop(work.__name__, None)
+            except Exception as error:  # the page shows it; answers are saved all the same
+                logger.exception("in the background")
+                self._trouble[work.__name__] = f"{type(error).__name__}: {error}"
+            done = now
 
     def _refresh(self) -> None:
         version = self.session.version
@@ -263,7 +263,7 @@ class Controller:
                 a.purpose == "check" and a.value is not None for a in session.answers.values()
             ),
             "others": max(0, len(self._seen) - 1),
-            "trouble": self._trouble,
+            "trouble": "; ".join(dict.fromkeys(self._trouble.copy().values())),
         }
 
     def guess(self, row: int) -> list[dict[str, Any]]:

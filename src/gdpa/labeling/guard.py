@@ -54,6 +54,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
+        from starlette.responses import PlainTextResponse
+
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -70,7 +72,10 @@ class Guard:
         ):
             refusal = (404, "not found")
         if refusal is not None:
-            await _refuse(send, *refusal)
+            status, text = refusal
+            # Who is refused must not hold a connection.
+            answer = PlainTextResponse(text, status, {"connection": "close"})
+            await answer(scope, receive, _with_headers(send))
             return
         scope = {**scope, "path": "/" + inner, "raw_path": b"/" + inner.encode(), "root_path": ""}
         await self.app(scope, _limited(receive), _with_headers(send))
@@ -114,20 +119,13 @@ def _limited(receive: Receive) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
+    from starlette.datastructures import MutableHeaders
+
     async def inner(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            present = {name for name, _ in message["headers"]}
-            extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-            extra = [pair for pair in extra if pair[0] not in present]
-            message = {**message, "headers": [*message["headers"], *extra]}
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return inner
-
-
-async def _refuse(send: Send, status: int, text: str) -> None:
-    body = text.encode()
-    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
-    respond = _with_headers(send)
-    await respond({"type": "http.response.start", "status": status, "headers": headers})
-    await respond({"type": "http.response.body", "body": body})

@@ -6,7 +6,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,9 @@ class FileImages:
         """
         name = str(self.names[row]).strip()
         home = self.folder.resolve()
+        # Checked before it is resolved: that alone makes Windows contact the host of a UNC path.
+        if PurePath(name).anchor and not PurePath(name).is_relative_to(home):
+            raise ImageError("the path leads out of the folder of the table")
         try:
             path = (home / name).resolve()
             inside = path.is_relative_to(home)

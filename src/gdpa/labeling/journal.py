@@ -60,6 +60,7 @@ class Journal:
         # Unbuffered: a buffer would write a refused event later, with the next one.
         self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the session)
         self._needs_reopening = False
+        self._place, self._size = os.path.abspath(self.path), 0
         try:
             self._lock()
             self.events = self._read(about)
@@ -91,6 +92,7 @@ class Journal:
         if end < len(content) or not lines:  # cut off while it was written: never acknowledged
             self._file.truncate(end)
             os.fsync(self._file.fileno())
+        self._size = end
         if not lines:
             self._append({"kind": KIND, "version": VERSION, **about})
             _sync_folder(self.path.parent)
@@ -118,19 +120,32 @@ class Journal:
     def _append(self, event: dict[str, Any]) -> None:
         """Append a line; if that fails, cut the log back to the lines before."""
         line = json.dumps(event, ensure_ascii=True).encode() + b"\n"
-        handle = self._file.fileno()
-        end = os.fstat(handle).st_size
+        handle, end = self._file.fileno(), self._size
+        self._check_in_place()
         try:
             written = 0
             while written < len(line):  # an unbuffered write may take a part only
                 written += self._file.write(line[written:])
             os.fsync(handle)
+            self._size = end + len(line)
+            self._check_in_place()
         except BaseException:
+            self._size = end
             self._needs_reopening = True
             self._file.truncate(end)
             os.fsync(handle)
             self._needs_reopening = False
             raise
+
+    def _check_in_place(self) -> None:
+        """Raise OSError unless the file with this name is the one that is written, and whole."""
+        found = os.stat(self._place) if os.path.exists(self._place) else None
+        if (
+            found is None
+            or not os.path.samestat(found, os.fstat(self._file.fileno()))
+            or found.st_size != self._size
+        ):
+            raise OSError(errno.ESTALE, f"{self.path} was removed or changed by another program")
 
     def write(self, event: dict[str, Any]) -> None:
         """Append an event; when this returns it is on disk.

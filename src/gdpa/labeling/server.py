@@ -6,11 +6,12 @@ It decides nothing: every request is one call of the controller.
 from __future__ import annotations
 
 import json
+import mimetypes
 import secrets
 import socket
 import threading
 from collections.abc import Callable
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import require
@@ -27,14 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelServer", "make_app"]
 
-MEDIA_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
 MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
+HEADER_SECONDS = 10.0  # a connection that has not sent a whole request by then is closed
+MOST_WAITING = 32  # connections without a whole request; a further one closes the oldest
 
 
 class BadRequest(ValueError):
@@ -92,20 +89,18 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
     require("starlette", "label")
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+    from starlette.responses import FileResponse, JSONResponse, Response
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
 
-    page = resources.files("gdpa.labeling") / "page"
-    files = {path.name: path.read_bytes() for path in page.iterdir() if path.is_file()}
+    page = Path(__file__).parent / "page"
+    mimetypes.add_type("text/javascript", ".js")  # whatever the system says: browsers insist on it
 
     def failure(message: str, status: int) -> Response:
         return JSONResponse({"error": message}, status)
 
-    async def static(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name not in files:
-            return failure("not found", 404)
-        return Response(files[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+    async def index(request: Request) -> Response:
+        return FileResponse(page / "index.html")
 
     def get(call: Callable[[], Any]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -180,8 +175,8 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/", static),
-            Route("/static/{name:str}", static),
+            Route("/", index),
+            Mount("/static", StaticFiles(directory=page)),
             Route("/api/state", state),
             Route("/api/next", next_rows, methods=["POST"]),
             Route("/api/item/{row:int}", get_row(controller.item)),
@@ -195,6 +190,27 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         ],
         exception_handlers={ValueError: refused, BodyTooLarge: too_large, Exception: failed},
     )
+
+
+def _make_protocol() -> Any:
+    """Return uvicorn's protocol with limits on connections that never send a whole request."""
+    base: Any = require("uvicorn.protocols.http.h11_impl", "label").H11Protocol
+
+    class ImpatientProtocol(base):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.made = self.loop.time()
+            self.loop.call_later(HEADER_SECONDS, self.close_if_waiting)
+            waiting = [c for c in self.connections if c.cycle is None]
+            if len(waiting) > MOST_WAITING:
+                min(waiting, key=lambda c: c.made).close_if_waiting()
+
+        def close_if_waiting(self) -> None:
+            if self.cycle is None:
+                self.connections.discard(self)
+                self.transport.abort()
+
+    return ImpatientProtocol
 
 
 class LabelServer:
@@ -236,6 +252,7 @@ class LabelServer:
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
         config = uvicorn.Config(
             Guard(make_app(controller, exporter), token=self.token, hosts=hosts),
+            http=_make_protocol(),
             log_level="warning",
             access_log=False,  # the paths hold the token
             server_header=False,

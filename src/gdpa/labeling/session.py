@@ -28,6 +28,16 @@ class _Lease:
     until: float
 
 
+def _whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return a whole number; anything else, or one outside the limits, raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name}={value!r} must be a whole number")
+    if value < low or (high is not None and value > high):
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name}={value!r} must be {limits}")
+    return int(value)
+
+
 class LabelingSession(SessionModel):
     """Ask for labels one by one, and predict a label for every row at any time.
 
@@ -74,15 +84,11 @@ class LabelingSession(SessionModel):
         estimator: Any = None,
         lease: float = 600.0,
     ) -> None:
-        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-            raise ValueError(f"random_state={random_state!r} must be a whole number")
-        if random_state < 0:
-            raise ValueError(f"random_state={random_state!r} must not be negative")
+        self.random_state = _whole("random_state", random_state, 0)
         if rescale not in ("minmax", "standard", None):
             raise ValueError(f"rescale={rescale!r}; accepted: minmax, standard, None")
         features, encoder = to_features(X)
         self.rescale = None if encoder is not None else rescale
-        self.random_state = int(random_state)
         known = given_labels(y, features.shape[0])
         super().__init__(
             features,
@@ -121,11 +127,7 @@ class LabelingSession(SessionModel):
             raise ValueError(f"labels are of several kinds: {', '.join(sorted(kinds))}")
 
     def _row(self, row: Any) -> int:
-        if isinstance(row, bool) or not isinstance(row, int | np.integer):
-            raise ValueError(f"row={row!r} must be a whole number")
-        if not 0 <= row < self.n_rows:
-            raise ValueError(f"row={row!r}; rows are numbered 0 to {self.n_rows - 1}")
-        return int(row)
+        return _whole("row", row, 0, self.n_rows - 1)
 
     def next(self, n: int = 1, *, annotator: str = "") -> NDArray[np.intp]:
         """Return the rows to label next.
@@ -145,8 +147,7 @@ class LabelingSession(SessionModel):
         ndarray of int
             Row numbers; fewer than n if no more are left.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ValueError(f"n={n!r} must be a whole number of at least 1")
+        n = _whole("n", n, 1)
         with self._lock:
             now = time.monotonic()
             leases = {
@@ -158,15 +159,14 @@ class LabelingSession(SessionModel):
             mine = {
                 row: held.purpose for row, held in leases.items() if held.annotator == annotator
             }
-            asked = list(mine.items())[: int(n)]
+            asked = list(mine.items())[:n]
             if len(asked) < n:
                 busy = {row: held.purpose for row, held in leases.items()}
-                asked += self._selector.select(int(n) - len(asked), self._history, busy)
+                asked += self._selector.select(n - len(asked), self._history, busy)
             for row, purpose in asked:
                 leases[row] = _Lease(annotator, purpose, now + self.lease)
             self._leases = leases
-            rows = [row for row, _ in asked]
-            return np.array(rows, dtype=np.intp)
+            return np.array([row for row, _ in asked], dtype=np.intp)
 
     def label(self, row: Any, value: Any, *, annotator: str = "") -> None:
         """Give a row a label, or another one.
@@ -176,7 +176,7 @@ class LabelingSession(SessionModel):
         row : int
             The row.
         value : str, int, float or bool
-            Its class; one that has not been seen before is a new class.
+            Its class, text or a whole number; one that has not been seen before is a new class.
         annotator : str, default=""
             Who answers.
         """
@@ -256,7 +256,7 @@ class LabelingSession(SessionModel):
             self._journal.write(event)
         row = self._history.apply(event)
         self._leases.pop(-1 if row is None else row, None)
-        self._version += 1
+        self.version += 1
 
     def in_background(self) -> None:
         """Let no question wait for the uncertainties; :meth:`follow` is called in a thread."""

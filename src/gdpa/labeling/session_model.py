@@ -119,6 +119,15 @@ class SessionModel:
         Scale of the columns, if no estimator is given.
     random_state : int, default=0
         Random seed, if no estimator is given.
+
+    Attributes
+    ----------
+    version : int
+        Number of changes so far.
+    latest : Predictions or None
+        The latest predictions, which may lack some labels; None before the first.
+    latest_estimate : Estimate or None
+        The latest estimate, which may lack some labels.
     """
 
     def __init__(
@@ -146,9 +155,10 @@ class SessionModel:
         self._history = history
         self._lock = threading.RLock()
         self._fitting = threading.Lock()
-        self._version = 0
-        self._predictions: Predictions | None = None
-        self._estimate: tuple[int, Estimate | None] = (-1, None)
+        self.version = 0
+        self.latest: Predictions | None = None
+        self.latest_estimate: Estimate | None = None
+        self._estimated_version = -1
         self._past: deque[Predictions] = deque(maxlen=8)
         self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
 
@@ -169,21 +179,6 @@ class SessionModel:
         """The classes so far, sorted."""
         return sorted(set(self.labels.values()))
 
-    @property
-    def version(self) -> int:
-        """Number of changes so far."""
-        return self._version
-
-    @property
-    def latest(self) -> Predictions | None:
-        """The latest predictions, which may lack some labels; None before the first."""
-        return self._predictions
-
-    @property
-    def latest_estimate(self) -> Estimate | None:
-        """The latest estimate, which may lack some labels."""
-        return self._estimate[1]
-
     def refresh(self) -> Predictions:
         """Bring the classifier up to date with the labels.
 
@@ -194,12 +189,12 @@ class SessionModel:
         """
         with self._fitting:
             with self._lock:
-                labels, version = self._history.labels, self._version
+                labels, version = self._history.labels, self.version
             if not labels:
                 raise ValueError("no row has a label yet")
-            current = self._predictions
+            current = self.latest
             if current is None or current.version != version:
-                current = self._predictions = self._predict(labels, version)
+                current = self.latest = self._predict(labels, version)
                 past = self._past
                 if not past or current.n_labels >= past[-1].n_labels + SETTLE_LABELS // 2:
                     past.append(current)
@@ -240,10 +235,10 @@ class SessionModel:
             or no other row has one.
         """
         with self._lock:
-            labels, version = self._history.labels, self._version
+            labels, version = self._history.labels, self.version
             checks = self._history.checks & set(labels)
-            if self._estimate[0] == version:
-                return self._estimate[1]
+            if self._estimated_version == version:
+                return self.latest_estimate
         others = {row: value for row, value in labels.items() if row not in checks}
         estimate: Estimate | None = None
         if len(checks) >= 4 and others:
@@ -256,12 +251,12 @@ class SessionModel:
             accuracy = right / len(checks)
             estimate = Estimate(accuracy, low, high, len(checks), right, changed, settled)
         with self._lock:
-            self._estimate = (version, estimate)
+            self.latest_estimate, self._estimated_version = estimate, version
         return estimate
 
     def _changed(self) -> float | None:
         """Return the share of the predictions that the latest labels changed."""
-        now = self._predictions
+        now = self.latest
         if now is None:
             return None
         earlier = [past for past in self._past if past.n_labels <= now.n_labels - SETTLE_LABELS]
@@ -305,13 +300,21 @@ class SessionModel:
             return target
         return self.classifier().save(target)
 
-    def table(self, header: Sequence[str] = (), columns: Sequence[Sequence[Any]] = ()) -> str:
+    def table(
+        self,
+        header: Sequence[str] = (),
+        columns: Sequence[Sequence[Any]] = (),
+        *,
+        predict: bool = True,
+    ) -> str:
         """Return all rows with their label, prediction and probability as CSV.
 
         Parameters
         ----------
         header, columns : sequences
             Names and cells of columns to put in front; the number of the row, from 1, by default.
+        predict : bool, default=True
+            Whether to fill the predictions and their probabilities.
 
         Returns
         -------
@@ -323,7 +326,7 @@ class SessionModel:
             header, columns = ["row"], [range(1, n + 1)]
         predicted: Sequence[Any] = [""] * n
         probability: Sequence[str] = [""] * n
-        if labels:
+        if labels and predict:
             latest = self.refresh()
             predicted = latest.labels.tolist()
             top = latest.probabilities[np.arange(n), latest.codes]

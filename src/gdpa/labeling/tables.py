@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.frames import adopt_encoder
 from ..tables import Table, TableEncoder, TableError, read_table
 from .controller import Controller
 from .images import ArrayImages, FileImages, image_features
 from .rows import Images, RowView
 from .session import LabelingSession
-
-if TYPE_CHECKING:
-    from ..estimators import CommitteeClassifier
-
-    Save = Callable[[CommitteeClassifier, TableEncoder, dict[str, Any], Path], None]
 
 __all__ = ["Exporter", "TableSource", "open_table"]
 
@@ -47,10 +43,8 @@ class TableSource:
         Classes that have a button from the start.
     unlabeled : str, optional
         Value of an unknown label, besides missing cells.
-    format, delimiter, encoding : str, optional
-        How to read the file; detected automatically by default.
-    header : bool, default=True
-        Whether its first line has the names of the columns.
+    reading : mapping
+        File format, as options of :func:`~gdpa.tables.read_table`; detected by default.
     """
 
     data: str
@@ -63,10 +57,7 @@ class TableSource:
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     unlabeled: str | None = None
-    format: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    header: bool = True
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -83,13 +74,7 @@ class TableSource:
         as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
         as_text |= {self.text} if self.text else set()
         table = read_table(
-            self.data,
-            format=self.format,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            as_text=frozenset(as_text),
-            target=self.target,
-            header=self.header,
+            self.data, as_text=frozenset(as_text), target=self.target, **self.reading
         )
         for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):
             if name is not None:
@@ -115,8 +100,6 @@ class Exporter:
         Names of the rows.
     notes : sequence of str
         Messages about the data, for the report.
-    save : callable
-        Writes the classifier, its encoder and a description of the table to a path.
     command : str
         The command, for the report.
     """
@@ -127,7 +110,6 @@ class Exporter:
     encoder: TableEncoder | None
     ids: list[str] | None
     notes: Sequence[str]
-    save: Save
     command: str
     KINDS: ClassVar = ("table", "model", "report")
 
@@ -151,24 +133,28 @@ class Exporter:
         stem = Path(self.source.title).stem
         name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in stem)
         if kind == "table":
-            names = [n for n in self.table.names if n != self.source.target]
-            cells = [self.table.column(n).cells() for n in names]
-            text = self.session.table(names, cells)
-            return text.encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
+            return self.csv().encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
         if kind == "report":
             return self._report().encode(), "text/html; charset=utf-8", f"{name}-report.html"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.npz"
-            self._write_model(path)
+            model = self.session.classifier()
+            about = {
+                "target": self.source.target,
+                "source": self.table.source,
+                "id_column": self.source.id_column,
+                "ids": self.ids,
+            }
+            if self.encoder is not None:
+                adopt_encoder(model, self.encoder)
+            model.save(path, extra={} if self.encoder is None else {"table": about})
             return path.read_bytes(), "application/octet-stream", f"{name}-model.npz"
 
-    def _write_model(self, path: Path) -> None:
-        if self.encoder is None:
-            self.session.save(path)
-            return
-        about = {"target": self.source.target, "source": self.table.source, "sure": 0.75}
-        about |= {"id_column": self.source.id_column, "ids": self.ids}
-        self.save(self.session.classifier(), self.encoder, about, path)
+    def csv(self, *, predict: bool = True) -> str:
+        """Return the table with its labels and, if asked for, the predictions as CSV."""
+        names = [n for n in self.table.names if n != self.source.target]
+        cells = [self.table.column(n).cells() for n in names]
+        return self.session.table(names, cells, predict=predict)
 
     def _report(self) -> str:
         from ..report import gather, render
@@ -193,7 +179,6 @@ def open_table(
     source: TableSource,
     *,
     log: Path | None,
-    save: Save,
     seed: int = 0,
     encoder: TableEncoder | None = None,
     labels: Sequence[str | None] | None = None,
@@ -207,8 +192,6 @@ def open_table(
         What to label.
     log : Path or None
         Where the answers are saved.
-    save : callable
-        Writes the classifier, its encoder and a description of the table to a path.
     seed : int, default=0
         Random seed.
     encoder : TableEncoder, optional
@@ -234,9 +217,7 @@ def open_table(
     X, encoder = _features(table, source, images, encoder, notes, seed)
     session = LabelingSession(X, known, random_state=seed, log=log, rescale=None)
     hidden = {source.target, source.id_column, source.text, source.image, *source.drop}
-    if isinstance(images, ArrayImages):
-        hidden.update(table.names)
-    shown = [name for name in table.names if name not in hidden]
+    shown = [] if source.shape else [name for name in table.names if name not in hidden]
     ids = None if source.id_column is None else table.column(source.id_column).cells()
     rows = RowView(
         shown,
@@ -253,7 +234,7 @@ def open_table(
         classes=source.classes,
         groups=_groups(encoder, shown, X.shape[1]),
     )
-    exporter = Exporter(session, source, table, encoder, ids, notes, save, command)
+    exporter = Exporter(session, source, table, encoder, ids, notes, command)
     return controller, exporter, notes
 
 

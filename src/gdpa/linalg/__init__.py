@@ -1,7 +1,7 @@
 """Linear algebra of the solvers: what can be multiplied, SPD systems, first eigenvector."""
 
 from .first_eigenvector import EigenResult, first_eigenvector
-from .operator import Matrix, Operator
+from .operator import Matrix
 from .spd import SPDResult, solve_spd
 
-__all__ = ["EigenResult", "Matrix", "Operator", "SPDResult", "first_eigenvector", "solve_spd"]
+__all__ = ["EigenResult", "Matrix", "SPDResult", "first_eigenvector", "solve_spd"]

@@ -23,10 +23,8 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..errors import ConvergenceWarning
 from ..threads import effective_jobs, one_thread
 from .lobpcg import Correction, Pair, lobpcg, measured
-from .operator import Matrix, OperatorLike, as_operator, check_positive, to_dense
+from .operator import Matrix, MatrixLike, check_positive
 from .preconditioners import Counted, PreconditionerLike
-
-__all__ = ["EigenResult", "first_eigenvector"]
 
 # Products of numbers between these leave the range of floats nowhere on the way.
 SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
@@ -69,16 +67,13 @@ class EigenResult:
 
 
 def first_eigenvector(
-    A: OperatorLike,
+    A: MatrixLike,
     *,
     v0: ArrayLike | None = None,
     tol: float = 1e-8,
     max_iter: int = 500,
     preconditioner: PreconditionerLike = "auto",
     dense_below: int = 300,
-    block_size: int = 1,
-    diagonal: ArrayLike | None = None,
-    n_jobs: int | None = None,
     random_state: int = 0,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
 ) -> EigenResult:
@@ -86,7 +81,7 @@ def first_eigenvector(
 
     Parameters
     ----------
-    A : sparse array, ndarray, LinearOperator or Operator of shape (n, n)
+    A : sparse array or ndarray of shape (n, n)
         Symmetric matrix; need not be definite.
     v0 : array-like of shape (n,), optional
         Start, usually the first eigenvector of a matrix nearby. If it already meets the tolerance
@@ -96,21 +91,14 @@ def first_eigenvector(
     max_iter : int, default=500
         Most iterations of LOBPCG before the fall-back (Lanczos, or shift-and-invert where a sparse
         factorisation is cheap).
-    preconditioner : None, str, callable or LinearOperator, default="auto"
+    preconditioner : None, str or callable, default="auto"
         Approximate inverse: "jacobi"; "two-level", Jacobi and a coarse correction
         (:mod:`gdpa.linalg.two_level`), which gives the start, too, and is rebuilt from the iterate;
         "auto", the same for sparse matrices with at least 2000 rows (after a warm start, or where
         some node neighbours much of the graph, only once it takes more than a few iterations), a
-        Chebyshev polynomial in the Jacobi-scaled matrix for smaller ones; "amg" (extra ``amg``); or
-        one's own.
+        Chebyshev polynomial in the Jacobi-scaled matrix for smaller ones; or one's own.
     dense_below : int, default=300
         Smaller matrices are handed to LAPACK.
-    block_size : int, default=1
-        Vectors iterated together. More help where the smallest eigenvalues are close together.
-    diagonal : array-like of shape (n,), optional
-        Diagonal of a ``LinearOperator``.
-    n_jobs : int, optional
-        Threads, see :func:`gdpa.threads.effective_jobs`. The result does not depend on it.
     random_state : int, default=0
         Seed of the start, where none is given.
     callback : callable, optional
@@ -128,15 +116,15 @@ def first_eigenvector(
     """
     tol = check_positive(tol, "tol")
     max_iter = check_positive(max_iter, "max_iter", 1)
-    block_size = check_positive(block_size, "block_size", 1)
     dense_below = check_positive(dense_below, "dense_below", 0)
-    A, exponent = _ordinary(A, diagonal, effective_jobs(n_jobs))
+    A, exponent = _ordinary(A)
     start = _check_start(v0, A.n)
     # Residuals below rounding cannot be reached.
-    threshold = max(tol, 4 * np.finfo(float).eps) * _norm(A)
+    norm = float(abs(A.matrix.matrix).sum(axis=1).max())
+    threshold = max(tol, 4 * np.finfo(float).eps) * norm
     iterations, note = 0, "tolerance met"
-    if A.n < max(dense_below, 3 * block_size + 2):
-        dense = to_dense(A.operator)
+    if A.n < max(dense_below, 5):
+        dense = A.matrix.toarray()
         _, V = linalg.eigh(dense, subset_by_index=[0, 0])
         if not np.isfinite(V).all():
             # Entries over hundreds of decades: LAPACK's fastest driver divides by what underflowed.
@@ -151,9 +139,7 @@ def first_eigenvector(
             # Inner products of a few vectors: BLAS' threads cost more than they bring, and their
             # number would show in the last digits.
             with one_thread():
-                best, iterations, note = lobpcg(
-                    A, first, M, threshold, max_iter, block_size, random_state, callback
-                )
+                best, iterations, note = lobpcg(A, first, M, threshold, max_iter, callback)
             if best.residual > threshold and note != "stopped by the callback":
                 best, note = _fall_back(A, best, threshold, max_iter, note)
     converged = best.residual <= threshold
@@ -192,52 +178,32 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
     return v if v[lead] > 0 else -v
 
 
-def _ordinary(A: OperatorLike, diagonal: ArrayLike | None, n_jobs: int) -> tuple[Counted, int]:
+def _ordinary(A: MatrixLike) -> tuple[Counted, int]:
     """The matrix divided by a power of two where its entries are extreme, and which power."""
-    operator, exponent = as_operator(A, diagonal), 0
-    if isinstance(operator, Matrix) and not SAFE_LOW <= (operator.largest or 1.0) <= SAFE_HIGH:
-        exponent = int(np.clip(np.frexp(operator.largest)[1], -1000, 1000))
-        operator = Matrix(operator.matrix * 2.0**-exponent, checked=True)
-    return Counted(operator, n_jobs), exponent
-
-
-def _norm(A: Counted) -> float:
-    """Upper bound of the spectral norm: the largest absolute row sum.
-
-    For an operator, an estimate from below by five steps of the power method.
-    """
-    if isinstance(A.operator, Matrix):
-        return float(abs(A.operator.matrix).sum(axis=1).max())
-    x = np.random.default_rng(0).standard_normal(A.n)
-    estimate = 0.0
-    for _ in range(5):
-        x /= np.linalg.norm(x)
-        x = A.dot(x)
-        estimate = max(estimate, float(np.linalg.norm(x)))
-        if not np.isfinite(estimate):
-            raise ValueError("A must be finite; a product with it is not")
-        if estimate == 0.0:
-            break
-    return estimate
+    matrix, exponent = Matrix(A), 0
+    if not SAFE_LOW <= (matrix.largest or 1.0) <= SAFE_HIGH:
+        exponent = int(np.clip(np.frexp(matrix.largest)[1], -1000, 1000))
+        matrix = Matrix(matrix.matrix * 2.0**-exponent, checked=True)
+    return Counted(matrix, effective_jobs(None)), exponent
 
 
 def _fall_back(
     A: Counted, best: Pair, threshold: float, max_iter: int, note: str
 ) -> tuple[Pair, str]:
     """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
-    known = A.operator if isinstance(A.operator, Matrix) else None
-    size = max(abs(best.value), 1.0 if known is None else known.largest)
+    size = max(abs(best.value), A.matrix.largest)
     ncv = min(A.n - 1, 64)
     # About as many products as LOBPCG was allowed, and a fair try at least.
     restarts = max(20, max_iter // (ncv - 1))
     plain = {"which": "SA", "tol": threshold / size / 4, "ncv": ncv, "maxiter": restarts}
     operator = LinearOperator((A.n, A.n), matvec=A.dot, dtype=np.float64)
     tries: dict[str, tuple[Any, dict[str, Any]]] = {"eigsh": (operator, plain)}
-    if known is not None and (A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n)):
+    if A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n):
         # A shift just below the Ritz value: the nearest eigenvalue is the first wherever that is
         # below the spectrum.
         shift = best.value - max(best.residual, 1e-10 * size)
-        tries = {"shift-invert": (sp.csc_array(known.matrix), {"sigma": shift, "tol": 0}), **tries}
+        stored = sp.csc_array(A.matrix.matrix)
+        tries = {"shift-invert": (stored, {"sigma": shift, "tol": 0}), **tries}
     for method, (matrix, options) in tries.items():
         with suppress(ArpackError, RuntimeError, linalg.LinAlgError):
             pair = measured(A, eigsh(matrix, k=1, v0=best.vector, **options)[1][:, 0], method)

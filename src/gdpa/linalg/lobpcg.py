@@ -1,7 +1,7 @@
-"""The iteration behind the first eigenvector: LOBPCG with a preconditioner that improves.
+"""The iteration behind the first eigenvector: LOPCG with a preconditioner that improves.
 
-The basis is [X, W, P]: current vectors, preconditioned residuals, last steps. ``A X`` and ``A P``
-follow the same linear combinations, so an iteration costs one product per column. Vectors are rows
+The basis is [x, w, p]: current vector, preconditioned residual, last step. ``A x`` and ``A p``
+follow the same linear combinations, so an iteration costs one product. Vectors are rows
 (contiguous) and combined in place: beside one sparse product, temporaries would cost as much again.
 """
 
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from .preconditioners import (
+    PRECONDITIONERS,
     Counted,
     Preconditioner,
     PreconditionerLike,
     chebyshev,
-    make_preconditioner,
+    checked_callable,
+    jacobi,
     with_coarse,
 )
 from .two_level import CoarseSpace, coarse_count, patches
-
-__all__ = ["Correction", "Pair", "lobpcg", "measured"]
 
 # Iterations after which a coarse correction is built, and rebuilt from a better vector.
 BUILD_AT = (7, 14, 25, 60, 100, 200, 400)
@@ -53,7 +53,7 @@ class Correction:
 
     Parameters
     ----------
-    spec : None, str, callable or LinearOperator
+    spec : None, str or callable
         As the argument `preconditioner` of :func:`gdpa.linalg.first_eigenvector`.
     A : Counted
         The matrix.
@@ -63,18 +63,21 @@ class Correction:
 
     def __init__(self, spec: PreconditionerLike, A: Counted, *, warm: bool) -> None:
         self.A = A
-        self.base: Preconditioner | None = make_preconditioner(spec, A.operator)
+        self.base: Preconditioner | None = None
+        if spec in PRECONDITIONERS:
+            self.base = jacobi(A.matrix.diagonal())
+        elif spec is not None:
+            self.base = checked_callable(spec)
         self.schedule: tuple[int, ...] = ()
         self.residuals: list[float] = []
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
-        name = spec if isinstance(spec, str) else ""
         # Smaller matrices do not repay a coarse correction.
-        auto, small = name == "auto", A.n < 2000
+        auto, small = spec == "auto", A.n < 2000
         if auto and small:
             self.base = chebyshev(A) or self.base
         self.current = self.base
-        if (name == "two-level" or (auto and not small)) and A.csr is not None and A.n >= 2:
+        if (spec == "two-level" or (auto and not small)) and A.csr is not None and A.n >= 2:
             self.schedule = BUILD_AT
             # A neighbourhood of a twentieth of all nodes is a hub: H_bar with many labels has two.
             if auto and int(np.diff(A.csr.indptr).max()) > 0.05 * A.n:
@@ -127,8 +130,8 @@ class Correction:
 
 
 def _ritz(
-    S: NDArray[np.float64], AS: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    S: NDArray[np.float64], AS: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]] | None:
     """Lowest Ritz values of the space of some rows, and their coefficients.
 
     Directions that depend on the others, to rounding, are left out.
@@ -153,7 +156,7 @@ def _ritz(
         basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
     small = basis.T @ T @ basis
     values, Q, failed = lapack.dsyevd((small + small.T) / 2)
-    return None if failed or values.size < count else (values[:count], basis @ Q[:, :count])
+    return None if failed else (float(values[0]), basis @ Q[:, 0])
 
 
 def lobpcg(
@@ -162,79 +165,47 @@ def lobpcg(
     M: Correction,
     threshold: float,
     max_iter: int,
-    block_size: int,
-    random_state: int,
     callback: Callable[[Mapping[str, Any]], Any] | None,
 ) -> tuple[Pair, int, str]:
-    """Locally optimal block preconditioned conjugate gradients; only the first pair must converge.
+    """Locally optimal preconditioned conjugate gradients: the pair, iterations, why it stopped.
 
     Products that were carried along are computed afresh before convergence is believed.
-
-    Parameters
-    ----------
-    A : Counted
-        The matrix.
-    start : ndarray of shape (n,)
-        First vector of the block; the others are random.
-    M : Correction
-        Preconditioner.
-    threshold : float
-        Residual to be reached.
-    max_iter, block_size, random_state, callback
-        As in :func:`gdpa.linalg.first_eigenvector`.
-
-    Returns
-    -------
-    Pair
-        The first pair.
-    int
-        Iterations.
-    str
-        Why it stopped.
     """
-    n, b = A.n, block_size
-    S, AS, R = np.zeros((3 * b, n)), np.zeros((3 * b, n)), np.empty((b, n))
-    X, W, used = S[:b], S[b : 2 * b], b  # rows of the basis in use: first X, then W, then P
-    X[0] = start
-    if b > 1:
-        X[1:] = M(np.random.default_rng(random_state + 1).standard_normal((n, b - 1))).T
-    AS[:b] = A.dot(X.T).T
+    S, AS = np.zeros((2, 3, A.n))
+    S[0], AS[0] = start, A.dot(start)
+    r = np.empty(A.n)
+    used = 1  # rows of the basis in use: first x, then w, then p
     iteration = failed_checks = 0
     while True:
-        ritz = _ritz(S[:used], AS[:used], b)
+        ritz = _ritz(S[:used], AS[:used])
         if ritz is None:
-            return measured(A, X[0], "lobpcg"), iteration, "basis broke down"
-        values, C = ritz
-        for V in (S, AS):  # P = W C_w + P C_p, X = X C_x + P
-            np.matmul(C[b:].T, V[b:used], out=R)
-            if b == 1:
-                V[0] *= C[0, 0]
-            else:
-                V[:b] = C[:b].T @ V[:b]
-            V[:b] += R
-            V[2 * b :] = R
-        np.multiply(X, -values[:, None], out=R)
-        R += AS[:b]
-        residual = float(np.sqrt(R[0] @ R[0]))
+            return measured(A, S[0], "lobpcg"), iteration, "basis broke down"
+        value, c = ritz
+        for V in (S, AS):  # p = c_w w + c_p p, x = c_x x + p
+            V[2] = c[1:] @ V[1:used]
+            V[0] *= c[0]
+            V[0] += V[2]
+        np.multiply(S[0], -value, out=r)
+        r += AS[0]
+        residual = float(np.sqrt(r @ r))
         if residual <= threshold:
-            pair = measured(A, X[0], "lobpcg")
+            pair = measured(A, S[0], "lobpcg")
             failed_checks += 1
             if pair.residual <= threshold or failed_checks > 3:
                 note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
                 return pair, iteration, note
             # The updated products have drifted: compute them again and forget the direction.
-            AS[:b], used = A.dot(X.T).T, b
+            AS[0], used = A.dot(S[0]), 1
             continue
         if callback is not None and iteration:
-            report = {"iteration": iteration, "value": float(values[0]), "residual": residual}
+            report = {"iteration": iteration, "value": value, "residual": residual}
             if callback(report) is True:
-                return measured(A, X[0], "lobpcg"), iteration, "stopped by the callback"
+                return measured(A, S[0], "lobpcg"), iteration, "stopped by the callback"
         if iteration >= max_iter:
-            return measured(A, X[0], "lobpcg"), iteration, "max_iter reached"
-        M.refresh(iteration, X[0], residual, threshold)
-        W[:] = M(R[0] if b == 1 else R.T).T
-        for x in X:
-            W -= (W @ x)[:, None] * x
-        AS[b : 2 * b] = A.dot(W.T).T
-        used = 2 * b if used == b else 3 * b
+            return measured(A, S[0], "lobpcg"), iteration, "max_iter reached"
+        M.refresh(iteration, S[0], residual, threshold)
+        S[1] = M(r)
+        S[1] -= (S[1] @ S[0]) * S[0]
+        AS[1] = A.dot(S[1])
+        used = min(used + 1, 3)
         iteration += 1

@@ -1,37 +1,22 @@
 """What can be multiplied: the one way in which the iterations see a symmetric matrix.
 
-An :class:`Operator` multiplies, in the precision and with the threads that it is told, and knows
-its diagonal. :class:`Matrix` is one around a sparse or dense array; the labelled system, which is
-never stored, is another; :func:`as_operator` takes what users have; :class:`UnitDiagonal` scales.
+A :class:`Matrix` multiplies, in the precision and with the threads that it is told. The labelled
+system is a :class:`Difference` of a diagonal and a matrix, which is never stored;
+:class:`UnitDiagonal` scales either.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import in_threads
-
-__all__ = [
-    "EPS",
-    "Difference",
-    "Matrix",
-    "MatrixLike",
-    "Operator",
-    "OperatorLike",
-    "UnitDiagonal",
-    "as_operator",
-    "check_positive",
-    "inner_product",
-    "to_dense",
-]
 
 FloatArray = NDArray[np.float64]
 # What users may pass as a matrix.
@@ -47,47 +32,8 @@ TINY = float(np.finfo(np.float64).tiny) / EPS
 PART, BLAS_ALONE = 2048, 10_000
 
 
-@runtime_checkable
-class Operator(Protocol):
-    """A symmetric matrix that can be multiplied."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    def single(self) -> bool:
-        """Whether products in single precision are safe."""
-
-    def diagonal(self) -> FloatArray | None:
-        """The diagonal; None if it is not known."""
-
-    def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """Multiply; safe to be called from several threads at once.
-
-        Parameters
-        ----------
-        Y : ndarray of `dtype`, of shape (n,) or (n, k)
-            Vectors.
-        dtype : dtype, default=float64
-            Precision of the product: float64, or float32 where `single` says so.
-        n_jobs : int, default=1
-            Threads that this product may use.
-
-        Returns
-        -------
-        ndarray of `dtype`, of the shape of `Y`
-            The product, an array that the caller may overwrite.
-        """
-        ...
-
-
-# What the iterations take.
-OperatorLike: TypeAlias = MatrixLike | LinearOperator | Operator
-
-
 class Matrix:
-    """A sparse or dense symmetric array as an :class:`Operator`.
+    """A sparse or dense symmetric array that can be multiplied.
 
     The entries in single precision are made at the first such product, and kept.
 
@@ -151,8 +97,12 @@ class Matrix:
         """The diagonal."""
         return np.asarray(self.matrix.diagonal(), dtype=np.float64)
 
+    def toarray(self) -> FloatArray:
+        """A dense copy."""
+        return np.asarray(self.matrix.toarray() if self.sparse else self.matrix.copy())
+
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """``A Y``; see :meth:`Operator.dot`."""
+        """``A Y`` in the given precision; safe to be called from several threads at once."""
         A = self._copies.get(np.dtype(dtype))
         if A is None:
             B = self.matrix
@@ -167,52 +117,11 @@ class Matrix:
         return np.concatenate(in_threads(lambda block: block @ Y, blocks, n_jobs))
 
 
-class _FromLinearOperator:
-    """SciPy's ``LinearOperator`` as an :class:`Operator`: double precision, its own threads."""
+class Difference(NamedTuple):
+    """``diag(total) - matrix``, which is never stored; a row of total 0 is no unknown."""
 
-    single = False
-
-    def __init__(self, A: LinearOperator, diagonal: ArrayLike | None) -> None:
-        if A.shape[0] != A.shape[1]:
-            raise ValueError(f"A must be square, got shape {A.shape}")
-        self.operator = A
-        self.shape: tuple[int, int] = A.shape
-        d = None if diagonal is None else np.asarray(diagonal, dtype=np.float64)
-        if d is not None and not (d.shape == A.shape[:1] and np.isfinite(d).all()):
-            raise ValueError(f"diagonal must be {A.shape[0]} finite numbers, got shape {d.shape}")
-        self._diagonal = d
-
-    def diagonal(self) -> FloatArray | None:
-        return self._diagonal
-
-    def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        return np.asarray(self.operator @ Y).astype(dtype)
-
-
-class Difference:
-    """``diag(total) - matrix``, which is never stored, as an :class:`Operator`.
-
-    Parameters
-    ----------
-    matrix : Matrix
-        What is subtracted, with zeros on its diagonal.
-    total : ndarray of shape (n,)
-        The diagonal. Where it is zero the row and the column are left out: no unknown there.
-    """
-
-    def __init__(self, matrix: Matrix, total: FloatArray) -> None:
-        self.matrix, self.total = matrix, total
-        self.shape, self.single = matrix.shape, matrix.single
-
-    def diagonal(self) -> FloatArray:
-        """The diagonal."""
-        return self.total
-
-    def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """``total * Y - matrix Y``, zero where a row is left out."""
-        total = self.total.astype(dtype).reshape(-1, *(1,) * (Y.ndim - 1))
-        inside = np.where(total == 0, 0, Y)
-        return np.where(total == 0, 0, total * Y - self.matrix.dot(inside, dtype, n_jobs))
+    matrix: Matrix
+    total: FloatArray
 
 
 class UnitDiagonal:
@@ -220,8 +129,8 @@ class UnitDiagonal:
 
     Parameters
     ----------
-    operator : Operator
-        A, with a diagonal that is not negative; ones are assumed where it is not known.
+    operator : Matrix or Difference
+        A, with a diagonal that is not negative.
 
     Attributes
     ----------
@@ -235,12 +144,12 @@ class UnitDiagonal:
         Diagonal of S and its inverse, zero where `dead`.
     """
 
-    def __init__(self, operator: Operator) -> None:
-        self.operator, self.shape = operator, operator.shape
+    def __init__(self, operator: Matrix | Difference) -> None:
         # Of a difference only what is subtracted is multiplied with: its diagonal becomes one.
-        self.minus = operator.matrix if isinstance(operator, Difference) else None
-        diagonal = operator.diagonal()
-        d = np.ones(self.shape[0]) if diagonal is None else diagonal
+        self.subtracted = isinstance(operator, Difference)
+        self.matrix = operator.matrix if isinstance(operator, Difference) else operator
+        d = operator.total if isinstance(operator, Difference) else operator.diagonal()
+        self.shape, self.diagonal = self.matrix.shape, d
         if (d < 0).any():
             worst = int(np.argmin(d))
             raise ValueError(
@@ -253,7 +162,7 @@ class UnitDiagonal:
         self.s = np.divide(1.0, self.inverse, out=np.zeros(d.size), where=self.inverse > 0)
         high = float(self.s.max())
         low = float(self.s.min(initial=high, where=self.s > 0))
-        self.single = operator.single and 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
+        self.single = self.matrix.single and 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
         with np.errstate(over="ignore"):  # then `single` says no
             short = self.s.astype(np.float32)
         self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
@@ -262,31 +171,31 @@ class UnitDiagonal:
         """``S A S Y`` for vectors that are zero where `dead`."""
         s = self._scales[np.dtype(dtype)]
         s = s if Y.ndim == 1 else s[:, None]
-        out = (self.minus or self.operator).dot(s * Y, dtype, n_jobs)
+        out = self.matrix.dot(s * Y, dtype, n_jobs)
         out *= s
-        return out if self.minus is None else np.asarray(np.subtract(Y, out, out=out))
+        return np.asarray(np.subtract(Y, out, out=out)) if self.subtracted else out
 
     def toarray(self) -> FloatArray:
         """The scaled matrix, with ones on the diagonal where there is no unknown."""
-        C = to_dense(self.minus or self.operator)
+        C = self.matrix.toarray()
         C *= self.s[:, None]
         C *= self.s
-        if self.minus is not None:
+        if self.subtracted:
             np.negative(C, out=C)
-        C[np.diag_indices_from(C)] += 1.0 if self.minus is not None else self.dead
+        C[np.diag_indices_from(C)] += 1.0 if self.subtracted else self.dead
         return C
 
     def smallest(self) -> float:
         """Bound of the smallest eigenvalue from above, by the constant vector; NaN if unknown."""
-        A = self.operator if self.minus is None else self.minus
-        if not (isinstance(A, Matrix) and A.sparse and self.trace > 0):
+        A = self.matrix.matrix
+        if not (self.matrix.sparse and self.trace > 0):
             return np.nan
         with np.errstate(over="ignore", invalid="ignore"):
-            pairs = float(A.matrix.data.sum())
-            if self.minus is None:
+            pairs = float(A.data.sum())
+            if not self.subtracted:
                 return pairs / self.trace
             # Pairs of unknowns: all pairs without the rows that are left out.
-            rows = A.matrix[np.flatnonzero(self.dead)]
+            rows = A[np.flatnonzero(self.dead)]
             pairs -= 2.0 * float(rows.data.sum()) - float(rows.data[self.dead[rows.indices]].sum())
             return 1.0 - pairs / self.trace
 
@@ -310,21 +219,6 @@ class UnitDiagonal:
         return b, first + more
 
 
-def as_operator(
-    A: OperatorLike, diagonal: ArrayLike | None = None, policy: Policy = DEFAULT_POLICY
-) -> Operator:
-    """Whatever can be multiplied, as an :class:`Operator`.
-
-    An operator is taken as it is; arrays are checked. `diagonal` is that of a ``LinearOperator``,
-    which cannot be asked for it.
-    """
-    if isinstance(A, LinearOperator):
-        return _FromLinearOperator(A, diagonal)
-    if diagonal is not None:
-        raise ValueError("diagonal is for a LinearOperator only; A has its own")
-    return A if isinstance(A, Operator) else Matrix(A, policy=policy)
-
-
 def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
     """Inner product of two vectors, sums of parts in double precision, that wakes no threads.
 
@@ -346,13 +240,6 @@ def check_positive(value: Any, name: str, least: int | None = None) -> Any:
     if not (good and 0 <= float(value) < np.inf and (value > 0 or least == 0)):
         raise ValueError(f"{name}={value!r} must be a positive number")
     return float(value) if least is None else int(value)
-
-
-def to_dense(operator: Operator) -> FloatArray:
-    """A dense copy of what can be multiplied."""
-    if isinstance(operator, Matrix):
-        return np.asarray(operator.matrix.toarray() if operator.sparse else operator.matrix.copy())
-    return operator.dot(np.eye(operator.shape[0]))
 
 
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:

@@ -1,4 +1,4 @@
-"""Approximate inverses: Jacobi, Chebyshev, two-level, algebraic multigrid, Cholesky, or one's own.
+"""Approximate inverses: Jacobi, Chebyshev, two-level, Cholesky, or one's own.
 
 All are built for a matrix that may be indefinite or have zeros on the diagonal (the H of the dual
 is such a matrix on the way): the approximate inverse itself is always positive definite.
@@ -14,51 +14,36 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.sparse.linalg import LinearOperator
 
-from ..errors import nearest_name, require
+from ..errors import unknown_choice
 from ..threads import one_thread
-from .operator import Matrix, Operator
+from .operator import Matrix
 from .two_level import CoarseSpace, coarse_count, patches
-
-__all__ = [
-    "PRECONDITIONERS",
-    "Counted",
-    "Preconditioner",
-    "PreconditionerLike",
-    "chebyshev",
-    "cholesky",
-    "dense_inverse",
-    "jacobi",
-    "make_preconditioner",
-    "two_level",
-    "with_coarse",
-]
 
 # Residuals to corrections.
 Preconditioner: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 # What users may pass: a name, an approximate inverse, or nothing.
-PreconditionerLike: TypeAlias = str | Preconditioner | LinearOperator | None
+PreconditionerLike: TypeAlias = str | Preconditioner | None
 
 # Up to so many rows a factorisation takes some hundredths of a second in one thread.
 ONE_THREAD_ROWS = 1_500
-PRECONDITIONERS = ("auto", "jacobi", "two-level", "amg")
+PRECONDITIONERS = ("auto", "jacobi", "two-level")
 
 
 class Counted:
-    """An operator with the threads it may use, and how many products with one vector it made."""
+    """A matrix with the threads it may use, and how many products with a vector it made."""
 
-    def __init__(self, operator: Operator, n_jobs: int) -> None:
-        self.operator, self.n_jobs = operator, n_jobs
+    def __init__(self, matrix: Matrix, n_jobs: int) -> None:
+        self.matrix, self.n_jobs = matrix, n_jobs
         self.products = 0
-        self.n = operator.shape[0]
+        self.n = matrix.shape[0]
         # The sparse matrix, where it is one.
-        self.csr = operator.matrix if isinstance(operator, Matrix) and operator.sparse else None
+        self.csr = matrix.matrix if matrix.sparse else None
 
-    def dot(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``A X``, counted per column."""
-        self.products += 1 if X.ndim == 1 else X.shape[1]
-        return self.operator.dot(X, np.float64, self.n_jobs)
+    def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``A x``, counted."""
+        self.products += 1
+        return self.matrix.dot(x, np.float64, self.n_jobs)
 
 
 def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
@@ -79,7 +64,7 @@ def jacobi(diagonal: NDArray[np.float64]) -> Preconditioner:
     safe = diagonal > 1e-12 * top
     ordinary = float(np.median(diagonal[safe])) if safe.any() else top
     inverse = 1.0 / np.where(safe, diagonal, ordinary)
-    return lambda R: R * (inverse if R.ndim == 1 else inverse[:, None])
+    return lambda r: r * inverse
 
 
 def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditioner | None:
@@ -103,8 +88,8 @@ def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditi
     callable or None
         The approximate inverse; None where the diagonal is not positive or far from dominant.
     """
-    diagonal = A.operator.diagonal()
-    if A.csr is None or diagonal is None or not (diagonal > 0).all():
+    diagonal = A.matrix.diagonal()
+    if A.csr is None or not (diagonal > 0).all():
         return None
     top = float((abs(A.csr).sum(axis=1) / diagonal).max())
     if not top <= 4.0:
@@ -112,33 +97,17 @@ def chebyshev(A: Counted, *, degree: int = 3, ratio: float = 20.0) -> Preconditi
     places = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     roots = top * (0.5 * (1.0 + places) + 0.5 * (1.0 - places) / ratio)
 
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        d = 1.0 / (diagonal if R.ndim == 1 else diagonal[:, None])
-        x: NDArray[np.float64] = R * (d / roots[0])
+    def apply(r: NDArray[np.float64]) -> NDArray[np.float64]:
+        d = 1.0 / diagonal
+        x: NDArray[np.float64] = r * (d / roots[0])
         for root in roots[1:]:  # each step makes the residual zero at one root
             rest = A.dot(x)
-            np.subtract(R, rest, out=rest)
+            np.subtract(r, rest, out=rest)
             rest *= d / root
             x += rest
         return x
 
     return apply
-
-
-def dominant_part(A: sp.csr_array) -> sp.csr_array:
-    """`A` with its diagonal raised to diagonal dominance, which makes it positive semi-definite."""
-    diagonal = A.diagonal()
-    off = np.asarray(abs(A).sum(axis=1)).ravel() - np.abs(diagonal)
-    raised = np.maximum(diagonal, off)
-    floor = 1e-8 * max(float(raised.max(initial=0.0)), np.finfo(float).tiny)
-    return (A + sp.diags_array(np.maximum(raised, floor) - diagonal)).tocsr()
-
-
-def _amg(A: sp.csr_array) -> Preconditioner:
-    pyamg = require("pyamg", "amg")
-    hierarchy = pyamg.smoothed_aggregation_solver(sp.csr_matrix(dominant_part(A)))
-    cycle = hierarchy.aspreconditioner(cycle="V")
-    return lambda R: np.asarray(cycle @ R)
 
 
 def cholesky(C: NDArray[np.float64]) -> Preconditioner | None:
@@ -198,11 +167,10 @@ def with_coarse(
     """Jacobi (nothing, where the diagonal is one) and a coarse correction."""
     Zt = Z.T
 
-    def apply(R: NDArray[np.float64]) -> NDArray[np.float64]:
-        rough = Zt @ R
-        # One vector not by BLAS, whose threads take longer to wake than this takes.
-        out = Z @ (np.einsum("ij,j->i", inverse, rough) if R.ndim == 1 else inverse @ rough)
-        out += R if smooth is None else smooth(R)
+    def apply(r: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Not by BLAS, whose threads take longer to wake than this takes.
+        out = Z @ np.einsum("ij,j->i", inverse, Zt @ r)
+        out += r if smooth is None else smooth(r)
         return np.asarray(out)
 
     return apply
@@ -238,39 +206,12 @@ def two_level(
     return with_coarse(Z, inverse)
 
 
-def make_preconditioner(spec: PreconditionerLike, operator: Operator) -> Preconditioner | None:
-    """Build what the argument `preconditioner` of the solvers asks for.
-
-    Parameters
-    ----------
-    spec : None, str, callable or LinearOperator
-        None; a name of :data:`PRECONDITIONERS` ("auto" and "two-level" here mean "jacobi": the
-        solvers add the coarse part); or something that maps residuals to corrections.
-    operator : Operator
-        The matrix.
-
-    Returns
-    -------
-    callable or None
-        Takes and gives double precision.
-    """
-    if spec is None:
-        return None
+def checked_callable(spec: PreconditionerLike) -> Preconditioner:
+    """Return a preconditioner of the user's own; a name would have been built before."""
     if isinstance(spec, str):
-        if spec not in PRECONDITIONERS:
-            hint = nearest_name(spec, list(PRECONDITIONERS))
-            raise ValueError(f"preconditioner={spec!r} is not known. {hint}")
-        if spec in ("auto", "jacobi", "two-level"):
-            diagonal = operator.diagonal()
-            return None if diagonal is None else jacobi(diagonal)
-        if not isinstance(operator, Matrix):
-            raise ValueError(f"preconditioner={spec!r} needs a matrix, not a LinearOperator")
-        return _amg(sp.csr_array(operator.matrix))
-    if hasattr(spec, "matmat"):
-        return lambda R: np.asarray(spec @ R, dtype=np.float64)
-    if callable(spec):
-        return lambda R: np.asarray(spec(R), dtype=np.float64).reshape(R.shape)
-    raise ValueError(
-        f"preconditioner={spec!r} must be None, one of {PRECONDITIONERS}, a callable or a "
-        "LinearOperator"
-    )
+        raise unknown_choice("preconditioner", spec, PRECONDITIONERS)
+    if not callable(spec):
+        raise ValueError(
+            f"preconditioner={spec!r} must be None, one of {PRECONDITIONERS} or a callable"
+        )
+    return lambda R: np.asarray(spec(R), dtype=np.float64).reshape(R.shape)

@@ -24,20 +24,25 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
-from .operator import Matrix, OperatorLike, UnitDiagonal, as_operator, check_positive, inner_product
+from .operator import (
+    Difference,
+    Matrix,
+    MatrixLike,
+    UnitDiagonal,
+    check_positive,
+    inner_product,
+)
 from .preconditioners import (
     Preconditioner,
     PreconditionerLike,
+    checked_callable,
     cholesky,
     dense_inverse,
-    make_preconditioner,
     two_level,
 )
 
-__all__ = ["Column", "SPDResult", "conjugate_gradients", "solve_spd"]
-
 FloatArray = NDArray[np.float64]
-# Vectors, precision and threads to products, as in Operator.dot.
+# Vectors, precision and threads to products, as in Matrix.dot.
 Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]
 
 REACHED = "residual reached"
@@ -79,7 +84,7 @@ class SPDResult:
 
 
 def solve_spd(
-    A: OperatorLike,
+    A: MatrixLike | Matrix | Difference,
     B: ArrayLike,
     *,
     x0: ArrayLike | None = None,
@@ -87,7 +92,6 @@ def solve_spd(
     max_iter: int | None = None,
     preconditioner: PreconditionerLike = "auto",
     dense_below: int | None = None,
-    diagonal: ArrayLike | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Mapping[str, Any]], Any] | None = None,
     policy: Policy = DEFAULT_POLICY,
@@ -99,7 +103,7 @@ def solve_spd(
 
     Parameters
     ----------
-    A : sparse array, ndarray, LinearOperator or Operator of shape (n, n)
+    A : sparse array, ndarray, Matrix or Difference of shape (n, n)
         Symmetric positive semi-definite matrix.
     B : array-like of shape (n,) or (n, k)
         Right-hand sides.
@@ -109,15 +113,13 @@ def solve_spd(
         Relative residual to be reached by every column (see :class:`SPDResult`).
     max_iter : int, optional
         Most iterations. Ten times the number of unknowns, at most 10,000, by default.
-    preconditioner : None, str, callable or LinearOperator, default="auto"
+    preconditioner : None, str or callable, default="auto"
         "jacobi"; "two-level" (Jacobi and a coarse system, :mod:`gdpa.linalg.two_level`); "auto",
-        the second where the first would take many iterations; "amg" (extra ``amg``); or an
-        approximate inverse of `A` of one's own, symmetric positive definite. None is the same as
-        "jacobi", because of the scaling.
+        the second where the first would take many iterations; or an approximate inverse of `A` of
+        one's own, symmetric positive definite. None is the same as "jacobi", because of the
+        scaling.
     dense_below : int, optional
         Systems with fewer unknowns are factorised: 500 by default, as `policy` says.
-    diagonal : array-like of shape (n,), optional
-        Diagonal of a ``LinearOperator``.
     n_jobs : int, optional
         Threads, see :func:`gdpa.threads.effective_jobs`. The result does not depend on it.
     callback : callable, optional
@@ -136,8 +138,8 @@ def solve_spd(
         If the tolerance was not met.
     """
     tol = check_positive(tol, "tol")
-    operator = as_operator(A, diagonal, policy)
-    n = operator.shape[0]
+    unit = UnitDiagonal(A if isinstance(A, Matrix | Difference) else Matrix(A, policy=policy))
+    n = unit.shape[0]
     limit = min(10 * n, 10_000) if max_iter is None else check_positive(max_iter, "max_iter", 1)
     least = policy.dense_below if dense_below is None else dense_below
     dense = n < check_positive(least, "dense_below", 0)
@@ -147,7 +149,6 @@ def solve_spd(
         raise ValueError(f"x0 has shape {np.asarray(x0).shape}, B has shape {np.shape(B)}")
     # Of small systems nobody needs to know how many threads there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
-    unit = UnitDiagonal(operator)
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     Y, products = np.zeros_like(b), 0
@@ -259,7 +260,7 @@ def conjugate_gradients(
     Parameters
     ----------
     dot : callable
-        Product of A with a vector, as :meth:`gdpa.linalg.operator.Operator.dot`.
+        Product of A with a vector, as :meth:`gdpa.linalg.Matrix.dot`.
     B : ndarray of shape (n, k)
         Right-hand sides.
     X, R : ndarray of shape (n, k)
@@ -350,17 +351,13 @@ def _unit_preconditioner(
     if name == "cholesky":
         M = cholesky(unit.toarray())
         return M, "cg" if M is None else "cholesky-cg"
-    operator, inverse = unit.operator, unit.inverse
-    with np.errstate(over="ignore", invalid="ignore"):
-        if name == "two-level":
-            matrix = unit.minus or operator
-            if not isinstance(matrix, Matrix):
-                raise ValueError("preconditioner='two-level' needs a matrix, not a LinearOperator")
-            total = None if unit.minus is None else operator.diagonal()
-            return two_level(sp.csr_array(matrix.matrix), unit.s, diagonal=total), "cg"
-        M = make_preconditioner(spec, operator)
+    if name == "two-level":
+        total = unit.diagonal if unit.subtracted else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return two_level(sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total), "cg"
+    inverse, own = unit.inverse, checked_callable(spec)
     # One's own takes blocks of columns.
-    return None if M is None else lambda r: inverse * M((inverse * r)[:, None])[:, 0], "cg"
+    return lambda r: inverse * own((inverse * r)[:, None])[:, 0], "cg"
 
 
 def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
@@ -368,7 +365,7 @@ def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str
     n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
     # The Chebyshev bound for a spectrum in [smallest, 2].
     steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)
-    full = unit.minus is not None and 4 * unit.minus.matrix.nnz >= n * n
+    full = unit.subtracted and 4 * unit.matrix.matrix.nnz >= n * n
     worth = steps * columns > policy.factor_products + n / policy.factor_nodes
     if full and worth and policy.full_least <= n <= policy.full_most:
         return "cholesky"

@@ -20,8 +20,6 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from ..threads import one_thread
 
-__all__ = ["CoarseSpace", "coarse_count", "patches"]
-
 
 def patches(A: sp.csr_array, count: int, *, random_state: int = 0) -> NDArray[np.int32]:
     """Assign each node to the nearest (in hops) of `count` random seeds.

@@ -7,7 +7,7 @@ also has a marker, so that figures can be read in grey.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import require
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["CLASS_MARKERS", "COLORS", "FAINT", "Display", "class_style", "get_axes", "pyplot"]
+__all__ = ["CLASS_MARKERS", "COLORS", "FAINT", "Display", "class_style"]
 
 COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
@@ -31,39 +31,23 @@ class Display:
     ax_: Axes
     figure_: Figure | SubFigure
 
+    def _start(self, ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.0)) -> Axes:
+        """Set and return the axes to draw on; None makes a new figure of this size in inches."""
+        plt = pyplot()
+        if ax is None:
+            _, ax = plt.subplots(figsize=figsize, layout="constrained")
+        elif not hasattr(ax, "figure") or not hasattr(ax, "plot"):
+            raise ValueError(f"ax={ax!r} is not accepted; a matplotlib Axes, or None for a new one")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
 
 def pyplot() -> ModuleType:
     """Return matplotlib.pyplot, or raise an error that names the extra."""
     return require("matplotlib.pyplot", "plot")
 
 
-def get_axes(
-    ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.0)
-) -> tuple[Figure | SubFigure, Axes]:
-    """Return the axes to draw on, with their figure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        Given axes, or None for a new figure.
-    figsize : pair of float, default=(6, 4)
-        Size of a new figure, in inches.
-
-    Returns
-    -------
-    figure, ax
-        The figure and the axes.
-    """
-    plt = pyplot()
-    if ax is None:
-        figure, ax = plt.subplots(figsize=figsize, layout="constrained")
-        return figure, ax
-    if not hasattr(ax, "figure") or not hasattr(ax, "plot"):
-        raise ValueError(f"ax={ax!r} is not accepted; a matplotlib Axes, or None for a new figure")
-    return ax.figure, ax
-
-
-def class_style(number: int) -> dict[str, str]:
+def class_style(number: int) -> dict[str, Any]:
     """Return colour and marker of the class with this number."""
     shift = number // len(COLORS)
     marker = CLASS_MARKERS[(number + shift) % len(CLASS_MARKERS)]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import nearest_name, require
-from .axes import COLORS, FAINT, Display, get_axes
+from ..solution import Solution
+from .axes import COLORS, FAINT, Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..gershgorin import LinearizationResult
-    from ..solution import Solution
 
 __all__ = ["ConvergenceDisplay"]
 
@@ -25,6 +26,7 @@ VALUES = ("objective", "value", "primal", "dual", "bound", "dual_value")
 DISTANCES = ("gap", "residual", "change", "violation", "moved")
 
 
+@dataclass
 class ConvergenceDisplay(Display):
     """Convergence of an iterative method.
 
@@ -58,24 +60,10 @@ class ConvergenceDisplay(Display):
     ['bound', 'value']
     """
 
-    def __init__(
-        self,
-        iterations: ArrayLike,
-        series: Mapping[str, ArrayLike],
-        *,
-        title: str = "",
-        lower_bound: float | None = None,
-    ) -> None:
-        self.iterations = np.asarray(iterations)
-        self.series = {k: np.asarray(v, dtype=np.float64) for k, v in series.items()}
-        for name, values in self.series.items():
-            if values.shape != self.iterations.shape:
-                raise ValueError(
-                    f"series[{name!r}] has shape {values.shape}; one value per iteration is "
-                    f"needed, {self.iterations.shape}"
-                )
-        self.title = title
-        self.lower_bound = lower_bound
+    iterations: ArrayLike
+    series: Mapping[str, NDArray[np.float64]]
+    title: str = ""
+    lower_bound: float | None = None
 
     @classmethod
     def from_solution(
@@ -84,22 +72,18 @@ class ConvergenceDisplay(Display):
         *,
         quantities: str | Sequence[str] | None = None,
         ax: Axes | None = None,
-        log: bool | None = None,
     ) -> ConvergenceDisplay:
         """Draw the history of a solution.
 
         Parameters
         ----------
         solution : Solution or LinearizationResult
-            Anything with a `history`: :func:`gdpa.solve` and :func:`gdpa.gershgorin.linearize`
-            return such.
+            What :func:`gdpa.solve` or :func:`gdpa.gershgorin.linearize` returned.
         quantities : str or sequence of str, optional
             Which of the reported numbers to draw. By default those on the scale of the objective;
             where there are none, those that go to zero.
         ax : matplotlib Axes, optional
             Where to draw.
-        log : bool, optional
-            As in :meth:`plot`.
 
         Returns
         -------
@@ -111,55 +95,48 @@ class ConvergenceDisplay(Display):
         ValueError
             If the history is empty or does not report a quantity.
         """
-        history = tuple(getattr(solution, "history", ()))
-        method = str(getattr(solution, "method", getattr(solution, "update", "")))
+        history = solution.history
+        method = solution.method if isinstance(solution, Solution) else solution.update
         if not history:
             raise ValueError(f"solution of {method!r} has no history; there is nothing to draw")
-        reported = _reported(history)
+        names = dict.fromkeys(name for entry in history for name in entry if name != "iteration")
+        every = {name: np.array([_number(e.get(name)) for e in history]) for name in names}
+        reported = {name: values for name, values in every.items() if np.isfinite(values).any()}
         if isinstance(quantities, str):
             quantities = (quantities,)
         if quantities is None:
-            quantities = [q for q in VALUES if q in reported] or [
-                q for q in DISTANCES if q in reported
-            ]
-            quantities = quantities or reported[:1]
+            quantities = [q for q in VALUES if q in reported]
+            quantities = quantities or [q for q in DISTANCES if q in reported] or [*reported][:1]
         for name in quantities:
             if name not in reported:
                 raise ValueError(
                     f"quantities has {name!r}, which {method!r} does not report; "
-                    f"{nearest_name(name, reported)}"
+                    f"{nearest_name(name, list(reported))}"
                 )
-        series = {q: [_number(entry.get(q)) for entry in history] for q in quantities}
-        numbers = [entry.get("iteration", i + 1) for i, entry in enumerate(history)]
-        on_scale = any(q in ("value", "primal", "dual", "bound") for q in quantities)
-        bound = float(getattr(solution, "lower_bound", -np.inf))
-        display = cls(
-            numbers,
-            series,
+        bounded = set(quantities) & set(VALUES) and np.isfinite(solution.lower_bound)
+        return cls(
+            [entry.get("iteration", i) for i, entry in enumerate(history, 1)],
+            {name: reported[name] for name in quantities},
             title=method,
-            lower_bound=bound if on_scale and np.isfinite(bound) else None,
-        )
-        return display.plot(ax=ax, log=log)
+            lower_bound=solution.lower_bound if bounded else None,
+        ).plot(ax)
 
-    def plot(self, ax: Axes | None = None, *, log: bool | None = None) -> ConvergenceDisplay:
-        """Draw.
+    def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
+        """Draw; the vertical axis is logarithmic for positive quantities that go to zero.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-        log : bool, optional
-            Whether the vertical axis is logarithmic. By default it is for quantities that go to
-            zero, if all are positive.
 
         Returns
         -------
         ConvergenceDisplay
             Itself, with ``ax_`` and ``figure_``.
         """
-        self.figure_, self.ax_ = get_axes(ax)
+        ax = self._start(ax)
         for number, (name, values) in enumerate(self.series.items()):
-            self.ax_.plot(
+            ax.plot(
                 self.iterations,
                 values,
                 color=COLORS[number % len(COLORS)],
@@ -169,34 +146,15 @@ class ConvergenceDisplay(Display):
                 label=name.replace("_", " "),
             )
         if self.lower_bound is not None:
-            self.ax_.axhline(
-                self.lower_bound, color=FAINT, linestyle=":", zorder=0, label="lower bound"
-            )
-        if log is None:
-            distances = all(name in DISTANCES for name in self.series)
-            known = [v[np.isfinite(v)] for v in self.series.values()]
-            log = distances and all(v.size and (v > 0).all() for v in known)
-        if log:
-            self.ax_.set_yscale("log")
-        self.ax_.xaxis.set_major_locator(
-            require("matplotlib.ticker", "plot").MaxNLocator(integer=True)
-        )
-        self.ax_.set(xlabel="iteration", title=self.title)
-        self.ax_.legend(frameon=False)
+            ax.axhline(self.lower_bound, color=FAINT, linestyle=":", zorder=0, label="lower bound")
+        if all(name in DISTANCES and not (v <= 0).any() for name, v in self.series.items()):
+            ax.set_yscale("log")
+        ax.xaxis.set_major_locator(require("matplotlib.ticker", "plot").MaxNLocator(integer=True))
+        ax.set(xlabel="iteration", title=self.title)
+        ax.legend(frameon=False)
         return self
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return np.nan
-    return float(value)
-
-
-def _reported(history: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the numbers in a history, in the order of their first appearance."""
-    names: dict[str, None] = {}
-    for entry in history:
-        for name, value in entry.items():
-            if name != "iteration" and np.isfinite(_number(value)):
-                names.setdefault(name)
-    return list(names)
+    """Return a number as it is, and anything else as NaN."""
+    return float(value) if isinstance(value, Real) else np.nan

@@ -7,6 +7,7 @@ sit at lambda_min (see :mod:`gdpa.gershgorin`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import nearest_name, require
 from ..gershgorin import Alignment, Discs, align, discs
-from .axes import COLORS, FAINT, Display, get_axes
+from .axes import COLORS, FAINT, Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +25,7 @@ __all__ = ["GershgorinDisplay"]
 KINDS = ("auto", "circles", "intervals")
 
 
+@dataclass
 class GershgorinDisplay(Display):
     """Gershgorin discs of a symmetric matrix.
 
@@ -57,14 +59,8 @@ class GershgorinDisplay(Display):
     [0.1078 0.1078 0.1078]
     """
 
-    def __init__(self, discs: Mapping[str, Discs], *, lambda_min: float | None = None) -> None:
-        if not discs:
-            raise ValueError("discs is empty; at least one set of discs is needed")
-        sizes = {d.centers.size for d in discs.values()}
-        if len(sizes) > 1:
-            raise ValueError(f"discs has sets of different sizes: {sorted(sizes)}")
-        self.discs = dict(discs)
-        self.lambda_min = lambda_min
+    discs: Mapping[str, Discs]
+    lambda_min: float | None = None
 
     @classmethod
     def from_matrix(
@@ -72,7 +68,6 @@ class GershgorinDisplay(Display):
         A: ArrayLike,
         *,
         v: ArrayLike | None = None,
-        name: str = "discs",
         ax: Axes | None = None,
         **options: Any,
     ) -> GershgorinDisplay:
@@ -84,8 +79,6 @@ class GershgorinDisplay(Display):
             Symmetric, real, finite.
         v : array-like of shape (n,), optional
             Scaling without zeros; the discs of A itself by default.
-        name : str, default="discs"
-            What the legend calls them.
         ax : matplotlib Axes, optional
             Where to draw.
         **options
@@ -96,7 +89,7 @@ class GershgorinDisplay(Display):
         GershgorinDisplay
             The display, drawn.
         """
-        return cls({name: discs(A, v=v)}).plot(ax=ax, **options)
+        return cls({"discs": discs(A, v=v)}).plot(ax, **options)
 
     @classmethod
     def from_alignment(
@@ -104,7 +97,6 @@ class GershgorinDisplay(Display):
         A: ArrayLike,
         alignment: Alignment | None = None,
         *,
-        before: bool = True,
         ax: Axes | None = None,
         **options: Any,
     ) -> GershgorinDisplay:
@@ -116,8 +108,6 @@ class GershgorinDisplay(Display):
             Symmetric matrix of a balanced signed graph.
         alignment : Alignment, optional
             Result of :func:`gdpa.gershgorin.align`; computed if not given.
-        before : bool, default=True
-            Whether to draw the discs of A itself too.
         ax : matplotlib Axes, optional
             Where to draw.
         **options
@@ -129,9 +119,8 @@ class GershgorinDisplay(Display):
             The display, drawn.
         """
         aligned = align(A) if alignment is None else alignment
-        sets = {"original": discs(A)} if before else {}
-        sets["aligned"] = discs(A, v=aligned.v)
-        return cls(sets, lambda_min=aligned.lambda_min).plot(ax=ax, **options)
+        sets = {"original": discs(A), "aligned": discs(A, v=aligned.v)}
+        return cls(sets, lambda_min=aligned.lambda_min).plot(ax, **options)
 
     def plot(
         self, ax: Axes | None = None, *, kind: str = "auto", max_rows: int = 60
@@ -158,72 +147,50 @@ class GershgorinDisplay(Display):
             raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(KINDS))}")
         if max_rows < 2:
             raise ValueError(f"max_rows={max_rows!r} is not accepted; at least 2 is needed")
-        n = next(iter(self.discs.values())).centers.size
-        circles = kind == "circles" or (kind == "auto" and n <= 6)
-        self.figure_, self.ax_ = get_axes(ax)
-        if circles:
-            self._circles()
+        first = next(iter(self.discs.values()))
+        ax = self._start(ax)
+        if kind == "circles" or (kind == "auto" and first.centers.size <= 6):
+            self._circles(ax)
         else:
-            self._intervals(self._rows(max_rows))
+            order = np.argsort(first.left_ends, kind="stable")
+            rows = np.arange(order.size)
+            if order.size > max_rows:
+                rows = order[np.linspace(0, order.size - 1, max_rows).round().astype(int)]
+            self._intervals(ax, rows)
         if self.lambda_min is not None:
-            self.ax_.axvline(
-                self.lambda_min, color=COLORS[7], linewidth=1.0, label="smallest eigenvalue"
-            )
-        self.ax_.axvline(0.0, color=FAINT, linewidth=0.8, linestyle=":", zorder=0)
+            ax.axvline(self.lambda_min, color=COLORS[7], linewidth=1.0, label="smallest eigenvalue")
+        ax.axvline(0.0, color=FAINT, linewidth=0.8, linestyle=":", zorder=0)
         # Below the axes: discs of large radius leave no empty corner.
-        self.ax_.legend(
+        ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=9
         )
         return self
 
-    def _rows(self, max_rows: int) -> NDArray[np.intp]:
-        order = np.argsort(next(iter(self.discs.values())).left_ends, kind="stable")
-        if order.size <= max_rows:
-            return np.arange(order.size)
-        picked = np.unique(np.linspace(0, order.size - 1, max_rows).round().astype(int))
-        return np.asarray(order[picked])
-
-    def _circles(self) -> None:
+    def _circles(self, ax: Axes) -> None:
         patches = require("matplotlib.patches", "plot")
-        ax = self.ax_
-        for number, (name, d) in enumerate(self.discs.items()):
-            last = number == len(self.discs) - 1
+        for number, (name, d) in enumerate(self.discs.items(), 1):
+            last = number == len(self.discs)
             color = COLORS[0] if last else COLORS[1]
-            for i, (center, radius) in enumerate(zip(d.centers, d.radii, strict=True)):
-                ax.add_patch(
-                    patches.Circle(
-                        (center, 0.0),
-                        radius,
-                        edgecolor=color,
-                        facecolor=(color, 0.10) if last else "none",
-                        linestyle="-" if last else "--",
-                        linewidth=1.6,
-                        label=name if i == 0 else None,
-                    )
-                )
+            style = {"facecolor": (color, 0.10)} if last else {"fill": False, "linestyle": "--"}
+            style |= {"edgecolor": color, "linewidth": 1.6}
+            for center, radius in zip(d.centers, d.radii, strict=True):
+                circle = ax.add_patch(patches.Circle((center, 0.0), radius, **style))
                 ax.plot(center, 0.0, marker="+", color=COLORS[7], markersize=6)
-        low = min(float(d.left_ends.min()) for d in self.discs.values())
-        high = max(float(d.right_ends.max()) for d in self.discs.values())
-        tall = max(float(d.radii.max()) for d in self.discs.values())
-        margin = 0.05 * max(high - low, 1e-12)
-        ax.set(xlim=(low - margin, high + margin), ylim=(-tall - margin, tall + margin))
-        ax.set_aspect("equal")
-        ax.set(xlabel="real part", ylabel="imaginary part")
+            circle.set_label(name)
+        ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
 
-    def _intervals(self, rows: NDArray[np.intp]) -> None:
-        ax = self.ax_
+    def _intervals(self, ax: Axes, rows: NDArray[np.intp]) -> None:
         y = np.arange(rows.size, dtype=np.float64)
-        step = 0.7 / len(self.discs) if len(self.discs) > 1 else 0.0
-        width = float(np.clip(90.0 / max(rows.size * len(self.discs), 1), 0.6, 5.0))
-        for number, (name, d) in enumerate(self.discs.items()):
-            last = number == len(self.discs) - 1
+        width = float(np.clip(90.0 / (rows.size * len(self.discs)), 0.6, 5.0))
+        shifts = np.linspace(-0.175, 0.175, len(self.discs)) if len(self.discs) > 1 else [0.0]
+        for number, (name, d) in enumerate(self.discs.items(), 1):
+            last = number == len(self.discs)
             color = COLORS[0] if last else COLORS[1]
-            shift = (number - 0.5 * (len(self.discs) - 1)) * step
-            left, right = d.left_ends[rows], d.right_ends[rows]
-            ax.hlines(y + shift, left, right, color=color, linewidth=width, alpha=0.45)
+            left, place = d.left_ends[rows], y + shifts[number - 1]
+            ax.hlines(place, left, d.right_ends[rows], color=color, linewidth=width, alpha=0.45)
             ax.plot(
                 left,
-                y + shift,
+                place,
                 linestyle="none",
                 marker="o" if last else "|",
                 markersize=min(5.0, 2.0 + width) if last else 3.0 + 2.0 * width,
@@ -236,5 +203,4 @@ class GershgorinDisplay(Display):
         if rows.size <= 12:
             ax.set_yticks(y, [str(int(r)) for r in rows])
         elif not np.array_equal(rows, np.arange(rows.size)):
-            ax.set_ylabel(f"{rows.size} of the rows, by their left ends")
-            ax.set_yticks([])
+            ax.set(ylabel=f"{rows.size} of the rows, by their left ends", yticks=[])

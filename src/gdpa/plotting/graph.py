@@ -6,6 +6,7 @@ or the second and third eigenvector of the normalised Laplacian where there are 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name, require
-from ..graph.adjacency import check_adjacency
+from ..estimators.strategies import lead
 from ..tables.table import is_frame
-from .axes import FAINT, Display, class_style, get_axes
+from .axes import FAINT, Display, class_style
 from .layout import positions_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphDisplay"]
 
 
+@dataclass
 class GraphDisplay(Display):
     """A graph with classes on its nodes.
 
@@ -56,31 +58,11 @@ class GraphDisplay(Display):
         The figure.
     """
 
-    def __init__(
-        self,
-        W: ArrayLike,
-        positions: ArrayLike,
-        labels: ArrayLike,
-        *,
-        labeled: ArrayLike = (),
-        uncertainty: ArrayLike | None = None,
-    ) -> None:
-        self.W = check_adjacency(W)
-        n = self.W.shape[0]
-        self.positions = np.asarray(positions, dtype=np.float64)
-        if self.positions.shape != (n, 2) or not np.isfinite(self.positions).all():
-            raise ValueError(
-                f"positions must be finite, of shape ({n}, 2), got {self.positions.shape}"
-            )
-        self.labels = np.asarray(labels)
-        if self.labels.shape != (n,):
-            raise ValueError(f"labels must have shape ({n},), got {self.labels.shape}")
-        self.labeled = np.asarray(labeled, dtype=np.intp)
-        self.uncertainty = (
-            None if uncertainty is None else np.asarray(uncertainty, dtype=np.float64)
-        )
-        if self.uncertainty is not None and self.uncertainty.shape != (n,):
-            raise ValueError(f"uncertainty must have shape ({n},), got {self.uncertainty.shape}")
+    W: sp.csr_array
+    positions: NDArray[np.float64]
+    labels: NDArray[Any]
+    labeled: ArrayLike = ()
+    uncertainty: NDArray[np.float64] | None = None
 
     @classmethod
     def from_estimator(
@@ -88,7 +70,6 @@ class GraphDisplay(Display):
         estimator: BaseEstimator,
         X: ArrayLike | None = None,
         *,
-        layout: str = "auto",
         ax: Axes | None = None,
         **options: Any,
     ) -> GraphDisplay:
@@ -101,9 +82,6 @@ class GraphDisplay(Display):
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
             The features that it was fitted on, for the positions. Without them (a precomputed
             graph has none) the positions come from the graph.
-        layout : {"auto", "features", "pca", "spectral"}, default="auto"
-            The two features themselves, their main directions, or the graph's eigenvectors.
-            "auto" takes the first that is possible.
         ax : matplotlib Axes, optional
             Where to draw.
         **options
@@ -116,19 +94,19 @@ class GraphDisplay(Display):
         """
         check_is_fitted(estimator)
         state = estimator.ensemble_
-        top = np.sort(state.probabilities(), axis=1)
         # 1 where the two most probable classes tie, 0 where one is certain.
-        margin = top[:, -1] - top[:, -2] if top.shape[1] > 1 else np.ones(top.shape[0])
-        uncertainty = 1.0 - margin
+        P = state.probabilities()
+        uncertainty = 1.0 - lead(P) if P.shape[1] > 1 else np.zeros(P.shape[0])
         uncertainty[state.labels.labeled] = 0.0
-        display = cls(
+        if is_frame(X):
+            X = estimator.encoder_.encode(X)[0]
+        return cls(
             estimator.graph_,
-            positions_of(estimator.graph_, _features(estimator, X), layout),
+            positions_of(estimator.graph_, X),
             estimator.transduction_,
             labeled=state.labels.labeled,
-            uncertainty=np.clip(uncertainty, 0.0, 1.0),
-        )
-        return display.plot(ax=ax, **options)
+            uncertainty=uncertainty,
+        ).plot(ax, **options)
 
     @classmethod
     def from_solution(
@@ -137,7 +115,6 @@ class GraphDisplay(Display):
         solution: Solution,
         X: ArrayLike | None = None,
         *,
-        layout: str = "auto",
         ax: Axes | None = None,
         **options: Any,
     ) -> GraphDisplay:
@@ -151,8 +128,6 @@ class GraphDisplay(Display):
             Its solution.
         X : array-like of shape (n_nodes, n_features), optional
             Features, for the positions.
-        layout : {"auto", "features", "pca", "spectral"}, default="auto"
-            As in :meth:`from_estimator`.
         ax : matplotlib Axes, optional
             Where to draw.
         **options
@@ -167,13 +142,8 @@ class GraphDisplay(Display):
             raise ValueError(
                 f"solution has {solution.labels.size} nodes, problem has {problem.n_nodes}"
             )
-        display = cls(
-            problem.W,
-            positions_of(problem.W, X, layout),
-            solution.labels,
-            labeled=problem.labeled,
-        )
-        return display.plot(ax=ax, **options)
+        positions = positions_of(problem.W, X)
+        return cls(problem.W, positions, solution.labels, problem.labeled).plot(ax, **options)
 
     def plot(
         self, ax: Axes | None = None, *, color: str = "class", max_edges: int = 5_000
@@ -201,60 +171,47 @@ class GraphDisplay(Display):
             raise ValueError("color='uncertainty' needs the display to have an uncertainty")
         if max_edges < 0:
             raise ValueError(f"max_edges={max_edges!r} must not be negative")
-        self.figure_, self.ax_ = get_axes(ax, figsize=(6.0, 4.6))
-        self._edges(max_edges)
-        size = float(np.clip(8_000.0 / max(self.labels.size, 1), 9.0, 45.0))
+        ax = self._start(ax, figsize=(6.0, 4.6))
+        self._edges(ax, max_edges)
+        n, labeled = self.labels.size, np.asarray(self.labeled, dtype=np.intp)
+        size = float(np.clip(8_000.0 / max(n, 1), 9.0, 45.0))
+        # Given labels stand out where they are few; where they are many the rim is enough.
+        given_size = size * (3.5 if 10 * labeled.size < n else 1.2)
+        given = {"s": given_size, "edgecolors": "black", "linewidths": 1.4, "zorder": 3}
         if color == "class":
-            self._classes(size)
+            self._classes(ax, labeled, size, given)
         else:
-            self._uncertain(size)
-        self.ax_.set(xticks=[], yticks=[])
-        self.ax_.margins(0.04)
-        for spine in self.ax_.spines.values():
-            spine.set_visible(False)
+            self._uncertain(ax, labeled, size, given)
+        ax.set(xticks=[], yticks=[])
+        ax.margins(0.04)
+        ax.spines[:].set_visible(False)
         return self
 
-    def _edges(self, max_edges: int) -> None:
+    def _edges(self, ax: Axes, max_edges: int) -> None:
         upper = sp.triu(self.W, 1).tocoo()
-        order = np.argsort(-upper.data, kind="stable")[:max_edges]
-        collections = require("matplotlib.collections", "plot")
-        ends: NDArray[np.float64] = self.positions[
-            np.column_stack([upper.row[order], upper.col[order]])
-        ]
-        self.ax_.add_collection(
-            collections.LineCollection(
-                ends,
-                colors=FAINT,
-                linewidths=0.5,
-                # Many edges are a background, not a blot.
-                alpha=float(np.clip(800.0 / max(order.size, 1), 0.15, 0.5)),
-                zorder=0,
-            )
-        )
+        heaviest = np.argsort(-upper.data, kind="stable")[:max_edges]
+        ends = self.positions[np.column_stack([upper.row[heaviest], upper.col[heaviest]])]
+        # Many edges are a background, not a blot.
+        alpha = float(np.clip(800.0 / max(heaviest.size, 1), 0.15, 0.5))
+        lines = require("matplotlib.collections", "plot").LineCollection
+        ax.add_collection(lines(ends, colors=FAINT, linewidths=0.5, alpha=alpha, zorder=0))
 
     def _scatter(self, nodes: NDArray[np.intp], **style: Any) -> PathCollection:
         x, y = self.positions[nodes].T
         return self.ax_.scatter(x, y, **style)
 
-    def _nodes(self, size: float) -> tuple[NDArray[np.bool_], dict[str, Any]]:
-        """Return which nodes have a given label, and their style."""
-        given = np.zeros(self.labels.size, dtype=bool)
-        given[self.labeled] = True
-        # Given labels stand out where they are few; where they are many the rim is enough.
-        size *= 3.5 if 10 * self.labeled.size < self.labels.size else 1.2
-        return given, {"s": size, "edgecolors": "black", "linewidths": 1.4, "zorder": 3}
-
-    def _classes(self, size: float) -> None:
-        given, given_style = self._nodes(size)
+    def _classes(
+        self, ax: Axes, labeled: NDArray[np.intp], size: float, given: dict[str, Any]
+    ) -> None:
         classes = np.unique(self.labels)
         for number, value in enumerate(classes):
-            here = self.labels == value
+            here = np.flatnonzero(self.labels == value)
             style = class_style(number)
-            free, known = np.flatnonzero(here & ~given), np.flatnonzero(here & given)
+            free, known = np.setdiff1d(here, labeled), np.intersect1d(here, labeled)
             self._scatter(free, s=size, linewidths=0, label=str(value), **style)
-            self._scatter(known, **given_style, **style)
+            self._scatter(known, **given, **style)
         if classes.size <= 12:
-            self.ax_.legend(
+            ax.legend(
                 title="class",
                 frameon=False,
                 loc="center left",
@@ -262,21 +219,14 @@ class GraphDisplay(Display):
                 markerscale=float(np.sqrt(45.0 / size)),
             )
 
-    def _uncertain(self, size: float) -> None:
-        given, given_style = self._nodes(size)
+    def _uncertain(
+        self, ax: Axes, labeled: NDArray[np.intp], size: float, given: dict[str, Any]
+    ) -> None:
         assert self.uncertainty is not None
         # The uncertain ones last, so that they are not hidden.
-        free = np.flatnonzero(~given)
-        free = free[np.argsort(self.uncertainty[free], kind="stable")]
-        style = {"s": size, "cmap": "cividis", "vmin": 0.0, "vmax": 1.0, "linewidths": 0}
-        points = self._scatter(free, c=self.uncertainty[free], **style)
-        self._scatter(np.flatnonzero(given), marker="o", facecolors="none", **given_style)
-        self.figure_.colorbar(
-            points, ax=self.ax_, label="uncertainty (1: two classes tie)", shrink=0.8
-        )
-
-
-def _features(estimator: BaseEstimator, X: ArrayLike | None) -> ArrayLike | None:
-    """Features of a data frame, as the estimator makes them; anything else as it is."""
-    encoder = getattr(estimator, "encoder_", None)
-    return encoder.encode(X)[0] if encoder is not None and is_frame(X) else X
+        order = np.argsort(self.uncertainty, kind="stable")
+        free = order[~np.isin(order, labeled)]
+        colors = {"c": self.uncertainty[free], "cmap": "cividis", "vmin": 0.0, "vmax": 1.0}
+        points = self._scatter(free, s=size, linewidths=0, **colors)
+        self._scatter(labeled, marker="o", facecolors="none", **given)
+        self.figure_.colorbar(points, ax=ax, label="uncertainty (1: two classes tie)", shrink=0.8)

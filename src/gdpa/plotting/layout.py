@@ -14,31 +14,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-from ..errors import nearest_name
 from ..graph import neighbor_graph
 from ..graph.adjacency import degrees
 
-__all__ = [
-    "LAYOUTS",
-    "MOST_NODES",
-    "Picture",
-    "picture",
-    "positions_of",
-    "principal_positions",
-    "spectral_positions",
-    "spring_positions",
-]
+__all__ = ["Picture", "picture", "positions_of", "spectral_positions"]
 
 FloatArray = NDArray[np.float64]
 
-LAYOUTS = ("auto", "features", "pca", "spectral")
-MOST_NODES = 800
 MOST_EDGES = 2500
 ROUNDS = 40
 
 
-def positions_of(W: sp.csr_array, X: Any = None, layout: str = "auto") -> FloatArray:
-    """Two coordinates per node.
+def positions_of(W: sp.csr_array, X: Any = None) -> FloatArray:
+    """Return two coordinates per node.
 
     Parameters
     ----------
@@ -46,70 +34,39 @@ def positions_of(W: sp.csr_array, X: Any = None, layout: str = "auto") -> FloatA
         The graph.
     X : array-like or sparse matrix of shape (n_nodes, n_features), optional
         Features.
-    layout : {"auto", "features", "pca", "spectral"}, default="auto"
-        The two features themselves, their main directions, or the graph's eigenvectors. "auto"
-        takes the first that is possible.
 
     Returns
     -------
     ndarray of shape (n_nodes, 2)
-        The positions.
+        Two features as they are, the main directions of more; eigenvectors of the graph without.
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout={layout!r} is not known; {nearest_name(layout, list(LAYOUTS))}")
     n = W.shape[0]
     if X is None:
-        if layout in ("features", "pca"):
-            raise ValueError(f"layout={layout!r} needs X")
         return spectral_positions(W)
     if not sp.issparse(X):
         X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[0] != n:
         raise ValueError(f"X must have {n} rows, one per node, got shape {X.shape}")
-    if layout == "spectral":
-        return spectral_positions(W)
-    if layout == "features" or (layout == "auto" and X.shape[1] == 2):
-        if X.shape[1] != 2:
-            raise ValueError(f"layout='features' needs two features, X has {X.shape[1]}")
-        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    if X.shape[1] == 1:
-        column = X.toarray() if sp.issparse(X) else X
-        # One feature: the order of the nodes is the second coordinate.
-        return np.column_stack([column[:, 0], np.arange(n) / max(n, 1)])
-    return principal_positions(X)
+    if X.shape[1] > 2:
+        return _principal_positions(X)
+    X = np.asarray(X.toarray() if sp.issparse(X) else X)
+    # One feature: the order of the nodes is the second coordinate.
+    return X if X.shape[1] == 2 else np.column_stack([X, np.arange(n) / max(n, 1)])
 
 
-def principal_positions(X: Any) -> FloatArray:
-    """First two principal components, the largest entry of each positive.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_nodes, n_features)
-        Features.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, 2)
-        The positions; 0 where there is no second component.
-    """
+def _principal_positions(X: Any) -> FloatArray:
+    """Return the first two principal components; zeros where there is no second one."""
     from sklearn.decomposition import PCA
 
-    n, d = X.shape
-    out = np.zeros((n, 2))
-    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
-    if 1e-100 < largest < 1e100:
-        largest = 1.0
-    largest = largest or 1.0
-    few = min(n, d)
-    if few <= 2:
-        A = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64) / largest
-        U, s, _ = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)
-        out[:, : min(2, s.size)] = (U * s)[:, :2]
-    else:
-        solver = "arpack" if sp.issparse(X) else "auto"
-        out[:] = PCA(2, svd_solver=solver, random_state=0).fit_transform(X / largest)
-    signs = np.where(out[np.abs(out).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
-    return np.asarray(out * (signs * largest))
+    n_components = min(2, *X.shape)
+    if sp.issparse(X) and n_components == min(X.shape):
+        X = X.toarray()  # ARPACK finds fewer components than that
+    positions = np.zeros((X.shape[0], 2))
+    scale = float(abs(X).max()) or 1.0  # squares of extreme values are not finite
+    pca = PCA(n_components, svd_solver="arpack" if sp.issparse(X) else "auto", random_state=0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # shares of no variance at all
+        positions[:, :n_components] = scale * pca.fit_transform(X / scale)
+    return positions
 
 
 def spectral_positions(W: sp.csr_array) -> FloatArray:
@@ -131,20 +88,15 @@ def spectral_positions(W: sp.csr_array) -> FloatArray:
     A = sp.diags_array(scale) @ W @ sp.diags_array(scale)
     if n < 100:
         _, V = np.linalg.eigh(A.toarray())
-        V = V[:, ::-1]
     else:
         # The start is fixed, so that the picture is the same each time.
-        start = np.random.default_rng(0).standard_normal(n)
-        _, V = eigsh(A, k=3, which="LA", v0=start)
-        V = V[:, ::-1]
-    V = V[:, 1:3] * scale[:, None]
-    if V.shape[1] < 2:
-        V = np.hstack([V, np.zeros((n, 2 - V.shape[1]))])
-    signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(2)])
-    return np.asarray(V * np.where(signs == 0, 1.0, signs))
+        _, V = eigsh(A, k=3, which="LA", v0=np.random.default_rng(0).standard_normal(n))
+    second = V[:, ::-1][:, 1:3] * scale[:, None]
+    signs = np.where(second[np.abs(second).argmax(axis=0), np.arange(second.shape[1])] < 0, -1, 1)
+    return np.asarray(np.pad(second * signs, ((0, 0), (0, 2 - second.shape[1]))))
 
 
-def spring_positions(W: sp.csr_array, start: FloatArray) -> FloatArray:
+def _spring_positions(W: sp.csr_array, start: FloatArray) -> FloatArray:
     """Fruchterman-Reingold from a given start: edges pull, all pairs push, steps shrink.
 
     Parameters
@@ -205,7 +157,7 @@ class Picture:
 
 
 def picture(
-    W: sp.csr_array, X: Any, *, keep: NDArray[np.intp], most: int = MOST_NODES, seed: int = 0
+    W: sp.csr_array, X: Any, *, keep: NDArray[np.intp], most: int = 800, seed: int = 0
 ) -> Picture:
     """Choose nodes and places for them.
 
@@ -242,8 +194,8 @@ def picture(
         else:
             # Neighbours within the sample: of the graph's own edges hardly one would be left.
             inner = neighbor_graph(X[nodes], n_neighbors=min(6, nodes.size - 1))
-    start = rng.standard_normal((nodes.size, 2)) if X is None else principal_positions(X[nodes])
-    positions = spring_positions(inner, start)
+    start = rng.standard_normal((nodes.size, 2)) if X is None else _principal_positions(X[nodes])
+    positions = _spring_positions(inner, start)
     upper = sp.triu(inner, 1).tocoo()
     edges = np.column_stack([upper.coords[0], upper.coords[1]]).astype(np.intp)
     if edges.shape[0] > MOST_EDGES:

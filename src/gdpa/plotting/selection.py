@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,7 @@ from ..estimators.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system import LabeledSystem
 from ..system.closed_form import labeled_blocks, left_out_by_one
-from .axes import CLASS_MARKERS, COLORS, Display, get_axes
+from .axes import COLORS, Display, class_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +25,7 @@ __all__ = ["CommitteeDisplay", "SelectionDisplay"]
 FloatArray = NDArray[np.float64]
 
 
+@dataclass
 class CommitteeDisplay(Display):
     """Weights and held-out losses of the models of an ensemble.
 
@@ -48,24 +50,10 @@ class CommitteeDisplay(Display):
         The figure.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        weights: ArrayLike,
-        losses: ArrayLike | None = None,
-        *,
-        loss: float | None = None,
-    ) -> None:
-        self.names = tuple(str(name) for name in names)
-        self.weights = np.asarray(weights, dtype=np.float64)
-        self.losses = None if losses is None else np.asarray(losses, dtype=np.float64)
-        self.loss = loss
-        for name, values in (("weights", self.weights), ("losses", self.losses)):
-            if values is not None and values.shape != (len(self.names),):
-                raise ValueError(
-                    f"{name} has shape {values.shape}; one number for each of the "
-                    f"{len(self.names)} names is needed"
-                )
+    names: Sequence[str]
+    weights: NDArray[np.float64]
+    losses: NDArray[np.float64] | None = None
+    loss: float | None = None
 
     @classmethod
     def from_estimator(
@@ -94,9 +82,7 @@ class CommitteeDisplay(Display):
         committee = estimator.committee_
         if committee is None:
             raise ValueError("estimator has a single graph; only an ensemble has model weights")
-        return cls(committee.names, committee.weights, committee.losses, loss=committee.loss).plot(
-            ax=ax
-        )
+        return cls(committee.names, committee.weights, committee.losses, committee.loss).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> CommitteeDisplay:
         """Draw a bar per model, the largest weight on top, with its loss beside it.
@@ -111,29 +97,20 @@ class CommitteeDisplay(Display):
         CommitteeDisplay
             Itself, with ``ax_`` and ``figure_``.
         """
-        self.figure_, self.ax_ = get_axes(ax)
+        ax = self._start(ax)
         order = np.argsort(self.weights, kind="stable")
-        place = np.arange(order.size)
-        self.ax_.barh(place, 100 * self.weights[order], color=COLORS[0])
+        names = [self.names[i] for i in order]
+        bars = ax.barh(names, 100 * self.weights[order], color=COLORS[0])
         if self.losses is not None:
-            for y, i in zip(place, order, strict=True):
-                self.ax_.annotate(
-                    f"loss {self.losses[i]:.2f}",
-                    (100 * self.weights[i], y),
-                    xytext=(4, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize="small",
-                )
-            self.ax_.margins(x=0.2)
-        self.ax_.set_yticks(place, [self.names[i] for i in order])
-        words = "weight in percent"
-        if self.loss is not None:
-            words += f" (loss of the ensemble: {self.loss:.2f})"
-        self.ax_.set(xlabel=words)
+            losses = [f"loss {loss:.2f}" for loss in self.losses[order]]
+            ax.bar_label(bars, losses, padding=4, size="small")
+            ax.margins(x=0.2)
+        words = "" if self.loss is None else f" (loss of the ensemble: {self.loss:.2f})"
+        ax.set(xlabel=f"weight in percent{words}")
         return self
 
 
+@dataclass
 class SelectionDisplay(Display):
     """Loss on held-out labels over self-loop and label weight.
 
@@ -161,43 +138,23 @@ class SelectionDisplay(Display):
         The figure.
     """
 
-    def __init__(
-        self,
-        self_loops: ArrayLike,
-        label_weights: ArrayLike,
-        losses: ArrayLike,
-        *,
-        chosen: tuple[float, float, float] | None = None,
-    ) -> None:
-        self.self_loops = np.asarray(self_loops, dtype=np.float64)
-        self.label_weights = np.asarray(label_weights, dtype=np.float64)
-        self.losses = np.asarray(losses, dtype=np.float64)
-        shape = (self.label_weights.size, self.self_loops.size)
-        if self.losses.shape != shape:
-            raise ValueError(
-                f"losses has shape {self.losses.shape}; one row per label weight and one column "
-                f"per self-loop is needed, {shape}"
-            )
-        self.chosen = chosen
+    self_loops: FloatArray
+    label_weights: FloatArray
+    losses: FloatArray
+    chosen: tuple[float, float, float] | None = None
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        *,
-        self_loops: ArrayLike | None = None,
-        label_weights: ArrayLike | None = None,
-        ax: Axes | None = None,
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None
     ) -> SelectionDisplay:
         """Draw the losses on the graph and the labels of a fitted classifier.
+
+        The settings are those that ``"auto"`` compares on small data.
 
         Parameters
         ----------
         estimator : CommitteeClassifier
             Fitted, with at least two labels in each of two classes.
-        self_loops, label_weights : array-like of float, optional
-            What to compare; by default what ``"auto"`` compares on small data, multiples of the
-            mean diagonal of the Laplacian.
         ax : matplotlib Axes, optional
             Where to draw.
 
@@ -220,19 +177,19 @@ class SelectionDisplay(Display):
         counts = np.bincount(codes, minlength=n_classes)
         if (counts >= 2).sum() < 2:
             raise ValueError("estimator has no two classes with at least two labels to hold out")
-        diagonal = state.graph.diagonal
+        diagonal = state.first.graph.diagonal
         if diagonal.size * labeled.size > DEFAULT_POLICY.most_unknowns:
             raise ValueError(
                 f"estimator has {labeled.size} labels on {diagonal.size} samples; holding out one "
                 f"by one is possible up to a product of {DEFAULT_POLICY.most_unknowns}"
             )
         unit = float(diagonal.mean()) or 1.0
-        loops = _positive("self_loops", self_loops, unit * np.array(SELF_LOOPS))
-        weights = _positive("label_weights", label_weights, unit * np.array(LABEL_WEIGHTS))
+        loops, weights = unit * np.array(SELF_LOOPS), unit * np.array(LABEL_WEIGHTS)
         targets = np.eye(n_classes)[codes]
         judged = counts[codes] >= 2
-        weight, loop = state.setting.label_weight, state.setting.self_loop
-        system = LabeledSystem(state.graph.adjacency, diagonal, labeled, targets)
+        setting = state.tuning.setting
+        weight, loop = setting.label_weight, setting.self_loop
+        system = LabeledSystem(state.first.graph.adjacency, diagonal, labeled, targets)
         blocks = labeled_blocks(system, [*loops, loop])
 
         def losses_at(number: int, values: Sequence[float] | FloatArray) -> list[float]:
@@ -243,7 +200,7 @@ class SelectionDisplay(Display):
 
         losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])
         chosen = (loop, weight, losses_at(loops.size, [weight])[0])
-        return cls(loops, weights, losses, chosen=chosen).plot(ax=ax)
+        return cls(loops, weights, losses, chosen).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> SelectionDisplay:
         """Draw one line per label weight, and a star at the chosen setting.
@@ -258,36 +215,15 @@ class SelectionDisplay(Display):
         SelectionDisplay
             Itself, with ``ax_`` and ``figure_``.
         """
-        self.figure_, self.ax_ = get_axes(ax)
+        ax = self._start(ax)
         for number, (weight, row) in enumerate(zip(self.label_weights, self.losses, strict=True)):
-            self.ax_.plot(
-                self.self_loops,
-                row,
-                color=COLORS[number % len(COLORS)],
-                marker=CLASS_MARKERS[number % len(CLASS_MARKERS)],
-                markersize=4.5,
-                label="kept exactly" if np.isinf(weight) else f"{weight:.3g}",
-            )
+            name = "kept exactly" if np.isinf(weight) else f"{weight:.3g}"
+            ax.plot(self.self_loops, row, markersize=4.5, label=name, **class_style(number))
         if self.chosen is not None:
-            self.ax_.plot(
-                self.chosen[0],
-                self.chosen[2],
-                marker="*",
-                markersize=15,
-                color="none",
-                markeredgecolor=COLORS[7],
-                markeredgewidth=1.3,
-                linestyle="none",
-                label="in use",
+            loop, _, loss = self.chosen
+            ax.scatter(
+                loop, loss, s=225, marker="*", color="none", edgecolors=COLORS[7], label="in use"
             )
-        self.ax_.set_xscale("log")
-        self.ax_.set(xlabel="self-loop", ylabel="loss on held-out labels")
-        self.ax_.legend(title="label weight", frameon=False)
+        ax.set(xscale="log", xlabel="self-loop", ylabel="loss on held-out labels")
+        ax.legend(title="label weight", frameon=False)
         return self
-
-
-def _positive(name: str, given: ArrayLike | None, default: FloatArray) -> FloatArray:
-    values = default if given is None else np.atleast_1d(np.asarray(given, dtype=np.float64))
-    if values.ndim != 1 or values.size == 0 or not (values > 0).all():
-        raise ValueError(f"{name}={given!r} is not accepted; positive numbers are needed")
-    return values

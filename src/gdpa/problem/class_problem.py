@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from .graph_problem import GraphProblem, graph_problem
 
-__all__ = ["ClassProblem"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -40,24 +40,6 @@ from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product
 from .graph_problem import GraphProblem
 
-__all__ = [
-    "DualVariables",
-    "ErrorBound",
-    "apex_weights",
-    "apply_H_bar",
-    "build_H",
-    "build_H_bar",
-    "build_H_tilde",
-    "dual_objective",
-    "error_bound",
-    "lemma1_gap",
-    "lemma2_gap",
-    "optimal_point",
-    "optimal_value",
-    "oriented",
-    "paper_start",
-]
-
 FloatArray = NDArray[np.float64]
 
 
@@ -109,6 +91,13 @@ def apex_weights(problem: GraphProblem, z: FloatArray) -> FloatArray:
     return weights
 
 
+def _split_weights(problem: GraphProblem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weights of the edges to the positive and to the negative half of the apex."""
+    q = apex_weights(problem, z)
+    side = np.where(problem.labels != 0, problem.labels, np.sign(problem.bias))
+    return np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
+
+
 def build_H(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
     """Build H, the (N+1) x (N+1) matrix of the dual.
 
@@ -146,11 +135,7 @@ def build_H_bar(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
         The generalised Laplacian of a balanced signed graph.
     """
     _check(problem, dual)
-    q = apex_weights(problem, dual.z)
-    known = problem.labels.astype(np.float64)
-    side = np.where(problem.labels != 0, known, np.sign(problem.bias))
-    positive = np.where(side > 0, q, 0.0)
-    negative = np.where(side < 0, q, 0.0)
+    positive, negative = _split_weights(problem, dual.z)
     g = sp.csr_array(-np.column_stack([positive, negative]))
     kappa = float(positive.sum())
     corner = sp.diags_array(np.array([kappa, dual.y[-1] - kappa]))
@@ -177,9 +162,7 @@ def apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> Fl
     """
     n = problem.n_nodes
     x, plus, minus = v[:n], v[n], v[n + 1]
-    q = apex_weights(problem, dual.z)
-    side = np.where(problem.labels != 0, problem.labels, np.sign(problem.bias))
-    up, down = np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
+    up, down = _split_weights(problem, dual.z)
     kappa = up.sum()
     top = (problem.diagonal + dual.y[:n]) * x - problem.adjacency @ x - up * plus - down * minus
     first = kappa * plus - inner_product(up, x)

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..graph.adjacency import check_adjacency, connected_to, laplacian_parts
+from ..graph.adjacency import check_adjacency, check_total, connected_to, laplacian_parts
+from ..graph.signed import BalanceResult, balance
 from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
 
@@ -64,7 +65,9 @@ class GraphProblem:
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric, non-negative weights. A diagonal is dropped: with ``x_i^2 = 1`` it is a constant.
+        Symmetric weights. A diagonal is dropped: with ``x_i^2 = 1`` it is a constant. A negative
+        weight repels: it is cheaper where its two nodes differ. L is then the signed Laplacian,
+        whose degrees add up absolute weights, and methods for non-negative weights refuse.
     labels : array-like of shape (n_nodes,)
         +1, -1, or 0 where the label is unknown; at any positions.
     bias : array-like of shape (n_nodes,), optional
@@ -118,7 +121,7 @@ class GraphProblem:
         bias: ArrayLike | None = None,
         laplacian: str = "combinatorial",
     ) -> None:
-        weights = check_adjacency(W)
+        weights = check_adjacency(W, signed=True)
         n = weights.shape[0]
         known, evidence = _check_labels(labels, n), _check_bias(bias, n)
         if not known.any() and not evidence.any():
@@ -126,7 +129,8 @@ class GraphProblem:
                 "labels has no known label (all entries are 0) and there is no bias; at least one "
                 "+1 or -1 is needed"
             )
-        parts = laplacian_parts(weights, laplacian)
+        parts = laplacian_parts(weights, laplacian, signed=True)
+        check_total(parts[1], evidence)
         self._set(weights, known, evidence, laplacian, parts)
 
     def _set(
@@ -177,10 +181,15 @@ class GraphProblem:
         """Number of labelled nodes M."""
         return int(self.labeled.size)
 
-    @property
+    @cached_property
     def signed(self) -> bool:
-        """Whether a weight is negative: never, here."""
-        return False
+        """Whether a weight is negative."""
+        return bool(self.W.data.min(initial=0.0) < 0)
+
+    @cached_property
+    def balance(self) -> BalanceResult:
+        """Whether the signs of the weights can be satisfied at once, labels aside."""
+        return balance(self.W)
 
     @cached_property
     def labeled(self) -> NDArray[np.intp]:
@@ -312,7 +321,9 @@ class GraphProblem:
     ) -> GraphProblem:
         if parts is None:
             same = W is self.W
-            parts = (self.adjacency, self.diagonal) if same else laplacian_parts(W, self.laplacian)
+            parts = (self.adjacency, self.diagonal)
+            if not same:
+                parts = laplacian_parts(W, self.laplacian, signed=True)
         return graph_problem(W, labels, bias, self.laplacian, parts)
 
 

@@ -82,13 +82,10 @@ def histogram(
                 "width": max(place(end) - place(start) - 1.2, 0.8),
                 "height": height,
                 "hatched": threshold is not None and (start + end) / 2 < threshold,
+                "count": int(count),
+                "range": f"{start:.2g} to {end:.2g}",
             }
         )
-    described = [
-        f"{start:.2g} to {end:.2g}: {int(count)}"
-        for count, start, end in zip(counts, edges[:-1], edges[1:], strict=True)
-        if count
-    ]
     marked = threshold is not None and low < threshold < high
     return {
         "width": 480, "height": 250, "left": left, "right": right, "top": top, "base": base,
@@ -99,7 +96,6 @@ def histogram(
         ],
         "ticks": [(place(t), f"{t:.4g}") for t in _ticks(low, high)],
         "mark": place(threshold) if marked and threshold is not None else None,
-        "description": f"Histogram of {axis}. {', '.join(described)}",
     }  # fmt: skip
 
 
@@ -120,24 +116,17 @@ def bars(labels: Sequence[str], values: Sequence[float], *, axis: str) -> Chart:
     dict
         Positions for the template.
     """
-    left, right, step = 170, 428, 24
+    left, room, step = 170, 258, 24
     peak = max(*values, 1e-12)
-    shares = [f"{100 * v:.0f} %" for v in values]
-    described = ", ".join(f"{n}: {share}" for n, share in zip(labels, shares, strict=True))
     return {
         "width": 480,
         "height": 12 + step * len(labels),
         "left": left,
+        "axis": axis,
         "bars": [
-            {
-                "y": 6 + step * i,
-                "width": max((right - left) * v / peak, 1.0),
-                "label": n,
-                "value": s,
-            }
-            for i, (n, v, s) in enumerate(zip(labels, values, shares, strict=True))
+            {"y": 6 + step * i, "width": max(room * v / peak, 1.0), "label": n, "value": v}
+            for i, (n, v) in enumerate(zip(labels, values, strict=True))
         ],
-        "description": f"Bars of the {axis}. {described}",
     }
 
 
@@ -147,7 +136,6 @@ def graph(
     kinds: NDArray[np.intp],
     labeled: NDArray[np.bool_],
     *,
-    description: str,
     levels: bool = False,
 ) -> Chart:
     """Lay out nodes and edges; a ring marks the labelled nodes.
@@ -162,8 +150,6 @@ def graph(
         Class number, or level of uncertainty.
     labeled : ndarray of bool of shape (n_nodes,)
         Which nodes had a label.
-    description : str
-        Text alternative.
     levels : bool, default=False
         Whether `kinds` are levels: one shape for all.
 
@@ -187,5 +173,4 @@ def graph(
         "edges": "".join(f"M{places[i]}L{places[j]}" for i, j in edges),
         "dots": dots,
         "rings": "".join(f"M{places[i]}{ring}" for i in np.flatnonzero(labeled)),
-        "description": description,
     }

@@ -25,7 +25,7 @@ from ..tables.frames import table_of
 from ..version import __version__
 from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_labels
 
-__all__ = ["CommitteeCard", "GraphSummary", "Question", "ReportData", "gather"]
+__all__ = ["CommitteeCard", "GraphSummary", "ReportData", "gather"]
 
 FloatArray = NDArray[np.float64]
 
@@ -99,18 +99,6 @@ class GraphSummary:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A row to label next: its name, its two most probable classes, and some of its cells."""
-
-    name: str
-    prediction: str
-    probability: float
-    second: str
-    second_probability: float
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class ReportData:
     """The content of the page; see :func:`gather`."""
 
@@ -128,7 +116,7 @@ class ReportData:
     sure: float
     n_unsure: int
     n_unreached: int
-    questions: tuple[Question, ...]
+    questions: tuple[tuple[str, ...], ...]  # name, two classes with probabilities, some cells
     question_columns: tuple[str, ...]
     picture: Picture
     picture_classes: NDArray[np.intp]
@@ -141,16 +129,6 @@ class ReportData:
     certificate: Certificate | None
     setting: Mapping[str, str]
     versions: Mapping[str, str]
-
-    @property
-    def n_labeled(self) -> int:
-        """Rows with a label."""
-        return sum(self.labeled_counts)
-
-    @property
-    def n_predicted(self) -> int:
-        """Rows without a label."""
-        return len(self.top)
 
 
 def gather(
@@ -207,7 +185,7 @@ def gather(
     top = P[np.arange(codes.size), codes]
     unsure = (top < sure) & ~known
     unsure[model.unreached_] = True
-    points = fitted_points(state.graph) if X is None else X
+    points = fitted_points(state.first.graph) if X is None else X
     if X is not None and state.rescaler is not None:
         points = state.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
@@ -277,7 +255,7 @@ def _certificate(
         return None
     signs = np.where(codes == 1, 1, -1)
     problem = GraphProblem(
-        model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.graph.laplacian
+        model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.first.graph.laplacian
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -286,7 +264,7 @@ def _certificate(
 
 def _questions(
     model: BaseEstimator, table: Any, target: str | None, ids: Sequence[str] | None
-) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """Return the rows to label next, and the names of the columns that are shown of them."""
     state = model.ensemble_
     if (state.labels.codes >= 0).all() or model.classes_.size < 2:
@@ -296,17 +274,10 @@ def _questions(
     names = () if table is None else tuple(c for c in table.names if c != target)[:4]
     rows = []
     for i in chosen:
-        first, second = np.argsort(-P[i], kind="stable")[:2]
-        rows.append(
-            Question(
-                name=str(i + 1) if ids is None else str(ids[i]),
-                prediction=str(model.classes_[first]),
-                probability=float(P[i, first]),
-                second=str(model.classes_[second]),
-                second_probability=float(P[i, second]),
-                cells=tuple(table.column(name).cell(i) for name in names),
-            )
-        )
+        row = [str(i + 1) if ids is None else str(ids[i])]
+        for c in np.argsort(-P[i], kind="stable")[:2]:
+            row += [str(model.classes_[c]), f"{P[i, c]:.2f}"]
+        rows.append((*row, *(table.column(name).cell(i) for name in names)))
     return tuple(rows), names
 
 
@@ -359,11 +330,12 @@ def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
 def _setting(model: BaseEstimator) -> dict[str, str]:
     tuning = model.tuning_
     encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
+    rescale = getattr(model.options, "rescale", None)
     return {
         "method": str(getattr(model, "method", "committee")),
         "neighbours": str(model.n_neighbors_),
-        "re-scaling": str((encoder.scale if encoder else model.expert_options.rescale) or "none"),
-        "Laplacian": str(model.ensemble_.graph.laplacian),
+        "re-scaling": str((encoder.scale if encoder else rescale) or "none"),
+        "Laplacian": str(model.ensemble_.first.graph.laplacian),
         "label weight": f"{model.label_weight_:g}",
         "self-loop": f"{model.self_loop_:g}",
         "chosen by": f"{tuning.source} ({tuning.tried} settings tried)",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-__all__ = ["Baselines", "HeldOut", "baselines", "confusion", "fitted_points", "held_out_labels"]
+__all__ = ["Baselines", "HeldOut", "baselines", "fitted_points", "held_out_labels"]
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,6 @@ def held_out_labels(model: BaseEstimator) -> HeldOut | None:
     nodes, shares = left_out
     truth = state.labels.codes[nodes].astype(np.intp)
     return HeldOut(truth, state.winners(shares), nodes, state.tuning.source)
-
-
-def confusion(held_out: HeldOut, n_classes: int) -> NDArray[np.int64]:
-    """Return the confusion matrix: row is the true class, column the predicted one."""
-    flat = held_out.truth * n_classes + held_out.predicted
-    counts = np.bincount(flat, minlength=n_classes * n_classes)
-    return np.asarray(counts.reshape(n_classes, n_classes))
 
 
 @dataclass(frozen=True)
@@ -135,8 +128,9 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
     Baselines or None
         None without features, or with too few labels to hold any out.
     """
+    from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     checked = held_out_labels(model)
     if checked is None or X is None:
@@ -156,12 +150,10 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
     A, y = X[labeled], codes[labeled]
     A = A if sp.issparse(A) else np.asarray(A, dtype=np.float64)
     folds = StratifiedKFold(max(2, min(5, int(counts[counts >= 2].min()))))
-    linear, largest = np.empty_like(y), np.empty_like(y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for train, test in folds.split(np.zeros(y.size), y):
-            largest[test] = np.bincount(y[train]).argmax()
-            linear[test] = LogisticRegression(max_iter=200).fit(A[train], y[train]).predict(A[test])
+        linear = cross_val_predict(LogisticRegression(max_iter=200), A, y, cv=folds)
+    largest = cross_val_predict(DummyClassifier(strategy="most_frequent"), A, y, cv=folds)
     rows = place[checked.rows[common]]
     truth = checked.truth[common]
     ours, theirs = checked.predicted[common] == truth, linear[rows] == truth

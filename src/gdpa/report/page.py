@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from ..binomial import share_interval
 from ..errors import require
 from . import charts
 from .data import ReportData
-from .evaluation import HeldOut, confusion
+from .evaluation import HeldOut
 
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["document", "environment", "render", "section"]
+__all__ = ["environment", "render", "section"]
 
 Section = Mapping[str, str]  # name, heading and body, which is safe HTML
 
@@ -88,41 +89,11 @@ def section(name: str, heading: str, template: str, **values: object) -> Section
     Returns
     -------
     mapping
-        For :func:`document` and :func:`render`.
+        For :func:`render`.
     """
     head = '{% import "macros.html" as html %}{% import "charts.html" as svg %}'
     body = environment().from_string(head + template).render(**values)
     return {"name": name, "heading": heading, "body": body}
-
-
-def document(
-    title: str,
-    sections: Sequence[Section],
-    *,
-    header: str = "",
-    footer: str = "",
-    wide: bool = False,
-) -> str:
-    """Return a page without script and without reference to anything outside it.
-
-    Parameters
-    ----------
-    title : str
-        Its title.
-    sections : sequence
-        Its sections; see :func:`section`.
-    header, footer : str, default=""
-        Text below the title and at the end.
-    wide : bool, default=False
-        Whether tables may take more room than lines of text should.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
-    values = {"title": title, "sections": sections, "header": header, "footer": footer}
-    return environment().get_template("document.html").render(wide=wide, **values) + "\n"
 
 
 def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
@@ -140,16 +111,7 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
     str
         HTML.
     """
-    n_predicted = max(data.n_predicted, 1)
-    questions = [
-        (
-            q.name,
-            *(q.prediction, f"{q.probability:.2f}"),
-            *(q.second, f"{q.second_probability:.2f}"),
-            *q.cells,
-        )
-        for q in data.questions
-    ]
+    n_predicted = max(data.top.size, 1)
     classes = [
         (name, _number(given), _number(count), f"{100 * count / n_predicted:.1f} %")
         for name, given, count in zip(
@@ -163,9 +125,7 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
     page = environment().get_template("report.html").render(
         data=data,
         first=list(first),
-        wide=False,
         classes=classes,
-        questions=questions,
         columns=data.columns[:60],
         check=None if data.held_out is None else _check(data, data.held_out),
         confidence=_confidence(data),
@@ -182,7 +142,8 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
 
 def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
     """Return accuracy and confusion matrix of held-out labels."""
-    counts = confusion(held_out, len(data.classes))
+    every = np.arange(len(data.classes))
+    counts = confusion_matrix(held_out.truth, held_out.predicted, labels=every)
     right, total = int(np.trace(counts)), int(counts.sum())
     low, high = share_interval(right, total, 0.95)
     shown = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:12])
@@ -206,7 +167,7 @@ def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
 
 
 def _confidence(data: ReportData) -> charts.Chart | None:
-    if data.n_predicted == 0:
+    if data.top.size == 0:
         return None
     # A bin edge falls on the threshold wherever it is a multiple of a fortieth.
     low = min(np.floor(40.0 * float(data.top.min())) / 40.0, 0.975)
@@ -225,21 +186,10 @@ def _map(data: ReportData) -> dict[str, object]:
     return {
         "names": names,
         "sample": sample,
-        "by_class": charts.graph(
-            *where,
-            color[data.picture_classes],
-            data.picture_labeled,
-            description=f"Map{sample}: each row is a dot beside its neighbours; shape and colour "
-            f"show its class. Classes: {', '.join(names)}. Rings mark given labels.",
-        ),
-        "by_uncertainty": charts.graph(
-            *where,
-            level,
-            data.picture_labeled,
-            levels=True,
-            description=f"The same map{sample}; darker dots (in dark mode brighter) are less "
-            f"certain. {int((level >= 3).sum())} of {drawn} are in the upper two fifths.",
-        ),
+        "drawn": drawn,
+        "uncertain": int((level >= 3).sum()),
+        "by_class": charts.graph(*where, color[data.picture_classes], data.picture_labeled),
+        "by_uncertainty": charts.graph(*where, level, data.picture_labeled, levels=True),
     }
 
 

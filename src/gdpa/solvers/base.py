@@ -249,6 +249,11 @@ class Solver(ABC):
         if problem.unlabeled.size == 0:
             outcome = Outcome.optimal(problem, problem.labels, "all nodes are labelled")
             return self._assemble(problem, outcome, run)
+        if problem.signed:  # a constant is not optimal where weights repel, with or without labels
+            if problem.reduced().P.nnz:
+                return self._assemble(problem, self._run(problem, x0, run), run)
+            labels = np.where(problem.labels == 0, problem.majority, problem.labels)
+            return self._assemble(problem, Outcome.optimal(problem, labels.astype(np.int8)), run)
         with run.stage("reach"):
             reached = problem.reached
         unreached = np.flatnonzero(~reached)
@@ -296,10 +301,30 @@ class Solver(ABC):
     def _solve_quadratic(
         self, problem: BinaryQuadratic, x0: NDArray[np.float64] | None, run: Run
     ) -> Solution:
-        if problem.n_nodes == 1 or problem.n_edges == 0:
-            outcome = Outcome.optimal(problem, np.ones(problem.n_nodes, dtype=np.int8))
+        plain, shift = problem.plain()
+        if plain.n_edges == 0:
+            outcome = Outcome.optimal(plain, np.ones(plain.n_nodes, dtype=np.int8))
         else:
-            outcome = self._run(problem, x0, run)
+            start = None if x0 is None else np.append(x0, 1.0)[: plain.n_nodes]
+            outcome = self._run(plain, start, run)
+        if outcome.bound_status == "certified":
+            # Where values come in steps, a bound of less than one step away proves the optimum.
+            objective = plain.objective(_signs(outcome, plain))
+            if objective - outcome.lower_bound < 0.999 * plain.step:
+                outcome = replace(outcome, lower_bound=objective, bound_kind="optimum")
+        if plain is not problem:
+            signs = _signs(outcome, plain)
+            bound = outcome.lower_bound + shift
+            bound -= 4.0 * float(np.finfo(np.float64).eps) * (abs(bound) + abs(shift))
+            if outcome.lower_bound == plain.objective(signs):  # optimal in any units
+                bound = problem.objective(problem.assignment(signs[: problem.n_nodes]))
+            outcome = replace(
+                outcome,
+                labels=signs[: problem.n_nodes],
+                scores=outcome.scores[: problem.n_nodes],
+                lower_bound=bound,
+                info={k: v + shift if k == "sdr_value" else v for k, v in outcome.info.items()},
+            )
         return self._assemble(problem, outcome, run)
 
     def _run(self, problem: Problem, x0: NDArray[np.float64] | None, run: Run) -> Outcome:
@@ -327,15 +352,17 @@ class Solver(ABC):
         facts = vars(outcome) | {
             "scores": scores,
             "labels": labels,
-            "bound_kind": outcome.bound_kind if outcome.bound_status != "none" else "none",
             "info": MappingProxyType(dict(outcome.info)),
         }
+        if outcome.bound_status == "none" or not np.isfinite(outcome.lower_bound):
+            facts |= {"lower_bound": -np.inf, "bound_status": "none", "bound_kind": "none"}
         return Solution(
             method=self.name,
             objective=problem.objective(labels),
             history=tuple(run.history),
             seconds=MappingProxyType(dict(run.seconds)),
             unreached=np.empty(0, dtype=np.intp) if unreached is None else unreached,
+            sense="minimise" if isinstance(problem, GraphProblem) else problem.sense,
             **facts,
         )
 
@@ -352,9 +379,8 @@ def _signs(outcome: Outcome, problem: Problem) -> NDArray[np.int8]:
     if isinstance(problem, GraphProblem):
         known = problem.labeled
         labels[known] = problem.labels[known]
-    elif labels[problem.anchor] < 0:
-        labels = -labels
-    return labels
+        return labels
+    return problem.assignment(labels)
 
 
 def _check_x0(x0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:

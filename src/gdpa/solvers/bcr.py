@@ -42,8 +42,6 @@ from ..graph.memory import USABLE_SHARE, available_memory
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver, StopSolver
 
-__all__ = ["BCR"]
-
 FloatArray = NDArray[np.float64]
 
 DENSE_SHARE = 0.1  # share of non-zeros from which on a dense factorisation is used

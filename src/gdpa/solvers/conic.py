@@ -1,4 +1,4 @@
-"""Linear matrix inequalities for general conic solvers: Clarabel, MOSEK and SCS.
+"""Linear matrix inequalities for general conic solvers: Clarabel and SCS.
 
 Every semidefinite problem of the package has the form
 
@@ -11,7 +11,6 @@ triangle, column by column.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,19 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError, UnsupportedProblemError, require
-
-__all__ = [
-    "LMI",
-    "ConicResult",
-    "clarabel_bytes",
-    "clarabel_qp",
-    "scs_bytes",
-    "sdr_lmi",
-    "solve_clarabel",
-    "solve_mosek",
-    "solve_scs",
-]
+from ..errors import require
 
 FloatArray = NDArray[np.float64]
 
@@ -44,7 +31,7 @@ class LMI:
     ----------
     c : ndarray of shape (m,)
         Objective.
-    F0 : ndarray or sparse array of shape (n, n)
+    F0 : ndarray of shape (n, n)
         Constant part, symmetric.
     variable, row, column, value : ndarray
         Entries of the F_k: each off-diagonal pair once, in any triangle.
@@ -53,7 +40,7 @@ class LMI:
     """
 
     c: FloatArray
-    F0: FloatArray | sp.sparray
+    F0: FloatArray
     variable: NDArray[np.intp]
     row: NDArray[np.intp]
     column: NDArray[np.intp]
@@ -130,39 +117,32 @@ def sdr_lmi(P: FloatArray) -> LMI:
     )
 
 
-def _position(i: NDArray[np.intp], j: NDArray[np.intp], n: int, *, upper: bool) -> NDArray[np.intp]:
-    """Index of entry (i, j) in the vector of a triangle, column by column."""
-    low, high = np.minimum(i, j), np.maximum(i, j)
-    if upper:
-        return np.asarray(low + high * (high + 1) // 2)
-    return np.asarray(high + low * (2 * n - low - 1) // 2)
+def _triangle(n: int, *, upper: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Rows and columns of a triangle's entries, column by column, and the factor of each."""
+    # Columns of the upper triangle are rows of the lower one, in the order of tril_indices.
+    i, j = np.tril_indices(n) if upper else np.triu_indices(n)
+    return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
 
 
 def _cone_data(lmi: LMI, *, upper: bool) -> tuple[sp.csc_array, FloatArray, int]:
     """Rows ``x_k >= 0`` first, then the triangle: A, b, and how many of the first there are."""
     n, free = lmi.n, lmi.nonnegative.size
-    size = n * (n + 1) // 2
-    F0 = sp.coo_array(sp.triu(sp.coo_array(lmi.F0)))
-    i, j = F0.coords
-    b = np.zeros(free + size)
-    position = free + _position(i.astype(np.intp), j.astype(np.intp), n, upper=upper)
-    np.add.at(b, position, np.where(i == j, 1.0, np.sqrt(2.0)) * F0.data)
-    weight = np.where(lmi.row == lmi.column, 1.0, np.sqrt(2.0)) * lmi.value
-    rows = np.concatenate([np.arange(free), free + _position(lmi.row, lmi.column, n, upper=upper)])
+    i, j, factor = _triangle(n, upper=upper)
+    place = np.empty((n, n), dtype=np.intp)
+    place[i, j] = place[j, i] = np.arange(i.size)
+    b = np.concatenate([np.zeros(free), factor * lmi.F0[i, j]])
+    entries = place[lmi.row, lmi.column]
+    rows = np.concatenate([np.arange(free), free + entries])
     columns = np.concatenate([lmi.nonnegative, lmi.variable])
-    data = -np.concatenate([np.ones(free), weight])
-    A = sp.csc_array((data, (rows, columns)), shape=(free + size, lmi.c.size))
-    return A, b, free
+    data = -np.concatenate([np.ones(free), factor[entries] * lmi.value])
+    return sp.csc_array((data, (rows, columns)), shape=(b.size, lmi.c.size)), b, free
 
 
 def _matrix(vector: FloatArray, n: int, *, upper: bool) -> FloatArray:
     """Symmetric matrix of a scaled triangle."""
-    # Columns of the upper triangle are rows of the lower one, in the order of tril_indices.
-    i, j = np.tril_indices(n) if upper else np.triu_indices(n)
-    entries = np.asarray(vector, dtype=np.float64) / np.where(i == j, 1.0, np.sqrt(2.0))
+    i, j, factor = _triangle(n, upper=upper)
     X = np.empty((n, n), order="F")
-    X[i, j] = entries
-    X[j, i] = entries
+    X[i, j] = X[j, i] = np.asarray(vector, dtype=np.float64) / factor
     return X
 
 
@@ -192,7 +172,7 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
     A, b, free = _cone_data(lmi, upper=True)
     cones = [clarabel.NonnegativeConeT(free)] if free else []
     cones.append(clarabel.PSDTriangleConeT(lmi.n))
-    result = _clarabel(None, lmi.c, A, b, cones, tol, max_iter)
+    result = clarabel_qp(None, lmi.c, A, b, tol, max_iter, cones)
     return ConicResult(
         x=np.asarray(result.x),
         X=_matrix(np.asarray(result.z)[free:], lmi.n, upper=True),
@@ -203,36 +183,27 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
 
 
 def clarabel_qp(
-    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, tol: float, max_iter: int = 200
+    P: Any,
+    q: FloatArray,
+    A: sp.sparray,
+    b: FloatArray,
+    tol: float,
+    max_iter: int = 200,
+    cones: list[Any] | None = None,
 ) -> Any:
     """Minimise ``x' P x / 2 + q' x`` over ``A x <= b`` by Clarabel; returns its own result.
 
-    Parameters
-    ----------
-    P : csr_array of shape (m, m) or None
-        Symmetric positive semi-definite; None for a linear program.
-    q, A, b
-        Cost and constraints.
-    tol : float
-        Tolerance of gap and feasibility.
-    max_iter : int, default=200
-        Most steps.
+    Other `cones` may be given for ``b - A x``; P may be None.
     """
-    cones = [require("clarabel", "sdp").NonnegativeConeT(b.size)]
-    return _clarabel(P, q, A, b, cones, tol, max_iter)
-
-
-def _clarabel(
-    P: Any, q: FloatArray, A: sp.sparray, b: FloatArray, cones: list[Any], tol: float, most: int
-) -> Any:
     clarabel = require("clarabel", "sdp")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.max_iter = int(most)
+    settings.max_iter = int(max_iter)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = float(tol)
     # Decomposition would return the dual matrix in pieces.
     settings.chordal_decomposition_enable = False
     upper = sp.csc_matrix((q.size, q.size)) if P is None else sp.csc_matrix(sp.triu(P))
+    cones = cones or [clarabel.NonnegativeConeT(b.size)]
     return clarabel.DefaultSolver(upper, q, _legacy(sp.csc_array(A)), b, cones, settings).solve()
 
 
@@ -277,75 +248,3 @@ def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
         status=status,
         iterations=int(result["info"]["iter"]),
     )
-
-
-def solve_mosek(P: NDArray[np.float64], *, tol: float, max_iter: int) -> ConicResult:
-    """Maximise ``<P, X>`` over correlation matrices by MOSEK's interior point.
-
-    The package is not an extra of ours because it is of no use without a licence.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n, n)
-        Symmetric couplings.
-    tol : float
-        Relative tolerance of gap and feasibility.
-    max_iter : int
-        Most steps.
-
-    Returns
-    -------
-    ConicResult
-        ``x`` is the dual point s, ``X`` the primal matrix.
-
-    Raises
-    ------
-    MissingExtraError
-        If the package is not installed.
-    UnsupportedProblemError
-        If there is no valid licence.
-    """
-    try:
-        mosek = importlib.import_module("mosek")
-    except ImportError as error:
-        raise MissingExtraError(
-            "engine='mosek' needs the package 'mosek' and a licence: pip install mosek; "
-            "engine='own' needs neither"
-        ) from error
-    n = P.shape[0]
-    i, j = np.nonzero(np.tril(P))
-    index = np.arange(n)
-    try:
-        with mosek.Env() as env, env.Task() as task:
-            task.appendbarvars([n])
-            task.appendcons(n)
-            task.putbarcblocktriplet([0] * i.size, i.tolist(), j.tolist(), P[i, j].tolist())
-            task.putbarablocktriplet(
-                index.tolist(), [0] * n, index.tolist(), index.tolist(), [1.0] * n
-            )
-            task.putconboundlist(index.tolist(), [mosek.boundkey.fx] * n, [1.0] * n, [1.0] * n)
-            task.putobjsense(mosek.objsense.maximize)
-            task.putintparam(mosek.iparam.intpnt_max_iterations, int(max_iter))
-            for name in ("rel_gap", "pfeas", "dfeas"):
-                parameter = getattr(mosek.dparam, f"intpnt_co_tol_{name}")
-                # MOSEK takes tolerances up to 1 only.
-                task.putdouparam(parameter, min(float(tol), 1.0))
-            task.optimize()
-            kind = mosek.soltype.itr
-            status = task.getsolsta(kind)
-            triangle = np.asarray(task.getbarxj(kind, 0))
-            s = np.asarray(task.gety(kind))
-            steps = int(task.getintinf(mosek.iinfitem.intpnt_iter))
-            optimal = status == mosek.solsta.optimal
-    except mosek.Error as error:
-        if "license" not in str(error).lower():
-            raise
-        raise UnsupportedProblemError(
-            f"engine='mosek' has no valid licence ({error}); engine='own' needs none"
-        ) from error
-    X = np.empty((n, n), order="F")
-    # Columns of the lower triangle are rows of the upper one.
-    upper = np.triu_indices(n)
-    X[upper] = triangle
-    X.T[upper] = triangle
-    return ConicResult(x=s, X=X, converged=optimal, status=str(status), iterations=steps)

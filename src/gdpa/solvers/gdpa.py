@@ -28,7 +28,6 @@ import scipy.sparse as sp
 from ..errors import DegenerateProblemWarning
 from ..gershgorin.bounds import realign, trivial_bound
 from ..linalg import first_eigenvector, solve_spd
-from ..linalg.preconditioners import PreconditionerLike
 from ..problem import BinaryQuadratic, GraphProblem
 from ..problem.dual import (
     DualVariables,
@@ -43,8 +42,6 @@ from ..problem.dual import (
 )
 from . import gdpa_lp
 from .base import Outcome, Run, Solver, StopSolver
-
-__all__ = ["GDPA"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +66,6 @@ class GDPA(Solver):
         that keeps its incumbent does not leave.
     label_weight : float, default=1
         Weight a of all labels at the start.
-    preconditioner : str, default="auto"
-        Of eigenvectors and linear recovery; see :mod:`gdpa.linalg`.
     tol, max_iter, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`. `tol` is the relative change of the objective that ends
         the loop and the relative residual of linear recovery, which starts from `x0`.
@@ -91,7 +86,6 @@ class GDPA(Solver):
     recovery: str = "eigenvector"
     start: str = "paper"
     label_weight: float = 1.0
-    preconditioner: PreconditionerLike = "auto"
     max_iter: int = 100
 
     def _solve(self, problem: GraphProblem | BinaryQuadratic, run: Run) -> Outcome:
@@ -109,7 +103,7 @@ class GDPA(Solver):
         return replace(
             found,
             lower_bound=bound,
-            bound_status="certified" if np.isfinite(bound) else "none",
+            bound_status="certified",
             bound_kind="trivial",
             iterations=len(run.history),
             converged=converged and found.converged,
@@ -145,7 +139,6 @@ class GDPA(Solver):
         dual = start(problem, self.label_weight)
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.append(np.ones(n + 1), -1.0)
-        align = partial(realign, preconditioner=self.preconditioner, random_state=self.random_state)
         message = f"the objective still moves after max_iter={self.max_iter} iterations"
         try:
             for iteration in range(1, self.max_iter + 1):
@@ -154,7 +147,7 @@ class GDPA(Solver):
                     product = partial(apply_H_bar, problem, dual)
                     size = float(np.abs(problem.diagonal + dual.y[:-1]).max() + abs(dual.y[-1]))
                     matrix = partial(build_H_bar, problem, dual)
-                    v, lmin, steps = align(product, v, size=size, matrix=matrix)
+                    v, lmin, steps = realign(product, v, size, matrix, self.random_state)
                 with run.stage("lp"):
                     new = gdpa_lp.ENGINES[self.lp](problem, v, point)
                 change = point.objective - new.objective
@@ -187,23 +180,14 @@ class GDPA(Solver):
                 stacklevel=7,
             )
             return Outcome(np.zeros(problem.n_nodes))
-        result = solve_spd(
-            problem.L + sp.diags_array(dual.y[:-1]),
-            drive,
-            x0=self.x0,
-            tol=self.tol,
-            preconditioner=self.preconditioner,
-        )
+        K = problem.L + sp.diags_array(dual.y[:-1])
+        result = solve_spd(K, drive, x0=self.x0, tol=self.tol)
         info = {"residual": result.residual, "matvecs": result.matvecs}
         return Outcome(result.x, converged=result.converged, message=result.message, info=info)
 
     def _eigenvector(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
         """First eigenvector of H, its sign such that the first label is right."""
-        result = first_eigenvector(
-            build_H(problem, dual),
-            tol=1e-9,
-            preconditioner=self.preconditioner,
-            random_state=self.random_state,
-        )
+        H = build_H(problem, dual)
+        result = first_eigenvector(H, tol=1e-9, random_state=self.random_state)
         scores = oriented(problem, result.vector) * np.sqrt(result.vector.size)
         return Outcome(scores, converged=result.converged, message=result.message)

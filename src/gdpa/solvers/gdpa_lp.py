@@ -28,8 +28,6 @@ from ..problem import GraphProblem
 from ..problem.dual import DualVariables
 from .conic import clarabel_qp
 
-__all__ = ["ENGINES", "LPPoint", "closed_form", "constraints", "highs", "interior_point"]
-
 FloatArray = NDArray[np.float64]
 
 

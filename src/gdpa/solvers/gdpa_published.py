@@ -29,8 +29,6 @@ from ..problem.dual import DualVariables, build_H, dual_objective, oriented
 from .base import Outcome, Run, Solver
 from .gdpa_lp import clarabel_lp
 
-__all__ = ["LAPLACIAN_SCALE", "LP_TOLERANCE", "GDPAPublished"]
-
 LAPLACIAN_SCALE = 1e-15
 LP_TOLERANCE = 1e-5
 

@@ -23,12 +23,9 @@ from numpy.typing import NDArray
 
 from ..gershgorin.bounds import tangent_bound
 from ..linalg import solve_spd
-from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver
 from .conic import clarabel_qp
-
-__all__ = ["GLRBox"]
 
 FloatArray = NDArray[np.float64]
 
@@ -41,8 +38,6 @@ class GLRBox(Solver):
     ----------
     tol : float, default=1e-8
         Relative residual of the linear system, and gap of the quadratic programme.
-    preconditioner : str or callable, default="jacobi"
-        See :func:`gdpa.linalg.solve_spd`.
     """
 
     name = "glr-box"
@@ -50,7 +45,6 @@ class GLRBox(Solver):
     kind = "relaxation"
 
     tol: float = 1e-8
-    preconditioner: PreconditionerLike = "jacobi"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         u = problem.unlabeled
@@ -70,7 +64,7 @@ class GLRBox(Solver):
                     x0=None if self.x0 is None else self.x0[u],
                     tol=self.tol,
                     max_iter=self.max_iter,
-                    preconditioner=self.preconditioner,
+                    preconditioner="jacobi",
                     callback=run.watch,
                 )
             x, iterations, converged = result.x, result.iterations, result.converged

@@ -10,23 +10,18 @@ acts as an edge of weight |h| to a node with label sign(h).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..gershgorin.bounds import class_bounds, relaxation_bound, trivial_bound
+from ..gershgorin.bounds import relaxation_bound, trivial_bound
 from ..linalg.preconditioners import PreconditionerLike
-from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
-from ..problem import ClassProblem, GraphProblem
+from ..problem import GraphProblem
 from ..problem.dual import FloatArray
-from ..solution import ClassSolution
-from ..system import LabeledSystem, ReorderedGraph
-from .base import Callback, Outcome, Run, Solver
-
-__all__ = ["Harmonic"]
+from ..system import LabeledSystem
+from .base import Outcome, Run, Solver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +42,6 @@ class Harmonic(Solver):
         trivial one where that is better), or the trivial one alone.
     policy : Policy
         Size limits of the linear solve.
-    arranged : ReorderedGraph, optional
-        The adjacency, prepared for several solves.
     n_jobs : int, optional
         Threads of the linear solve; results do not depend on it.
     tol, x0, callback, random_state
@@ -70,7 +63,6 @@ class Harmonic(Solver):
     bound: str = "relaxation"
     max_iter: int | None = None  # type: ignore[assignment]
     policy: Policy = DEFAULT_POLICY
-    arranged: ReorderedGraph | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -89,14 +81,31 @@ class Harmonic(Solver):
                 f"self_loop must be a number or have one entry per node ({problem.n_nodes}), "
                 f"got shape {np.shape(self.self_loop)}"
             )
-        weights = {"label_weight": self.label_weight, "self_loop": self.self_loop}
-        result = self._solve_system(LabeledSystem.of_signs(problem, **weights), run, run.watch)
+        system = LabeledSystem(
+            problem.adjacency,
+            problem.diagonal,
+            problem.labeled,
+            problem.labels[problem.labeled].astype(np.float64),
+            label_weight=self.label_weight,
+            self_loop=self.self_loop,
+            evidence=problem.bias if problem.bias.any() else None,
+            policy=self.policy,
+            n_jobs=self.n_jobs,
+        )
+        with run.stage("solve"):
+            result = system.solve(
+                tol=self.tol,
+                max_iter=self.max_iter,
+                x0=self.x0,
+                preconditioner=self.preconditioner,
+                callback=run.watch,
+            )
         with run.stage("bound"):
             lower_bound, kind = self._bound(problem, result.x)
         return Outcome(
             scores=result.x,
             lower_bound=lower_bound,
-            bound_status="certified" if np.isfinite(lower_bound) else "none",
+            bound_status="certified",
             bound_kind=kind,
             iterations=result.iterations,
             converged=result.converged,
@@ -108,25 +117,6 @@ class Harmonic(Solver):
             },
         )
 
-    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
-        """All classes by one block of right-hand sides, each with its trivial bound."""
-        with run.stage("bound"):
-            bounds = class_bounds(problem)
-        system = LabeledSystem.of_classes(problem, self.label_weight, self.self_loop)
-        result = self._solve_system(system, run, self.callback)
-        return ClassSolution(
-            method=self.name,
-            scores=result.x,
-            lower_bounds=bounds,
-            iterations=result.iterations,
-            matvecs=result.matvecs,
-            residual=result.residual,
-            converged=result.converged,
-            exact=result.method != "cg",
-            message=result.message,
-            seconds=MappingProxyType(dict(run.seconds)),
-        )
-
     def _bound(self, problem: GraphProblem, x: FloatArray) -> tuple[float, str]:
         """The best lower bound that the scores give, and what it is a bound of."""
         bounds = {"trivial": trivial_bound(problem)}
@@ -134,17 +124,3 @@ class Harmonic(Solver):
             bounds["relaxation"] = relaxation_bound(problem, x)
         kind = max(bounds, key=lambda name: bounds[name])
         return bounds[kind], kind
-
-    def _solve_system(
-        self, system: LabeledSystem, run: Run, callback: Callback | None
-    ) -> SPDResult:
-        """Solve with the limits and the tolerance of this method."""
-        system = replace(system, arranged=self.arranged, policy=self.policy, n_jobs=self.n_jobs)
-        with run.stage("solve"):
-            return system.solve(
-                tol=self.tol,
-                max_iter=self.max_iter,
-                x0=self.x0,
-                preconditioner=self.preconditioner,
-                callback=callback,
-            )

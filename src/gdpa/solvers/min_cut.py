@@ -52,7 +52,7 @@ class MinCut(Solver):
     """Exact optimum by an s-t minimum cut, for non-negative (or switchable) couplings.
 
     The objective is that of the labels; the lower bound is the flow's value. ``info`` has
-    ``cut_edges``, ``unit`` (of the last integer capacities) and ``rounding_gap``: by no more than
+    ``unit`` (of the last integer capacities) and ``rounding_gap``: by no more than
     this can another labelling be better.
 
     Parameters
@@ -73,7 +73,7 @@ class MinCut(Solver):
 
     def _check_problem(self, problem: Problem) -> None:
         """Refuse couplings that no switching of signs makes non-negative."""
-        if not (isinstance(problem, BinaryQuadratic) and problem.signed):
+        if not isinstance(problem, GraphProblem | BinaryQuadratic) or not problem.signed:
             super()._check_problem(problem)
             return
         if switched_form(problem.reduced()) is None:
@@ -145,7 +145,6 @@ class MinCut(Solver):
             converged=converged,
             message=message,
             info={
-                "cut_edges": network.cut_edges(best),
                 "unit": network.unit,
                 "rounding_gap": 4.0 * (gap + _ROUNDING * cost + cancelled),
             },
@@ -216,7 +215,7 @@ class _Network:
         top = min(float(left.max(initial=0.0)), 1.001 * missing + 1e-300)
         if top <= 0:
             return
-        unit = min(self.unit / 2.0, top / _LARGEST)
+        unit = max(min(self.unit / 2.0, top / _LARGEST), 5e-324)  # the least positive number
         # Beyond the largest integer a capacity is taken for that: still a flow of the network.
         whole = np.minimum(np.minimum(left, top) / unit, _LARGEST)
         capacities = sp.csr_array(
@@ -240,19 +239,15 @@ class _Network:
     def labels(self, tie: int) -> NDArray[np.int8]:
         """Read the side of the cut from what can still be reached; free nodes get `tie`."""
         n = self.source
-        open_edges = (~self.saturated).astype(np.int8)
-        graph = sp.csr_array(
-            (open_edges, self.residual.indices, self.residual.indptr), shape=self.residual.shape
+        edges = (~self.saturated).astype(np.int8), self.residual.indices, self.residual.indptr
+        graph = sp.csr_array(edges, shape=self.residual.shape)
+        # From the source along the open edges, or from the sink against them.
+        graph, start, side = (
+            (graph.copy(), self.source, 1) if tie < 0 else (graph.T.tocsr(), self.sink, -1)
         )
-        z = np.full(n + 2, -1 if tie < 0 else 1, dtype=np.int8)
-        if tie < 0:
-            graph = graph.copy()
-            graph.eliminate_zeros()
-            z[breadth_first_order(graph, self.source, return_predecessors=False)] = 1
-        else:
-            graph = graph.T.tocsr()
-            graph.eliminate_zeros()
-            z[breadth_first_order(graph, self.sink, return_predecessors=False)] = -1
+        graph.eliminate_zeros()
+        z = np.full(n + 2, -side, dtype=np.int8)
+        z[breadth_first_order(graph, start, return_predecessors=False)] = side
         z = z[:n]
         z[self.decided] = self.signs[self.decided]
         return z
@@ -262,10 +257,3 @@ class _Network:
         W = self.form.W
         inner = W.data[np.repeat(z, np.diff(W.indptr)) != z[W.indices]]
         return 0.5 * float(inner.sum()) + float(np.abs(self.form.c[self.signs * z < 0]).sum())
-
-    def cut_edges(self, z: NDArray[np.int8]) -> int:
-        """How many edges, those of the terminals included, the labelling cuts."""
-        W = self.form.W
-        rows = np.repeat(z, np.diff(W.indptr))
-        inner = int(np.count_nonzero(rows != z[W.indices])) // 2
-        return inner + int(np.count_nonzero((self.form.c != 0) & (self.signs != z)))

@@ -20,7 +20,7 @@ where their solver stopped.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -34,8 +34,6 @@ from ..problem.dual import DualVariables, build_H, dual_objective, oriented
 from .base import Outcome, Run, Solver
 from .conic import LMI, ConicResult, clarabel_bytes, scs_bytes, solve_clarabel, solve_scs
 from .sdr_form import check_dense_size, proved_shift
-
-__all__ = ["ModifiedDualADMM", "ModifiedDualInteriorPoint", "modified_dual_lmi"]
 
 
 def modified_dual_lmi(problem: GraphProblem) -> LMI:
@@ -95,19 +93,20 @@ class _ModifiedDual(Solver):
 
     kind = "relaxation"
     engine: ClassVar[str]
-
-    @abstractmethod
-    def _conic(self, lmi: LMI) -> ConicResult:
-        """Solve the semidefinite programme."""
+    conic: ClassVar[Callable[..., ConicResult]]
+    bytes_for: ClassVar[Callable[..., float]]
+    advice: ClassVar[str] = "sdr-interior-point, sdr-low-rank"
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
         n = problem.n_nodes
+        check_dense_size(self.name, problem, n + 2, self.bytes_for(n + 2), self.advice)
         with run.stage("solve"):
             lmi = modified_dual_lmi(problem)
             # Conic solvers have absolute tolerances. A power of two, so that scaling is exact.
             mean = float(problem.diagonal.mean()) + float(np.abs(problem.bias).mean())
             scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
-            result = self._conic(replace(lmi, F0=lmi.F0 / scale))
+            scaled = replace(lmi, F0=lmi.F0 / scale)
+            result = self.conic(scaled, tol=self.tol, max_iter=self.max_iter)
             x = result.x * scale
         converged, message = result.converged, f"{self.engine}: {result.status}"
         a = np.maximum(x[n + 1 :], 0.0)
@@ -124,7 +123,7 @@ class _ModifiedDual(Solver):
         return Outcome(
             scores=oriented(problem, vectors[:, 0]),
             lower_bound=bound,
-            bound_status="certified" if np.isfinite(bound) else "none",
+            bound_status="certified",
             iterations=result.iterations,
             converged=converged,
             message=message,
@@ -152,17 +151,11 @@ class ModifiedDualADMM(_ModifiedDual):
     summary = "the paper's modified dual, ADMM (SCS)"
     extras = (("scs", "sdp"),)
     engine = "SCS"
+    conic = staticmethod(solve_scs)
+    bytes_for = staticmethod(scs_bytes)
 
     tol: float = 1e-5
     max_iter: int = 20000
-
-    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
-        n = problem.n_nodes + 2
-        check_dense_size(self.name, problem, n, scs_bytes(n), "sdr-interior-point, sdr-low-rank")
-        return super()._solve(problem, run)
-
-    def _conic(self, lmi: LMI) -> ConicResult:
-        return solve_scs(lmi, tol=self.tol, max_iter=self.max_iter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,17 +177,11 @@ class ModifiedDualInteriorPoint(_ModifiedDual):
     summary = "the paper's modified dual, interior point (Clarabel), for small graphs"
     extras = (("clarabel", "sdp"),)
     engine = "Clarabel"
+    conic = staticmethod(solve_clarabel)
+    bytes_for = staticmethod(clarabel_bytes)
+    advice = "modified-dual-admm, sdr-interior-point, sdr-low-rank"
 
     max_iter: int = 200
-
-    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
-        n = problem.n_nodes + 2
-        advice = "modified-dual-admm, sdr-interior-point, sdr-low-rank"
-        check_dense_size(self.name, problem, n, clarabel_bytes(n), advice)
-        return super()._solve(problem, run)
-
-    def _conic(self, lmi: LMI) -> ConicResult:
-        return solve_clarabel(lmi, tol=self.tol, max_iter=self.max_iter)
 
 
 def _certified(

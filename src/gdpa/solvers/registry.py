@@ -7,6 +7,7 @@ cheap and a missing extra matters only to the methods that need it.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -37,6 +38,8 @@ METHODS: dict[str, str | type[Solver]] = {
     "modified-dual-admm": "modified_dual:ModifiedDualADMM",
     "sdr-low-rank": "sdr_low_rank:SDRLowRank",
     "min-cut": "min_cut:MinCut",
+    "search": "signed_search:SignedSearch",
+    "branch-and-bound": "branch_and_bound:BranchAndBound",
     "vote": "vote:Vote",
     "poisson": "poisson:Poisson",
     "class-sizes": "class_sizes:ClassSizes",
@@ -130,14 +133,20 @@ def choose_method(problem: Problem) -> str:
     Returns
     -------
     str
-        "harmonic" for a graph with labels. For a binary quadratic problem "min-cut" where its
+        "harmonic" for a graph with labels and non-negative weights. For others "min-cut" where the
         couplings are non-negative or can be switched to be, so that the cut is the exact optimum,
-        else "sdr-low-rank".
+        else "branch-and-bound" up to 60 variables and "search" beyond.
     """
-    if not isinstance(problem, BinaryQuadratic):
+    if not isinstance(problem, BinaryQuadratic) and not getattr(problem, "signed", False):
         return "harmonic"
     exact = not problem.signed or switched_form(problem.reduced()) is not None
-    return "min-cut" if exact else "sdr-low-rank"
+    if exact:
+        return "min-cut"
+    return "branch-and-bound" if problem.n_nodes <= 60 else "search"
+
+
+def _takes(method: str, options: Mapping[str, Any]) -> bool:
+    return options.keys() <= {f.name for f in fields(get_solver(method))}
 
 
 def list_methods() -> tuple[MethodInfo, ...]:
@@ -195,8 +204,9 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
         What to solve.
     method : str, default="auto"
         Name of the method; :func:`list_methods` lists them. "auto" is the harmonic function for a
-        graph, and for a binary quadratic problem the exact minimum cut where that is valid, else
-        the semidefinite relaxation. ``Solution.method`` says what was chosen.
+        graph. For a binary quadratic problem it is the exact minimum cut where that is valid, else
+        branch and bound up to 60 variables, else search beside the semidefinite relaxation; an
+        option that only one of them has decides. ``Solution.method`` says what was chosen.
     **options
         Options of the method. All methods have `tol`, `max_iter`, `x0`, `callback` and
         `random_state`.
@@ -215,6 +225,9 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
     """
     if method == "auto":
         method = choose_method(problem)
+        if method != "harmonic":
+            candidates = (method, "branch-and-bound", "search")
+            method = next((m for m in candidates if _takes(m, options)), method)
     solver = get_solver(method)
     accepted = [f.name for f in fields(solver)]
     for option in options:

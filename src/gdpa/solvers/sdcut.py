@@ -34,8 +34,6 @@ from ..solution import BoundStatus
 from .base import Outcome, Run, Solver, StopSolver
 from .sdr_form import check_dense_size, proved_psd
 
-__all__ = ["SDcut", "proved_smallest_eigenvalue"]
-
 FloatArray = NDArray[np.float64]
 
 DENSE_COPIES = 6  # dense matrices alive at the peak: C, C(u), its eigenvectors, LAPACK's work

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from .base import Run
 from .conic import scs_bytes, sdr_lmi, solve_scs
-from .sdr_form import DenseForm, DensePoint, DenseSDR
-
-__all__ = ["SDRADMM"]
+from .sdr_form import DenseForm, DensePoint, DenseSDR, with_unit_diagonal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +39,13 @@ class SDRADMM(DenseSDR):
     tol: float = 1e-5
     max_iter: int = 20000
 
-    def _needs(self, n: int) -> tuple[float, str]:
-        return scs_bytes(n), "sdr-low-rank"
+    def _bytes(self, n: int) -> float:
+        return scs_bytes(n)
 
     def _find(self, form: DenseForm, run: Run) -> DensePoint:
         result = solve_scs(sdr_lmi(form.P), tol=self.tol, max_iter=self.max_iter)
-        return self._from_conic(form, result, "SCS", run)
+        X = with_unit_diagonal(result.X)
+        converged, message = result.converged, f"SCS: {result.status}"
+        if run.watch(form.values(float((form.P * X).sum()), float(result.x.sum()))):
+            converged, message = False, "stopped by the callback"
+        return DensePoint(X, result.x, result.iterations, converged, message)

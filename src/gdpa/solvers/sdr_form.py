@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +23,7 @@ from ..errors import UnsupportedProblemError
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..linalg.operator import EPS
 from ..problem import GraphProblem, Problem
-from ..solution import BoundStatus
 from .base import Outcome, Run, Solver
-from .conic import ConicResult
-
-__all__ = [
-    "DenseForm",
-    "DensePoint",
-    "DenseSDR",
-    "certified_dual",
-    "check_dense_size",
-    "dense_form",
-    "proved_psd",
-    "proved_shift",
-    "sdr_outcome",
-    "with_unit_diagonal",
-]
 
 FloatArray = NDArray[np.float64]
 
@@ -258,8 +242,8 @@ class DenseSDR(Solver):
     keep_matrix: bool = False
 
     @abstractmethod
-    def _needs(self, n: int) -> tuple[float, str]:
-        """Bytes for `n` rows, and what to do where there are less."""
+    def _bytes(self, n: int) -> float:
+        """Estimate the memory for `n` rows."""
 
     @abstractmethod
     def _find(self, form: DenseForm, run: Run) -> DensePoint:
@@ -271,71 +255,35 @@ class DenseSDR(Solver):
             if isinstance(problem, GraphProblem)
             else problem.n_nodes
         )
-        check_dense_size(self.name, problem, n, *self._needs(n))
+        check_dense_size(self.name, problem, n, self._bytes(n), "sdr-low-rank")
         with run.stage("reduce"):
             form = dense_form(problem)
         with run.stage("solve"):
             point = self._find(form, run)
         with run.stage("certify"):
-            return sdr_outcome(problem, form, point, keep_matrix=self.keep_matrix)
+            return self._outcome(problem, form, point)
 
-    def _from_conic(self, form: DenseForm, result: ConicResult, name: str, run: Run) -> DensePoint:
-        """Repair the point of a conic solver, and report it."""
-        X = with_unit_diagonal(result.X)
-        converged, message = result.converged, f"{name}: {result.status}"
-        if run.watch(form.values(float((form.P * X).sum()), float(result.x.sum()))):
-            converged, message = False, "stopped by the callback"
-        return DensePoint(X, result.x, result.iterations, converged, message)
-
-
-def sdr_outcome(
-    problem: Problem, form: DenseForm, point: DensePoint, *, keep_matrix: bool
-) -> Outcome:
-    """Round X to scores and turn s into a bound.
-
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-    form : DenseForm
-        Its reduced form.
-    point : DensePoint
-        Primal point with unit diagonal, and dual point.
-    keep_matrix : bool
-        Put X into the info.
-
-    Returns
-    -------
-    Outcome
-        Scores are the apex column of X; ``info["sdr_value"]`` is the value of the relaxation at X.
-    """
-    X, dual = point.X, point.s
-    scores = problem.spread(np.delete(X[:, form.apex], form.apex))
-    coupling = float(form.P.ravel("K") @ X.T.ravel("K")) * form.scale
-    feasible = certified_dual(form.P, dual)
-    info: dict[str, Any] = {
-        "sdr_value": form.constant - coupling,
-        # n^2 / |X|_F^2 is 1 exactly where X has rank one, that is, where rounding loses nothing.
-        "effective_rank": float(form.n**2 / max(float((X * X).sum()), 1e-300)),
-    }
-    if keep_matrix:
-        info["X"] = X
-    bound = -np.inf
-    status: BoundStatus = "none"
-    if feasible is not None:
-        dual = feasible
-        total = float(feasible.sum()) * form.scale
-        # Rounding of the sums behind constant, P and 1's.
-        size = abs(form.constant) + abs(total) + float(np.abs(form.P).sum()) * form.scale
-        bound = form.constant - total - 4.0 * EPS * (problem.n_nodes + 2) * size
-        status = "certified"
-    return Outcome(
-        scores=scores,
-        lower_bound=bound,
-        bound_status=status,
-        dual={"s": dual * form.scale},
-        info=info,
-        iterations=point.iterations,
-        converged=point.converged,
-        message=point.message,
-    )
+    def _outcome(self, problem: Problem, form: DenseForm, point: DensePoint) -> Outcome:
+        """Round X to scores and turn s into a bound."""
+        X, s, bound = point.X, point.s, -np.inf
+        feasible = certified_dual(form.P, s)
+        if feasible is not None:
+            s, total = feasible, float(feasible.sum()) * form.scale
+            # Rounding of the sums behind constant, P and 1's.
+            size = abs(form.constant) + abs(total) + float(np.abs(form.P).sum()) * form.scale
+            bound = form.constant - total - 4.0 * EPS * (problem.n_nodes + 2) * size
+        info = {
+            "sdr_value": form.constant - float(form.P.ravel("K") @ X.T.ravel("K")) * form.scale,
+            # 1 exactly where X has rank one, that is, where rounding loses nothing.
+            "effective_rank": float(form.n**2 / max(float((X * X).sum()), 1e-300)),
+        }
+        return Outcome(
+            scores=problem.spread(np.delete(X[:, form.apex], form.apex)),
+            lower_bound=bound,
+            bound_status="certified",
+            dual={"s": s * form.scale},
+            info=info | ({"X": X} if self.keep_matrix else {}),
+            iterations=point.iterations,
+            converged=point.converged,
+            message=point.message,
+        )

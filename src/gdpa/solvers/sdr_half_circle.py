@@ -33,8 +33,6 @@ from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
 from .switching import SwitchedForm, nearby_numbering
 
-__all__ = ["HalfCircle", "HalfCircleResult", "solve_half_circle"]
-
 FloatArray = NDArray[np.float64]
 
 _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive

@@ -18,17 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from .base import Run, StopSolver
-from .conic import clarabel_bytes, sdr_lmi, solve_clarabel, solve_mosek
 from .sdr_form import DenseForm, DensePoint, DenseSDR
-
-__all__ = ["SDRInteriorPoint", "interior_point"]
 
 FloatArray = NDArray[np.float64]
 
@@ -43,10 +39,6 @@ class SDRInteriorPoint(DenseSDR):
         Stop when the duality gap is below `tol` times the value of the relaxation.
     max_iter : int, default=100
         Most steps; some 10 are usual.
-    engine : {"own", "clarabel", "mosek"}, default="own"
-        "own" is tailored to this relaxation. "clarabel" is an independent general solver for small
-        problems (extra ``sdp``; memory grows with n^4). "mosek" needs the package ``mosek`` and a
-        licence.
     keep_matrix : bool, default=False
         Keep the matrix X of the reduced form as ``info["X"]``.
 
@@ -58,28 +50,21 @@ class SDRInteriorPoint(DenseSDR):
 
     name = "sdr-interior-point"
     summary = "semidefinite relaxation, interior-point method, certified bound"
-    choices: ClassVar[dict[str, Any]] = {"engine": ("own", "clarabel", "mosek")}
 
     max_iter: int = 100
-    engine: str = "own"
 
-    def _needs(self, n: int) -> tuple[float, str]:
-        if self.engine == "clarabel":
-            return clarabel_bytes(n), "sdr-interior-point with engine='own', sdr-low-rank"
+    def _bytes(self, n: int) -> float:
         # Ten matrices are alive at the peak of a step, certificate and sparse input included.
-        return 80.0 * n**2, "sdr-low-rank"
+        return 80.0 * n**2
 
     def _find(self, form: DenseForm, run: Run) -> DensePoint:
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        if self.engine == "own":
-            shift = form.constant / form.scale
-            report = lambda *values: run.report(**form.values(*values))  # noqa: E731
-            return interior_point(form.P, **limits, shift=shift, report=report)
-        if self.engine == "clarabel":
-            result = solve_clarabel(sdr_lmi(form.P), **limits)
-        else:
-            result = solve_mosek(form.P, **limits)
-        return self._from_conic(form, result, self.engine, run)
+        return interior_point(
+            form.P,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            shift=form.constant / form.scale,
+            report=lambda *values: run.report(**form.values(*values)),
+        )
 
 
 def interior_point(

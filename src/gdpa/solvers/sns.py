@@ -33,8 +33,6 @@ from numpy.typing import NDArray
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver, StopSolver
 
-__all__ = ["SNS"]
-
 FloatArray = NDArray[np.float64]
 
 DENSE_SHARE = 0.1  # share of non-zeros from which on products with Q are dense

@@ -17,13 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..linalg import first_eigenvector
-from ..linalg.preconditioners import PreconditionerLike
 from ..problem import GraphProblem, Problem
-from ..solution import BoundStatus
 from .base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
-
-__all__ = ["Spectral"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +30,6 @@ class Spectral(Solver):
     ----------
     tol : float, default=1e-8
         Residual of the eigenvector, relative to the norm of the matrix.
-    preconditioner : None, str or callable, default=None
-        See :func:`gdpa.linalg.first_eigenvector`.
     """
 
     name = "spectral"
@@ -45,7 +39,6 @@ class Spectral(Solver):
     signed = True
 
     tol: float = 1e-8
-    preconditioner: PreconditionerLike = None
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("setup"):
@@ -64,7 +57,7 @@ class Spectral(Solver):
                 v0=start,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                preconditioner=self.preconditioner,
+                preconditioner=None,
                 random_state=self.random_state,
                 callback=run.watch,
             )
@@ -77,13 +70,10 @@ class Spectral(Solver):
             # n lmin <= 0 in the signed convention: -x'Px >= n lmin(-P); the sum is rounded once.
             rounding = 4.0 * np.finfo(float).eps * (abs(constant) + abs(n * smallest))
             bound = constant + n * smallest - rounding
-        status: BoundStatus = "estimated" if proved is None else "certified"
-        if not np.isfinite(bound):
-            bound, status = -np.inf, "none"
         return Outcome(
             scores=problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
             lower_bound=bound,
-            bound_status=status,
+            bound_status="estimated" if proved is None else "certified",
             bound_kind="eigenvalue",
             iterations=result.iterations,
             converged=result.converged,

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from ..graph.signed import balance
 from ..problem import ReducedForm
 
-__all__ = ["SwitchedForm", "nearby_numbering", "switched_form"]
-
 FloatArray = NDArray[np.float64]
 
 _REORDER_FROM = 20_000  # rows from which better locality of W pays for the ordering

@@ -14,8 +14,6 @@ import numpy as np
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver
 
-__all__ = ["Vote"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Vote(Solver):

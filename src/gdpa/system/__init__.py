@@ -1,6 +1,6 @@
 """The labelled system ``(L + diag(a + gamma + e)) F = a Y + e T``: solve, leave out, update."""
 
-from .labeled import LabeledSystem, ReorderedGraph, arrange, regular_self_loop, system_diagonal
+from .labeled import LabeledSystem, ReorderedGraph, arrange
 from .rows import attached_scores, new_row_scores
 
 __all__ = [
@@ -9,6 +9,4 @@ __all__ = [
     "arrange",
     "attached_scores",
     "new_row_scores",
-    "regular_self_loop",
-    "system_diagonal",
 ]

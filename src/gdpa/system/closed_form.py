@@ -26,8 +26,6 @@ from scipy import linalg
 from ..threads import one_thread
 from .labeled import LabeledSystem
 
-__all__ = ["labeled_blocks", "left_out_by_one"]
-
 FloatArray = NDArray[np.float64]
 
 

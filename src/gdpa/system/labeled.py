@@ -35,9 +35,6 @@ from ..linalg.operator import Difference, Matrix
 from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
-from ..problem import ClassProblem, GraphProblem
-
-__all__ = ["LabeledSystem", "ReorderedGraph", "arrange", "regular_self_loop", "system_diagonal"]
 
 FloatArray = NDArray[np.float64]
 
@@ -107,55 +104,6 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Reorder
     return ReorderedGraph(Matrix(adjacency, checked=True, policy=policy), order)
 
 
-def regular_self_loop(self_loop: float | FloatArray, diagonal: FloatArray) -> float | FloatArray:
-    """Self-loop that gives components without a label an equation, and so scores of 0.
-
-    Parameters
-    ----------
-    self_loop : float or ndarray of shape (n_nodes,)
-        The self-loop that is asked for.
-    diagonal : ndarray of shape (n_nodes,)
-        Diagonal of the Laplacian.
-
-    Returns
-    -------
-    float or ndarray
-        `self_loop`, or 1e-12 of the mean diagonal where it is 0.
-    """
-    if np.ndim(self_loop) or self_loop != 0:
-        return self_loop
-    return 1e-12 * max(float(diagonal.mean()), 1e-300)
-
-
-def system_diagonal(
-    diagonal: FloatArray,
-    labeled: NDArray[np.intp],
-    label_weight: float | FloatArray,
-    self_loop: float | FloatArray,
-    evidence_weight: float | FloatArray = 0.0,
-) -> FloatArray:
-    """Diagonal of the system, ``L_ii + gamma + e``, and ``+ a`` on labelled nodes if a is finite.
-
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n_nodes,)
-        Diagonal of the Laplacian.
-    labeled : ndarray of int of shape (n_labeled,)
-        Labelled nodes.
-    label_weight, self_loop, evidence_weight : float or ndarray
-        a (one per label), gamma and e (one per node).
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        The diagonal; that of kept labels plays no part.
-    """
-    total = diagonal + self_loop + evidence_weight
-    if np.isfinite(label_weight).all():
-        total[labeled] += label_weight
-    return np.asarray(total)
-
-
 @dataclass(frozen=True, eq=False)
 class LabeledSystem:
     """``(L + diag(a + gamma + e)) F = a Y + e T``.
@@ -198,33 +146,6 @@ class LabeledSystem:
     policy: Policy = DEFAULT_POLICY
     n_jobs: int | None = None
 
-    @classmethod
-    def of_classes(
-        cls,
-        problem: ClassProblem,
-        label_weight: float | FloatArray = np.inf,
-        self_loop: float | FloatArray = 0.0,
-        **options: Any,
-    ) -> LabeledSystem:
-        """System of all classes of a problem; components without a label get scores of 0."""
-        return cls(
-            problem.adjacency,
-            problem.diagonal,
-            problem.labeled,
-            problem.targets,
-            label_weight=label_weight,
-            self_loop=regular_self_loop(self_loop, problem.diagonal),
-            **options,
-        )
-
-    @classmethod
-    def of_signs(cls, problem: GraphProblem, **options: Any) -> LabeledSystem:
-        """System of a binary problem: its labels as targets, its bias as evidence."""
-        signs = problem.labels[problem.labeled].astype(np.float64)
-        if problem.bias.any():
-            options = {"evidence": problem.bias} | options
-        return cls(problem.adjacency, problem.diagonal, problem.labeled, signs, **options)
-
     @property
     def unit(self) -> float:
         """Mean diagonal of the Laplacian: what self-loops and weights are measured against."""
@@ -247,9 +168,10 @@ class LabeledSystem:
         if weight is None:
             h = self.evidence
             weight = 0.0 if h is None else np.abs(h).reshape(h.shape[0], -1).sum(axis=1)
-        return system_diagonal(
-            self.diagonal, self.labeled, self.label_weight, self.self_loop, weight
-        )
+        total = np.asarray(self.diagonal + self.self_loop + weight)
+        if np.isfinite(self.label_weight).all():
+            total[self.labeled] += self.label_weight
+        return total
 
     @cached_property
     def rhs(self) -> FloatArray:

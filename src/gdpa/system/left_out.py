@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from .labeled import LabeledSystem
 
-__all__ = ["FOLD_TOL", "LARGE_FOLDS", "SCREENING_TOL", "FirstFold", "fold_scores"]
-
 FloatArray = NDArray[np.float64]
 
 # Residuals that are enough to tell settings apart, and for the scores that probabilities rest on.

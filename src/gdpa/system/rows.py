@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from .labeled import LabeledSystem
 
-__all__ = ["attached_scores", "new_row_scores", "with_far_nodes"]
-
 FloatArray = NDArray[np.float64]
 
 # Links of a row heavier than this are lightened together: their sum must be a number.

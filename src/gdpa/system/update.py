@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from ..linalg import solve_spd
 from .labeled import LabeledSystem
 
-__all__ = ["Update", "relax_locally", "update_scores"]
-
 FloatArray = NDArray[np.float64]
 
 # Rings of neighbours that join with a node, and how far each round reduces the residual inside. Of

@@ -54,10 +54,10 @@ _NUMBER_CELL = re.compile(
     rf"(?P<after>{_UNIT})?\s*(?P<close>\))?"
 )
 _PLAIN_SIGNS = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "’": "'"})
-_GROUPS = {
-    mark: re.compile(rf"\d{{1,3}}(?:{re.escape(mark)}\d{{2,3}})*{re.escape(mark)}\d{{3}}")
-    for mark in (",", ".", "'", " ")
-}
+_GROUPED = r"\d{1,3}(?P<thousands>[,.' ])(?:\d{2,3}(?P=thousands))*\d{3}"
+_DIGITS = re.compile(
+    rf"(?P<head>\d+|{_GROUPED})?(?:(?!(?P=thousands))(?P<decimal>[.,])(?P<tail>\d*))?"
+)
 
 
 @storable("number-format")
@@ -83,7 +83,7 @@ class NumberFormat:
     certain: bool = True
 
     def __post_init__(self) -> None:
-        if self.decimal not in (".", ",") or not set(self.thousands) <= _GROUPS.keys():
+        if self.decimal not in (".", ",") or not set(self.thousands) <= set(",.' "):
             raise ValueError(f"decimal={self.decimal!r} and thousands={self.thousands!r}")
 
     @property
@@ -156,8 +156,10 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
     FormatError
         If decimal marks or units are mixed; it knows which text is the first to contradict.
     """
-    sample = texts[:: max(1, len(texts) // 200)]
-    if all(plain_number(text) is None and _split_number(text) is None for text in sample):
+    for text in texts[:: max(1, len(texts) // 200)]:
+        if plain_number(text) is not None or _split_number(text) is not None:
+            break
+    else:
         return NumberFormat(), 0  # no need to look at every sentence of a text
     count = 0
     marks: dict[str, tuple[int, str]] = {}  # decimal mark that some text proves -> which text
@@ -165,32 +167,26 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
     groups: set[str] = set()
     either = ""  # the mark of texts such as 1,234
     for place, text in enumerate(texts):
-        if plain_number(text) is not None and "," not in text:
-            count += 1
-            if "." in text and not _GROUPS["."].fullmatch(text.lstrip("+-")):
-                marks.setdefault(".", (place, text))
-            elif "." in text:
-                either = either or "."
-            continue
-        parts = _split_number(text)
+        plain = "," not in text and plain_number(text) is not None
+        parts = (text.lstrip("+-"), "", "") if plain else _split_number(text)
         if parts is None:
             continue
         digits, _, unit = parts
         if unit:
             units.setdefault(unit, (place, text))
-        found = _marks(digits.lstrip("-"))
-        if found is None:
+        match = _DIGITS.fullmatch(digits.lstrip("-"))
+        if match is not None:
+            head, thousands, decimal, tail = match.groups("")
+        elif plain:  # such as 1.5e3
+            head, thousands, decimal, tail = "", "", "." * ("." in text), ""
+        else:
             continue
         count += 1
-        decimal, thousands, certain = found
-        if not certain:
-            either = either or decimal or thousands
-            continue
         groups |= set(thousands)
-        if not decimal and thousands in (".", ","):
-            decimal = "," if thousands == "." else "."
-        if decimal:
-            marks.setdefault(decimal, (place, text))
+        if decimal and not thousands and len(tail) == 3 and re.fullmatch("[1-9].?.?", head):
+            either = either or decimal
+        elif decimal or thousands in (".", ","):
+            marks.setdefault(decimal or ("," if thousands == "." else "."), (place, text))
     for what, proofs in (("units", units), ("decimal marks", marks)):
         if len(proofs) > 1:
             (_, first), (place, text), *_ = sorted(proofs.values())
@@ -203,60 +199,24 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
     return NumberFormat(decimal, "".join(sorted(groups)), next(iter(units), ""), certain), count
 
 
-def _marks(digits: str) -> tuple[str, str, bool] | None:
-    """Decimal mark, thousands mark, and whether that is certain; None for no number at all."""
-    for space in (" ", "'"):
-        if space in digits:
-            head = re.split(r"[.,]", digits)[0]
-            if not _GROUPS[space].fullmatch(head) or space in digits[len(head) :]:
-                return None
-            rest = _marks(digits.replace(space, ""))
-            if rest is None or (rest[1] and rest[2]):
-                return None
-            return rest[0] or rest[1], space, True  # 1 234,567: what follows is decimal
-    comma, point = digits.count(","), digits.count(".")
-    if not comma and not point:
-        return "", "", True
-    if comma and point:
-        decimal, other = (",", ".") if digits.rindex(",") > digits.rindex(".") else (".", ",")
-        head, _, tail = digits.rpartition(decimal)
-        if decimal in head or not tail.isdigit() or not _GROUPS[other].fullmatch(head):
-            return None
-        return decimal, other, True
-    mark = "," if comma else "."
-    if max(comma, point) > 1:
-        return ("", mark, True) if _GROUPS[mark].fullmatch(digits) else None
-    head, _, tail = digits.partition(mark)
-    if (head and not head.isdigit()) or (tail and not tail.isdigit()):
-        return None
-    return mark, "", not (len(tail) == 3 and 1 <= len(head) <= 3 and head[0] != "0")
-
-
 def parse_numbers(texts: Sequence[str], format: NumberFormat) -> FloatArray:
     """Texts as numbers in a format; NaN where a text is none."""
     return np.fromiter((_parse_number(text, format) for text in texts), np.float64, len(texts))
 
 
 def _parse_number(text: str, format: NumberFormat) -> float:
-    if format.is_plain:
-        value = plain_number(text)
-        if value is not None:
-            return value
-    parts = _split_number(text)
+    value = plain_number(text) if format.is_plain else None
+    parts = _split_number(text) if value is None else None
     if parts is None or parts[2] not in ("", format.unit):
-        return np.nan
+        return np.nan if value is None else value
     digits, power, _ = parts
-    for mark in format.thousands:
-        if mark in digits:
-            if not _GROUPS[mark].fullmatch(digits.lstrip("-").partition(format.decimal)[0]):
-                return np.nan
-            digits = digits.replace(mark, "")
-    if format.decimal == ",":
-        if "." in digits:
-            return np.nan
-        digits = digits.replace(",", ".")
-    value = plain_number(digits + power)
-    return np.nan if value is None else value
+    head, _, tail = digits.lstrip("-").partition(format.decimal)
+    grouped = re.fullmatch(_GROUPED, head)
+    if grouped is not None and grouped["thousands"] in format.thousands:
+        head = head.replace(grouped["thousands"], "")
+    if not (head + tail).isdecimal():
+        return np.nan
+    return float(f"{'-' * digits.startswith('-')}{head}.{tail}{power}")
 
 
 # -- dates ------------------------------------------------------------------------------------
@@ -314,8 +274,8 @@ def find_date_format(texts: Sequence[str]) -> tuple[str, bool, int]:
     count : int
         How many texts have the form of a date.
     """
-    sample = texts if len(texts) <= 40 else texts[:: len(texts) // 40]
-    if 2 * sum(_looks_like_date(text) for text in sample) < len(sample):
+    sample = texts[:: max(1, len(texts) // 40)]
+    if 2 * sum(map(_looks_like_date, sample)) < len(sample):
         return "", True, 0
     count = first = second = iso = points = 0
     for text in texts:
@@ -360,9 +320,9 @@ def is_compact_date(text: str) -> bool:
 
 
 def _seconds(moment: datetime) -> float:
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
-    return (moment - datetime(1970, 1, 1)).total_seconds()
+    """Seconds since 1970; without a time zone a moment is taken as UTC."""
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
 
 
 def _parse_date(text: str, format: str) -> float:
@@ -378,22 +338,17 @@ def _parse_date(text: str, format: str) -> float:
     if parts is None:
         return np.nan
     (a, b, c), order, (hour, minute, second, half) = parts
-    if order == "iso":
-        year, month, day = a, b, c
-    elif format == "month-first":
-        month, day, year = a, b, c
-    else:
-        day, month, year = a, b, c
+    date = (a, b, c) if order == "iso" else (c, a, b) if format == "month-first" else (c, b, a)
     try:
-        seconds = _seconds(datetime(year, month, day))
+        seconds = _seconds(datetime(*date))
     except ValueError:
         return np.nan
-    if hour is None or minute is None:
-        return seconds
-    hours = int(hour) % 12 + 12 * (half.lower() == "pm") if half else int(hour)
-    if hours > 24 or int(minute) > 59 or float(second or 0) >= 61:
+    hours, minutes, rest = int(hour or 0), int(minute or 0), float(second or 0)
+    if half:
+        hours = hours % 12 + 12 * (half.lower() == "pm")
+    if hours > 24 or minutes > 59 or rest >= 61:
         return np.nan
-    return seconds + 3600.0 * hours + 60.0 * int(minute) + float(second or 0)
+    return seconds + 3600.0 * hours + 60.0 * minutes + rest
 
 
 def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
@@ -496,20 +451,17 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _range_ends(word: str) -> tuple[float, float] | None:
-    match = re.fullmatch(
-        r"(?:(<=?|under|below|less than|up to|[\[(])?\s*)(-?\d+(?:\.\d+)?)"
-        r"(?:\s*(?:-|–|to|,|\.\.)\s*(-?\d+(?:\.\d+)?))?\s*"
-        r"(?:(\+|and over|and more|or more|plus)|[\])])?",
-        word,
+    number = r"\s*(-?\d+(?:\.\d+)?)\s*"
+    forms = (
+        rf"()(?:<=?|under|below|less than|up to){number}[\])]?",
+        rf"[\[(]?{number}(?:-|–|to|,|\.\.){number}[\])]?",
+        rf"[\[(]?{number}(?:\+|and over|and more|or more|plus)()",
+        rf"{number}()[\])]?",
     )
-    if match is None:
-        return None
-    low, end, high, open_end = match.groups()
-    first = float(end)
-    if low in ("<", "<=", "under", "below", "less than", "up to"):
-        return (float("-inf"), first) if high is None and open_end is None else None
-    if high is not None:
-        return (first, float(high)) if open_end is None and float(high) >= first else None
-    if open_end is not None:
-        return first, float("inf")
-    return (first, first) if low is None else None
+    for form in forms:
+        match = re.fullmatch(form, word)
+        if match is not None:
+            low, high = match.groups()
+            ends = float(low or "-inf"), float(high or (low if form is forms[3] else "inf"))
+            return ends if ends[0] <= ends[1] else None
+    return None

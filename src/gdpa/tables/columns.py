@@ -8,7 +8,9 @@ from __future__ import annotations
 import base64
 import html
 import re
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +45,12 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "date", "drop")
 MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
+ID_NAME = re.compile(
+    r"\s*(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
+    r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+|.*[ _\-.](id|uuid|guid|key)"
+    r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))\s*",
+    re.IGNORECASE,
+)
 _ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python)"
 
 
@@ -138,8 +146,8 @@ class ColumnPlan:
             column = column.as_text()
             encoding.encode(column.texts or [], column.values, out)
         elif isinstance(encoding, CategoryEncoding):
-            codes, unknown = _look_up(column, encoding.categories)
-            encoding.encode(codes, out)
+            codes, unknown = ranks_of(column, encoding.categories)
+            encoding.encode(np.nan_to_num(codes, nan=-1).astype(np.intp), out)
         elif encoding is not None:
             if self.kind == "ordered":
                 values, unknown = ranks_of(column, self.ranks)
@@ -176,19 +184,13 @@ class ColumnPlan:
             ) from error
 
 
-def _look_up(column: Column, known: tuple[str, ...]) -> tuple[NDArray[np.intp], int]:
-    """Place of each cell's text among known ones (-1: none), and how many cells have another."""
+def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[FloatArray, int]:
+    """Place of each cell among words, NaN where missing or unknown, and how many are unknown."""
     column = column.as_text()
-    place = {text: i for i, text in enumerate(known)}
-    places = [place.get(text, -1) for text in (*(column.texts or ()), "")]
-    codes = np.array(places, dtype=np.intp)[column.values]
-    return codes, int(((codes < 0) & (column.values >= 0)).sum())
-
-
-def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
-    """Rank of each cell on a scale, NaN where missing or unknown, and how many are unknown."""
-    codes, unknown = _look_up(column, words)
-    return np.where(codes < 0, np.nan, codes.astype(np.float64)), unknown
+    place = dict(zip(words, range(len(words)), strict=True))
+    places = np.array(list(map(place.get, (*(column.texts or ()), ""))), dtype=np.float64)
+    ranks = places[column.values]
+    return ranks, int((np.isnan(ranks) & (column.values >= 0)).sum())
 
 
 class ColumnList(tuple[ColumnPlan, ...]):
@@ -199,7 +201,7 @@ class ColumnList(tuple[ColumnPlan, ...]):
     @property
     def n_features(self) -> int:
         """Features of all columns together."""
-        return sum(plan.n_features for plan in self)
+        return sum(map(attrgetter("n_features"), self))
 
     @property
     def feature_names(self) -> list[str]:
@@ -223,40 +225,45 @@ class ColumnList(tuple[ColumnPlan, ...]):
         notes : tuple of str
             What the user should know: categories not seen before.
         """
-        used = [plan for plan in self if plan.encoding is not None]
-        unknown = np.zeros(len(used), dtype=np.intp)
+        unknown: Counter[str] = Counter()
         n_rows, blocks = (X.n_rows, iter((X,))) if isinstance(X, Table) else row_blocks(X)
         out = np.empty((n_rows, self.n_features), dtype=dtype)
         start = 0
         for table in blocks:
             rows, j = out[start : start + table.n_rows], 0
-            for k, plan in enumerate(used):
+            for plan in self:
+                if plan.encoding is None:
+                    continue
                 where = f"{table.source}, column {shorten(plan.name)}"
                 part = rows[:, j : j + plan.n_features]
                 try:
-                    unknown[k] += plan.encode(table.column(plan.name), part, where)
+                    unknown[plan.name] += plan.encode(table.column(plan.name), part, where)
                 except TableError:
                     if start:  # a row of a later block: the whole table knows its number
                         self.encode(table_of(X), dtype)
                     raise
                 j += plan.n_features
             start += table.n_rows
-        met = {"ordered": "are not on the scale of the table fitted on"}
-        return out, tuple(
-            f"column {shorten(plan.name)}: {count} cells "
-            f"{met.get(plan.kind, 'have a category not seen before')}"
-            for plan, count in zip(used, unknown.tolist(), strict=True)
-            if count
-        )
+        notes = []
+        for plan in self:
+            if unknown[plan.name]:
+                met = "have a category not seen before"
+                met = (
+                    "are not on the scale of the table fitted on" if plan.kind == "ordered" else met
+                )
+                notes.append(f"column {shorten(plan.name)}: {unknown[plan.name]} cells {met}")
+        return out, tuple(notes)
 
     def words(self, most: int = 6) -> str:
         """All of it in one line: the columns by what they are taken for."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for plan in self:
+            names[plan.kind].append(plan.name[:30])
         parts = []
         for kind in ("number", "ordered", "category", "text", "date", "left out"):
-            names = [plan.name[:30] for plan in self if plan.kind == kind]
-            if names:
-                more = f" and {len(names) - most} more" if len(names) > most else ""
-                parts.append(f"{kind}: {', '.join(names[:most])}{more}")
+            if kind in names:
+                more = f" and {len(names[kind]) - most} more" if len(names[kind]) > most else ""
+                parts.append(f"{kind}: {', '.join(names[kind][:most])}{more}")
         return "; ".join(parts)
 
     def _rows(self, most: int = 60) -> list[tuple[str, str, str, str]]:
@@ -290,9 +297,12 @@ def describe_content(column: Column) -> str:
             return f"{moment_text(low)} to {moment_text(high)}"
         return f"{low:.4g} to {high:.4g}, median {float(np.median(present)):.4g}"
     counts = np.bincount(column.values[column.values >= 0], minlength=len(column.texts))
-    order = np.argsort(-counts, kind="stable")[:4]
-    listed = ", ".join(f"{column.texts[o][:30]} ({counts[o]:,})" for o in order)
-    return listed + (f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else "")
+    listed = []
+    for k in np.argsort(-counts, kind="stable")[:4]:
+        listed.append(f"{column.texts[k][:30]} ({counts[k]:,})")
+    return ", ".join(listed) + (
+        f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else ""
+    )
 
 
 # -- decisions -------------------------------------------------------------------------------
@@ -335,29 +345,30 @@ def decide_column(
         If most cells say one thing and some contradict it, or the column is not what is wanted.
     """
     where = f"{source}, column {shorten(name)}"
-    ranks = tuple(column.texts or ()) if column.ordered else ()
+    texts, missing = column.texts, column.missing
+    ranks = tuple(texts or ()) if column.ordered else ()
     if wanted == "drop":
         return ColumnPlan(name, "left out", "as asked")
     if wanted == "category":
         return ColumnPlan(name, "ordered" if ranks else "category", "as asked", ranks=ranks)
     if wanted == "text":
         return ColumnPlan(name, "text", "as asked")
-    if column.missing.all():
+    if missing.all():
         if wanted is not None:
             raise TableError(f"{where}: no cell has a value; it cannot be a {wanted}")
         return ColumnPlan(name, "left out", "empty")
-    if column.texts is None:
+    if texts is None:
         plan = _decide_numbers(name, column, wanted, where)
-    elif wanted is not None:
-        plan = _decide_as_wanted(name, column, wanted, where, comma)
-    elif len(column.texts) == 1 and not column.missing.any():
-        plan = ColumnPlan(name, "left out", "constant")
-    elif ranks:
-        plan = ColumnPlan(name, "ordered", "an ordered category", ranks=ranks)
+    elif wanted is None and len(texts) == 1 and not missing.any():
+        return ColumnPlan(name, "left out", "constant")
+    elif wanted is None and ranks:
+        return ColumnPlan(name, "ordered", "an ordered category", ranks=ranks)
+    elif wanted is None and column.declared:
+        return _decide_texts(name, column, max_categories)
     else:
         plan = (
-            (None if column.declared else _decide_number_texts(name, column, where, comma))
-            or (None if column.declared else _decide_date_texts(name, column, where))
+            (_decide_number_texts(name, column, where, comma, wanted) if wanted != "date" else None)
+            or (_decide_date_texts(name, column, where, wanted) if wanted != "number" else None)
             or _decide_texts(name, column, max_categories)
         )
     if wanted is not None or plan.kind not in ("number", "date"):
@@ -365,7 +376,7 @@ def decide_column(
     values = column_numbers(plan, column, where, finite=False)
     if plan.kind == "number":
         plan = _unless_identifier(plan, name, values, max_categories)
-    if column.texts is None or plan.kind == "number":
+    if texts is None or plan.kind == "number":
         present = values[~np.isnan(values)]
         if present.size == values.size and not present.min() < present.max():
             return ColumnPlan(name, "left out", "constant")
@@ -401,28 +412,20 @@ def column_numbers(
     is_date = plan.kind == "date"
     if column.moments and not is_date:
         raise TableError(f"{where}: these are dates, numbers are expected")
+    values = column.values
     if column.texts is not None or is_date > column.moments:
         column = column.as_text()
-        texts = column.texts or ()
-        if is_date:
-            known = parse_dates(texts, str(plan.format or "iso"))
-        else:
-            format = plan.format
-            known = parse_numbers(
-                texts, format if isinstance(format, NumberFormat) else NumberFormat()
-            )
-        bad = np.flatnonzero(np.isnan(known))
-        if bad.size:
-            row = int(np.flatnonzero(np.isin(column.values, bad))[0])
-            what = "date" if is_date else "finite number"
-            raise TableError(f"{where}, row {row + 1}: {column.cell(row)[:60]!r} is not a {what}")
+        parse: Any = parse_dates if is_date else parse_numbers
+        known = parse(column.texts or (), plan.format or ("iso" if is_date else NumberFormat()))
         values = np.append(known, np.nan)[column.values]
-    else:
-        values = column.values
-    if finite and np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
+        bad = np.flatnonzero(np.isnan(values) & (column.values >= 0))
+        if bad.size:
+            what, cell = "date" if is_date else "finite number", column.cell(bad[0])[:60]
+            raise TableError(f"{where}, row {bad[0] + 1}: {cell!r} is not a {what}")
+    bad = np.flatnonzero(np.isinf(values) & finite)
+    if bad.size:
         raise TableError(
-            f"{where}, row {row + 1}: the value {column.cell(row)[:40]!r} is infinite, not a "
+            f"{where}, row {bad[0] + 1}: the value {column.cell(bad[0])[:40]!r} is infinite, not a "
             "finite number"
         )
     return np.asarray(values)
@@ -450,36 +453,23 @@ def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -
     return ColumnPlan(name, "number", "as asked" if wanted else "", format)
 
 
-def _decide_as_wanted(
-    name: str, column: Column, wanted: str, where: str, comma: bool
-) -> ColumnPlan:
-    """A text column that the user says is numbers or dates."""
-    texts = column.texts or ()
-    if wanted == "number":
-        try:
-            format = find_number_format(texts, comma=comma)[0]
-            plan = ColumnPlan(name, "number", "as asked", format)
-        except FormatError as error:
-            row = int(np.flatnonzero(column.values == error.place)[0])
-            raise TableError(f"{where}, row {row + 1}: {error}") from error
-    else:
-        compact = "compact" if all(map(is_compact_date, texts[:100])) else "iso"
-        plan = ColumnPlan(name, "date", "as asked", find_date_format(texts)[0] or compact)
-    column_numbers(plan, column, where)
-    return plan
-
-
-def _decide_number_texts(name: str, column: Column, where: str, comma: bool) -> ColumnPlan | None:
+def _decide_number_texts(
+    name: str, column: Column, where: str, comma: bool, wanted: str | None
+) -> ColumnPlan | None:
+    """A text column as numbers; None where it is none, an error where it nearly is or must be."""
     texts = column.texts or ()
     try:
         format, count = find_number_format(texts, comma=comma)
     except FormatError as error:
-        if error.count < MOSTLY * len(texts):
+        if not wanted and error.count < MOSTLY * len(texts):
             return None
         row = int(np.flatnonzero(column.values == error.place)[0])
-        raise TableError(
-            f"{where}, row {row + 1}: {error}; correct it, or use {_ADVICE}"
-        ) from error
+        advice = "" if wanted else f"; correct it, or use {_ADVICE}"
+        raise TableError(f"{where}, row {row + 1}: {error}{advice}") from error
+    if wanted:
+        plan = ColumnPlan(name, "number", "as asked", format)
+        column_numbers(plan, column, where)
+        return plan
     if count == 0:
         return None
     known = parse_numbers(texts, format)
@@ -499,17 +489,24 @@ def _decide_number_texts(name: str, column: Column, where: str, comma: bool) -> 
         return None
     notes: tuple[str, ...] = ()
     if not format.certain:
-        pairs = zip(texts, known, strict=True)
-        text, value = next((t, v) for t, v in pairs if v % 1 or abs(v) >= 1000)
-        notes = (f"{text!r} is taken as {value:g}",)
+        k = int(np.flatnonzero((known % 1 != 0) | (np.abs(known) >= 1000))[0])
+        notes = (f"{texts[k]!r} is taken as {known[k]:g}",)
     reason = format.describe()
     format = replace(format, unit=format.unit or unit_in_name(name))
     return ColumnPlan(name, "number", reason, format, notes=notes)
 
 
-def _decide_date_texts(name: str, column: Column, where: str) -> ColumnPlan | None:
+def _decide_date_texts(
+    name: str, column: Column, where: str, wanted: str | None
+) -> ColumnPlan | None:
+    """A text column as dates; None where it is none, an error where it nearly is or must be."""
     texts = column.texts or ()
     format, certain, count = find_date_format(texts)
+    if wanted:
+        compact = "compact" if all(map(is_compact_date, texts[:100])) else "iso"
+        plan = ColumnPlan(name, "date", "as asked", format or compact)
+        column_numbers(plan, column, where)
+        return plan
     if not format:
         return None
     good = ~np.isnan(parse_dates(texts, format))
@@ -528,7 +525,7 @@ def _decide_date_texts(name: str, column: Column, where: str) -> ColumnPlan | No
 def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
     texts = column.texts or ()
     present, n = int((column.values >= 0).sum()), len(texts)
-    if _is_id_name(name) and (2 * n > present or n > max_categories):
+    if (2 * n > present or n > max_categories) and ID_NAME.fullmatch(name):
         return ColumnPlan(name, "left out", "identifier by its name")
     if n == present >= 20:
         sample = texts[:: max(1, n // 500)]
@@ -544,33 +541,20 @@ def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
     return ColumnPlan(name, "ordered", f"a scale: {listed[:120]}", ranks=ranked)
 
 
-def _is_id_name(name: str) -> bool:
-    pattern = (
-        r"^(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
-        r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+"
-        r"|.*[ _\-.](id|uuid|guid|key)"
-        r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))$"
-    )
-    return re.match(pattern, name.strip(), re.IGNORECASE) is not None
-
-
 def _unless_identifier(
     plan: ColumnPlan, name: str, values: FloatArray, max_categories: int
 ) -> ColumnPlan:
     """The plan, or another where whole numbers are given out instead of measured."""
-    n, named = values.size, _is_id_name(name)
-    if not all(
-        bool(np.isfinite(part).all()) and bool((np.mod(part, 1) == 0).all())
-        for part in (values[:1000], values[1000:])  # mostly the first few tell
-    ):
+    n, named = values.size, ID_NAME.fullmatch(name)
+    if not np.isfinite(values).all() or (values % 1).any():
         return plan
     if not named and re.search("year|date|time|age|day|month|week|hour|stamp", name.lower()):
         return plan
     if float(np.abs(values).max()) > 2.0**53:
         return plan  # whole only because floating point has no fractions there
     steps = np.diff(values)
-    in_order = n >= 20 and (bool((steps > 0).all()) or bool((steps < 0).all()))
-    if in_order and bool((steps == steps[0]).all()):
+    in_order = n >= 20 and ((steps > 0).all() or (steps < 0).all())
+    if in_order and (steps == steps[0]).all():
         return ColumnPlan(name, "left out", "numbers the rows")
     reach = float(values.max() - values.min()) + 1.0
     # Among measured whole numbers some agree by chance; if none do, they were given out.

@@ -10,11 +10,12 @@ import codecs
 import csv
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +23,7 @@ from numpy.typing import NDArray
 from ..errors import require
 from .cell_formats import FormatError, find_number_format, plain_number
 from .source import Source
-from .table import (
-    Column,
-    Table,
-    TableError,
-    is_missing_text,
-    merge_dictionaries,
-    shorten,
-    trim_arrow,
-)
+from .table import MISSING, Column, Table, TableError, clean_texts, merge_dictionaries, shorten
 
 __all__ = ["column_names", "read_csv"]
 
@@ -42,55 +35,52 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": 
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """How a text file is written.
-
-    Parameters
-    ----------
-    encoding, delimiter, quote : str
-        Encoding, and one character between cells and around them. A blank stands for any white
-        space.
-    skip : int
-        Lines before the first row.
-    notes : tuple of str
-        What was detected that is unusual.
-    """
+    """How a text file is written; a blank as delimiter stands for any white space."""
 
     encoding: str
     delimiter: str
-    quote: str = '"'
-    skip: int = 0
-    notes: tuple[str, ...] = ()
+    quote: str
+    skip: int  # lines before the first row
+    notes: tuple[str, ...]  # what was detected that is unusual
 
 
 def read_csv(
     source: Source,
     *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    as_text: frozenset[str] = frozenset(),
-    target: str | None = None,
-    header: bool = True,
+    delimiter: str | None,
+    encoding: str | None,
+    as_text: frozenset[str],
+    target: str | None,
+    header: bool,
 ) -> Table:
     """Read a text table; parameters as in :func:`gdpa.tables.read_table`."""
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
         raise TableError(f"delimiter={delimiter!r} must be one character (ASCII)")
     dialect = _detect_dialect(source, delimiter, encoding)
     try:
-        first = next((row for _, row in _rows(source, dialect)), None)
+        if dialect.delimiter == " ":  # any white space becomes one blank
+            with io.TextIOWrapper(source.open(), dialect.encoding) as lines:
+                source.rewrite("\n".join(" ".join(line.split()) for line in lines).encode())
+            dialect = replace(dialect, encoding="utf-8")
+        _, first = next(_rows(source, dialect), (0, None))
         if first is None:
             raise TableError(f"{source.name} is empty")
         if header:
-            names, notes = _header_names(first, source.name)
+            names, notes = column_names(first, source.name, is_file=True)
         else:
             names = tuple(map(str, range(1, len(first) + 1)))
             notes = (f"no header: the columns are called 1 to {len(names)}",)
         as_text = as_text | {target} if target is not None else as_text
         columns = _read_columns(source, dialect, names, as_text, target, header)
-        if any(_has_decimal_commas(column) for column in columns):
+        if any(map(_has_decimal_commas, columns)):
             # The points of another column may then separate thousands.
-            again = frozenset(n for n, c in zip(names, columns, strict=True) if _has_fraction(c))
-            if again:
-                columns = _read_columns(source, dialect, names, as_text | again, target, header)
+            fractions = frozenset(
+                name
+                for name, column in zip(names, columns, strict=True)
+                if column.texts is None and (np.abs(np.modf(column.values)[0]) > 0).any()
+            )
+            if fractions:
+                columns = _read_columns(source, dialect, names, as_text | fractions, target, header)
     except UnicodeError as error:
         raise TableError(f"{source.name} is not {dialect.encoding} text: {error}") from error
     return Table(names, tuple(columns), source.name, dialect.notes + notes)
@@ -100,10 +90,7 @@ def read_csv(
 
 
 def _detect_dialect(source: Source, delimiter: str | None, encoding: str | None) -> CsvDialect:
-    if encoding is None:
-        encoding, notes = _detect_encoding(source)
-    else:
-        notes = []
+    encoding, notes = (encoding, []) if encoding else _detect_encoding(source)
     try:
         codecs.lookup(encoding)
         with source.open() as stream:
@@ -114,12 +101,11 @@ def _detect_dialect(source: Source, delimiter: str | None, encoding: str | None)
         raise TableError(f"{source.name} is not {encoding} text: {error}") from error
     if "\0" in head:
         raise TableError(f"{source.name} has NUL bytes: it is not a text file")
-    lines = head.splitlines()
-    skip = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    first = lines[skip].strip() if lines else ""
-    quote = '"'
-    if first[:4].lower() == "sep=" and len(first) == 5:  # as spreadsheets write it
-        skip, mark = skip + 1, delimiter or first[4]
+    blank = head[: len(head) - len(head.lstrip())]
+    skip = blank.count("\n") or blank.count("\r")
+    declared = re.match(r"\s*sep=([^\r\n])\s*?(?:[\r\n]|$)", head, re.IGNORECASE)
+    if declared is not None:  # as spreadsheets write it
+        skip, mark, quote = skip + 1, delimiter or declared[1], '"'
     else:
         mark, quote = _detect_marks(head, delimiter)
     if delimiter is None and mark != ",":
@@ -165,19 +151,16 @@ def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
     if len(head) >= SAMPLE_CHARACTERS:  # the last line may be cut
         head = head[: head.rfind("\n") + 1] or head
     best, chosen = (-1.0, 0), (delimiter or ",", '"')
-    for mark in [delimiter] if delimiter else [d for d in DELIMITERS if d != " "]:
-        for quote in ("'", '"'):
+    for mark in delimiter or ",;\t|":
+        for quote in "'\"":
             if quote == "'" and (f"'{mark}'" not in head or f'"{mark}"' in head):
                 continue
-            try:
-                rows = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
-                widths = [len(row) for row in islice(rows, 200) if any(c.strip() for c in row)]
-            except csv.Error:
-                continue
-            even = sum(w == widths[0] for w in widths) / len(widths) if widths else 0.0
-            score = (even if widths and widths[0] > 1 else 0.0, widths[0] if widths else 0)
-            if score > best:
-                best, chosen = score, (mark, quote)
+            rows = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
+            with suppress(csv.Error):
+                widths = [len(row) for row in islice(rows, 200) if "".join(row).strip()] or [0]
+                even = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
+                if (even, widths[0]) > best:
+                    best, chosen = (even, widths[0]), (mark, quote)
     return (" ", '"') if best[0] < 1.0 and not delimiter and _blanks_separate(head) else chosen
 
 
@@ -197,13 +180,11 @@ def _rows(source: Source, dialect: CsvDialect) -> Iterator[tuple[int, list[str]]
     """Line and cells of each row: slow, for the first row and for errors."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))  # raised, never lowered
     with io.TextIOWrapper(source.open(), dialect.encoding, newline="") as stream:
-        for _ in range(dialect.skip):
-            stream.readline()
-        lines = (" ".join(line.split()) for line in stream) if dialect.delimiter == " " else stream
+        lines = islice(stream, dialect.skip, None)
         reader = csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote)
         try:
             for row in reader:
-                if any(cell.strip() for cell in row) or len(row) > 1:
+                if "".join(row).strip() or len(row) > 1:
                     yield reader.line_num + dialect.skip, row
         except csv.Error as error:
             raise TableError(f"{source.name}, line {reader.line_num}: {error}") from error
@@ -218,136 +199,70 @@ def _read_columns(
     header: bool,
     block_bytes: int | None = None,
 ) -> list[Column]:
-    arrow, pc = require("pyarrow", "tables"), require("pyarrow.compute", "tables")
-    numbers = [GrowingArray() for _ in names]
-    texts: list[list[Any]] = [[] for _ in names]
+    arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
+    parts: dict[str, list[Any]] = defaultdict(list)
     text = set(as_text)
     late: set[str] = set()  # columns that turned into text after blocks of numbers
     skip = int(header)
     # Blocks of a wide table have many rows, too: a block costs a moment for every column.
     block_bytes = block_bytes or min(max(BLOCK_BYTES, 2**12 * len(names)), MAX_ROW_BYTES)
+    reading = arrow_csv.ReadOptions(
+        use_threads=False,
+        block_size=block_bytes,
+        skip_rows=dialect.skip,
+        column_names=names,
+        encoding=dialect.encoding.removesuffix("-sig"),
+    )
+    parsing = arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char=dialect.quote,
+        newlines_in_values=True,
+        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+    )
+    types = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, arrow.large_string()))
     try:
-        for batch in _record_batches(source, dialect, len(names), block_bytes):
-            rows, skip = batch.slice(skip), max(0, skip - batch.num_rows)
-            for j, (name, cells) in enumerate(zip(names, rows.columns, strict=True)):
-                parsed = None if name in text else _parse_numbers(cells)
-                if parsed is not None:
-                    numbers[j].extend(parsed)
-                    continue
-                text.add(name)
-                late |= {name} if numbers[j].size else set()
-                if name not in late:
-                    trimmed, missing = trim_arrow(cells)
-                    kept = pc.if_else(missing, None, cells) if name == target else trimmed
-                    texts[j].append(kept.dictionary_encode())
+        with source.open() as stream:
+            for batch in arrow_csv.open_csv(stream, reading, parsing, types):
+                rows, skip = batch.slice(skip), max(0, skip - batch.num_rows)
+                for name, cells in zip(names, rows.columns, strict=True):
+                    part = None if name in text else _parse_numbers(cells)
+                    if part is None:
+                        if name not in text and parts[name]:
+                            late.add(name)
+                        text.add(name)
+                        part = clean_texts(cells, verbatim=name == target).dictionary_encode()
+                    parts[name].append(part)
     except arrow.ArrowInvalid as error:
         if "straddl" in str(error) and block_bytes < MAX_ROW_BYTES:  # a row longer than a block
             return _read_columns(source, dialect, names, as_text, target, header, MAX_ROW_BYTES)
-        if "columns, got" in str(error):
-            _raise_ragged(source, dialect, len(names), header)
+        for line, row in _rows(source, dialect) if "columns, got" in str(error) else ():
+            if len(row) != len(names):
+                raise TableError(
+                    f"{source.name}, line {line}: {len(row)} cells where the "
+                    f"{'header' if header else 'first line'} has {len(names)}"
+                ) from None
         raise TableError(f"{source.name} is not readable as CSV: {error}") from error
     if late:
         return _read_columns(source, dialect, names, as_text | late, target, header, block_bytes)
     columns = []
-    for j, name in enumerate(names):
-        if name in text:
-            columns.append(Column(*merge_dictionaries(texts[j])))
-        else:
-            columns.append(Column(numbers[j].values()))
-        texts[j] = []
+    for name in names:  # one after the other: no second copy of the table is held
+        cells = parts.pop(name)
+        columns.append(
+            Column(*merge_dictionaries(cells)) if name in text else Column(np.concatenate(cells))
+        )
     arrow.default_memory_pool().release_unused()
-    if len(columns[0]) == 0:
+    if columns[0].values.size == 0:
         raise TableError(f"{source.name} has a header and no rows")
     return columns
 
 
 def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
     """Cells as plain numbers, NaN where missing; None if one is something else."""
-    for trim in (False, True):  # few files need it
+    for clean in (False, True):  # few files need it
         with suppress(require("pyarrow", "tables").ArrowInvalid):
-            numbers = (trim_arrow(cells)[0] if trim else cells).cast("float64")
+            numbers = (clean_texts(cells) if clean else cells).cast("float64")
             return np.asarray(numbers.to_numpy(zero_copy_only=False))
     return None
-
-
-class GrowingArray:
-    """Numbers that come a block at a time, in one array: memory that is not used costs nothing."""
-
-    def __init__(self) -> None:
-        self._room = np.empty(0)
-        self.size = 0
-
-    def extend(self, values: NDArray[np.float64]) -> None:
-        """Append values."""
-        end = self.size + values.size
-        if end > self._room.size:
-            room = np.empty(2 * end)
-            room[: self.size] = self._room[: self.size]
-            self._room = room
-        self._room[self.size : end] = values
-        self.size = end
-
-    def values(self) -> NDArray[np.float64]:
-        """The numbers so far."""
-        return self._room[: self.size]
-
-
-def _record_batches(
-    source: Source, dialect: CsvDialect, width: int, block_bytes: int
-) -> Iterator[Any]:
-    """Blocks of rows as texts, the header among them."""
-    arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
-    encoding, skip = dialect.encoding.removesuffix("-sig"), dialect.skip
-    stream = source.open()
-    if dialect.delimiter == " ":
-        stream, encoding, skip = _single_blanks(stream, dialect), "utf-8", 0
-    with stream:
-        yield from arrow_csv.open_csv(
-            stream,
-            arrow_csv.ReadOptions(
-                use_threads=False,
-                block_size=block_bytes,
-                skip_rows=skip,
-                autogenerate_column_names=True,
-                encoding=encoding,
-            ),
-            arrow_csv.ParseOptions(
-                delimiter=dialect.delimiter,
-                quote_char=dialect.quote,
-                newlines_in_values=True,
-                invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-            ),
-            arrow_csv.ConvertOptions(
-                column_types={f"f{j}": arrow.large_string() for j in range(width)}
-            ),
-        )
-
-
-def _single_blanks(stream: BinaryIO, dialect: CsvDialect) -> BinaryIO:
-    """The rows of a file with one blank between cells."""
-    out = io.BytesIO()
-    with io.TextIOWrapper(stream, dialect.encoding) as lines:
-        for line in islice(lines, dialect.skip, None):
-            out.write((" ".join(line.split()) + "\n").encode())
-    out.seek(0)
-    return out
-
-
-def _raise_ragged(source: Source, dialect: CsvDialect, width: int, header: bool) -> None:
-    """Raise an error that names the line of the first row of another length."""
-    for line, row in _rows(source, dialect):
-        if len(row) != width:
-            raise TableError(
-                f"{source.name}, line {line}: {len(row)} cells where the "
-                f"{'header' if header else 'first line'} has {width}"
-            )
-
-
-def _has_fraction(column: Column) -> bool:
-    if column.texts is not None:
-        return False
-    present = column.values[np.isfinite(column.values)]
-    return bool((present % 1 != 0).any())
 
 
 def _has_decimal_commas(column: Column) -> bool:
@@ -363,22 +278,9 @@ def _has_decimal_commas(column: Column) -> bool:
 # -- names of columns -------------------------------------------------------------------------
 
 
-def _header_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of a file's columns, and a note where its first line looks like data."""
-    cells = [cell.strip() for cell in header if cell.strip()]
-    n_data = sum(plain_number(cell) is not None or is_missing_text(cell) for cell in cells)
-    if 2 * n_data <= len(cells):
-        return column_names(header, source)
-    doubt = f"the first line ({', '.join(cells[:3])[:40]}...) looks like data, not like names"
-    advice = "add a line of names, or use --no-header (header=False in Python)"
-    try:
-        names, notes = column_names(header, source)
-    except TableError as error:
-        raise TableError(f"{error}; {doubt}: {advice}") from None
-    return names, (*notes, f"{doubt}: {advice} if it is")
-
-
-def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def column_names(
+    header: list[str], source: str, *, is_file: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the columns of a header; columns without one are called by their place.
 
     Parameters
@@ -387,30 +289,41 @@ def column_names(header: list[str], source: str) -> tuple[tuple[str, ...], tuple
         The cells.
     source : str
         For messages.
+    is_file : bool, default=False
+        Whether the header is the first line of a text file, which may as well be data.
 
     Returns
     -------
     names : tuple of str
         The names.
     notes : tuple of str
-        Which columns had no name.
+        Which columns had no name, and whether the header looks like data.
 
     Raises
     ------
     TableError
         If two columns have the same name.
     """
-    given = list(map(str.strip, header))
-    names: list[str] = []
-    notes = []
-    for position, column in enumerate(given, 1):
-        if not column:
-            column = f"column {position}"
-            while column in given:
-                column += "'"
-            notes.append(f"column {position} has no name in the header: called {column!r}")
-        names.append(column)
+    names = list(map(str.strip, header))
+    cells = list(filter(None, names))
+    n_data, notes, doubt = 0, [], ""
+    for cell in cells if is_file else ():
+        n_data += plain_number(cell) is not None or cell.lower() in MISSING
+    if 2 * n_data > len(cells):
+        doubt = (
+            f"the first line ({', '.join(cells[:3])[:40]}...) looks like data, not like names: add "
+            "a line of names, or use --no-header (header=False in Python)"
+        )
+    for j, name in enumerate(names):
+        if not name:
+            names[j] = f"column {j + 1}"
+            while names[j] in cells:
+                names[j] += "'"
+            notes.append(f"column {j + 1} has no name in the header: called {names[j]!r}")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise TableError(f"{source}: two columns are called {shorten(twice)}; rename one")
-    return tuple(names), tuple(notes)
+        raise TableError(
+            f"{source}: two columns are called {shorten(twice)}; rename one"
+            + f"; {doubt}" * bool(doubt)
+        )
+    return tuple(names), (*notes, f"{doubt} if it is") if doubt else tuple(notes)

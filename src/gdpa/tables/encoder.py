@@ -6,6 +6,9 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -119,7 +122,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         TableError
             If a column contradicts itself (row and column are named), or none can be used.
         """
-        self._check_params()
+        if self.scale not in SCALES:
+            raise ValueError(f"scale={self.scale!r}; {nearest_name(self.scale, list(SCALES))}")
+        for name, least in (("max_categories", 2), ("text_features", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+        for name, kind in (self.columns or {}).items():
+            if kind not in KINDS:
+                raise ValueError(
+                    f"columns: {shorten(str(name))} is to be {kind!r}; "
+                    f"{nearest_name(str(kind), list(KINDS))}"
+                )
         table = X if isinstance(X, Table) else table_of(X)
         wanted = dict(self.columns or {})
         for name in wanted:
@@ -141,52 +155,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 marked.add(gaps)
             missing, content = int(column.missing.sum()), describe_content(column)
             plans[k] = replace(plan, encoding=encoding, missing=missing, content=content)
-        if all(plan.encoding is None for plan in plans):
+        columns = ColumnList(plans)
+        if columns.n_features == 0:
             listed = "; ".join(f"{shorten(p.name)} {p.reason}" for p in plans[:5])
             raise TableError(f"{table.source} has no usable feature column ({listed})")
-        columns = ColumnList(plans)
         return self._adopt(columns, table.n_rows * columns.n_features > HALF_PRECISION)
 
     def _adopt(self, columns: ColumnList, half: bool) -> TableEncoder:
         self.columns_, self.half_ = columns, half
         self.n_features_in_ = len(columns)
-        self.feature_names_in_ = np.array([plan.name for plan in columns], dtype=object)
+        self.feature_names_in_ = np.array(list(map(attrgetter("name"), columns)), dtype=object)
         return self
 
-    def _check_params(self) -> None:
-        if self.scale not in SCALES:
-            raise ValueError(f"scale={self.scale!r}; {nearest_name(self.scale, list(SCALES))}")
-        for name, least in (("max_categories", 2), ("text_features", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
-        for name, kind in (self.columns or {}).items():
-            if kind not in KINDS:
-                raise ValueError(
-                    f"columns: {shorten(str(name))} is to be {kind!r}; "
-                    f"{nearest_name(str(kind), list(KINDS))}"
-                )
-
     def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnPlan]:
-        def decide(name: str, column: Column, comma: bool = False) -> ColumnPlan:
-            return decide_column(
-                name,
-                column,
-                wanted=wanted.get(name),
-                max_categories=self.max_categories,
-                source=table.source,
-                comma=comma,
-            )
-
-        pairs = list(zip(table.names, table.columns, strict=True))
-        plans = [decide(name, column) for name, column in pairs]
-        formats = [p.format for p in plans if isinstance(p.format, NumberFormat)]
-        if any(f.decimal == "," and f.certain for f in formats):
-            # One column proves decimal commas: those that could be either have them too.
-            plans = [
-                decide(*pair, comma=True) if p.kind == "number" and pair[1].texts is not None else p
-                for pair, p in zip(pairs, plans, strict=True)
-            ]
+        decide = partial(decide_column, max_categories=self.max_categories, source=table.source)
+        plans, comma = [], False
+        for name, column in zip(table.names, table.columns, strict=True):
+            plan = decide(name, column, wanted=wanted.get(name))
+            plans.append(plan)
+            format = plan.format
+            comma |= isinstance(format, NumberFormat) and format.decimal == "," and format.certain
+        # One column proves decimal commas: those that could be either have them too.
+        for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True)):
+            if comma and plan.kind == "number" and column.texts is not None:
+                plans[k] = decide(plan.name, column, wanted=wanted.get(plan.name), comma=True)
         return plans
 
     def _learn(self, column: Column, plan: ColumnPlan, where: str) -> Encoding | None:
@@ -269,7 +261,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def notes_(self) -> tuple[str, ...]:
         """What the user should know about the decisions."""
         check_is_fitted(self)
-        return tuple(note for plan in self.columns_ for note in plan.messages())
+        return tuple(chain.from_iterable(map(ColumnPlan.messages, self.columns_)))
 
     @property
     def as_text_(self) -> frozenset[str]:

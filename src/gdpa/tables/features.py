@@ -6,17 +6,15 @@ that a column counts as one column in distances, however many features it needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codec import check_numbers, storable
+from ..codec import storable
 from .cell_formats import CYCLES, cycle_points, find_cycles
-from .ngrams import TextDirections
+from .texts import TextEncoding
 
 __all__ = ["CategoryEncoding", "DateEncoding", "Encoding", "NumberEncoding", "TextEncoding"]
 
@@ -26,50 +24,6 @@ FloatArray = NDArray[np.float64]
 # class; bending from 0 on loses where a line separates finely; categories of height 1 lose one
 # point against heights by variance.
 STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
-TEXT_BLOCK = 20_000  # texts whose features are computed at a time
-
-
-def scale_of(values: FloatArray, how: str) -> tuple[float, float]:
-    """What to subtract from and divide by, for numbers that are present.
-
-    Parameters
-    ----------
-    values : ndarray
-        Numbers without gaps.
-    how : {"robust", "standard", "minmax", "none"}
-        "robust" is the mean and deviation after values beyond the fences are moved to them.
-
-    Returns
-    -------
-    shift, scale : float
-        Both finite, the scale positive.
-    """
-    if how == "none" or values.size == 0:
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    if how == "minmax":
-        return low, high - low if high > low else 1.0
-    size = max(abs(low), abs(high)) or 1.0
-    values = values / size  # squares of 1e200 are beyond floating point
-    if how == "robust" and values.size >= 8:
-        first, third = np.quantile(values, [0.25, 0.75])
-        if third > first:
-            reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
-            values = np.clip(values, first - reach, third + reach)
-    shift, scale = float(values.mean()) * size, float(values.std()) * size
-    return shift, scale if scale > 0 and np.isfinite(scale) else 1.0
-
-
-def bend(values: FloatArray) -> FloatArray:
-    """Leave values up to `STRAIGHT` as they are and let larger ones approach twice that."""
-    size = np.abs(values)
-    far = size > STRAIGHT
-    if not far.any():
-        return values
-    beyond = np.minimum((size[far] - STRAIGHT) / STRAIGHT, 1e9)
-    bent = values.copy()
-    bent[far] = np.copysign(STRAIGHT * (1.0 + beyond / np.sqrt(1.0 + beyond**2)), values[far])
-    return bent
 
 
 @storable("number-encoding")
@@ -106,7 +60,18 @@ class NumberEncoding:
         """Learn from a column with gaps as NaN."""
         missing = np.isnan(values)
         present = values[~missing] if missing.any() else values
-        shift, scale = scale_of(present, how)
+        low, high = float(present.min()), float(present.max())
+        shift, scale = (low, high - low) if how == "minmax" else (0.0, 1.0)
+        if how in ("robust", "standard"):
+            size = max(abs(low), abs(high)) or 1.0
+            inner = present / size  # squares of 1e200 are beyond floating point
+            first, third = np.quantile(inner, [0.25, 0.75])
+            if how == "robust" and inner.size >= 8 and third > first:
+                reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
+                inner = np.clip(inner, first - reach, third + reach)
+            shift, scale = float(inner.mean()) * size, float(inner.std()) * size
+        if not 0 < scale < np.inf:
+            scale = 1.0
         # Rare gaps are not marked: a feature that is 0 nearly everywhere takes the place of others
         # in a forest (penguins with 20 labels: 1.3 points).
         often = missing.any() and missing.mean() >= 0.01
@@ -124,7 +89,11 @@ class NumberEncoding:
         z = np.where(missing, self.fill, values) if missing.any() else values
         # Halves, so that the range of floating point is never exceeded on the way.
         z = (0.5 * z - 0.5 * self.shift) / (0.5 * self.scale)
-        out[:, 0] = bend(z) if self.bend else z
+        far = np.flatnonzero(np.abs(z) > STRAIGHT) if self.bend else ()
+        if len(far):
+            beyond = np.minimum((np.abs(z[far]) - STRAIGHT) / STRAIGHT, 1e9)
+            z[far] = np.copysign(STRAIGHT * (1.0 + beyond / np.sqrt(1.0 + beyond**2)), z[far])
+        out[:, 0] = z
         if self.gap:
             out[:, 1] = self.gap * missing
 
@@ -164,8 +133,10 @@ class CategoryEncoding:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """What the names of the features add to the column's."""
-        names = tuple(f"={c}" if c else " is missing" for c in self.categories)
-        return names[1:] if len(names) == 2 else names
+        names = list(map("={}".format, self.categories))
+        if "" in self.categories:
+            names[self.categories.index("")] = " is missing"
+        return tuple(names[len(names) == 2 :])
 
     def encode(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the features into `out`; a code of -1 has none of the categories."""
@@ -219,64 +190,6 @@ class DateEncoding:
         for k, name in enumerate(self.cycles):
             out[known, n + 2 * k : n + 2 * k + 2] = cycle_points(seconds[known], name)
         out /= np.sqrt(1.0 + len(self.cycles))  # together they count as one column
-
-
-@storable("text-encoding")
-@dataclass(frozen=True)
-class TextEncoding:
-    """Texts: places along the main directions of their character n-grams.
-
-    Parameters
-    ----------
-    directions : TextDirections
-        The directions.
-    shift : ndarray
-        Mean place.
-    scale : float
-        Divisor that makes the column count as one.
-    """
-
-    directions: TextDirections
-    shift: NDArray[np.float32]
-    scale: float
-
-    def __post_init__(self) -> None:
-        check_numbers("shift", self.shift, (None,))
-        if self.shift.size != self.directions.directions.shape[1] or not 0 < self.scale < np.inf:
-            raise ValueError(f"shift and scale={self.scale} do not fit the directions")
-
-    @classmethod
-    def fit(
-        cls, texts: Sequence[str], counts: NDArray[Any], n_features: int, random_state: int
-    ) -> TextEncoding:
-        """Learn from the different texts and how often they occur."""
-        directions = TextDirections.fit(texts, counts, n_features, random_state)
-        step = max(1, len(texts) // 5_000)
-        Z = directions.transform(texts[::step]).astype(np.float64)
-        weight = counts[::step] / counts[::step].sum()
-        shift = (weight @ Z).astype(np.float32)
-        total = float(weight @ ((Z - shift) ** 2).sum(axis=1))
-        return cls(directions, shift, float(np.sqrt(total)) if total > 0 else 1.0)
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
-        return tuple(f" text {k + 1}" for k in range(self.shift.size))
-
-    def encode(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features into `out`; missing texts are in the middle."""
-        codes = codes.astype(np.int32, copy=False)
-        # Rows in the order of their texts, so that these are read block by block.
-        rows = np.argsort(codes, kind="stable").astype(np.int32)
-        ends = np.cumsum(np.bincount(codes // TEXT_BLOCK + 1, minlength=2)).tolist()
-        out[rows[: ends[0]]] = 0.0
-        for number, (first, end) in enumerate(pairwise(ends)):
-            start = number * TEXT_BLOCK
-            Z = self.directions.transform(texts[start : start + TEXT_BLOCK]) - self.shift
-            Z /= np.float32(self.scale)
-            for place in range(first, end, TEXT_BLOCK):
-                some = rows[place : min(place + TEXT_BLOCK, end)]
-                out[some] = Z[codes[some] - start]
 
 
 Encoding = NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding

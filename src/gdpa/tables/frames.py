@@ -6,7 +6,7 @@ text of a CSV file would: decisions about columns do not depend on where they ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,17 +112,19 @@ def _column(cells: Any) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
         return Column(np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
-    if dtype == nw.Boolean:
-        codes = [-1 if v is None else int(v) for v in _values(series)]
-        return Column(np.array(codes, dtype=np.int8), ["False", "True"])
     if isinstance(dtype, nw.Datetime | nw.Date):
         if getattr(dtype, "time_zone", None) is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return _from_array(series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]"))
     if dtype == nw.Duration:
         return _from_array(series.to_numpy())
-    if dtype == nw.Enum:
-        return _from_ordered(series.to_list(), dtype.categories)
+    if dtype == nw.Enum:  # the categories that occur, in their order
+        values = series.to_list()
+        occurring = set(values)
+        present = [c for c in dtype.categories if c in occurring]
+        place = dict(zip(present, range(len(present)), strict=True))
+        codes = np.array([place.get(v, -1) for v in values], dtype=np.int32)
+        return Column(codes, list(map(text_of, present)), ordered=True, declared=True)
     if dtype == nw.Categorical:
         return Column(*intern_texts(_values(series)), declared=True)
     if dtype == nw.String:
@@ -146,15 +148,6 @@ def _labels(cells: Any) -> Column:
     elif not isinstance(cells, list | tuple | range):
         cells = _values(require("narwhals", "tables").from_native(cells, series_only=True))
     return Column(*intern_texts(cells, verbatim=True))
-
-
-def _from_ordered(values: Sequence[Any], categories: Sequence[Any]) -> Column:
-    """An ordered category: the categories that occur, in their order."""
-    present = set(values)
-    texts = [text_of(c) for c in categories if c in present]
-    place = {c: i for i, c in enumerate(c for c in categories if c in present)}
-    codes = np.array([place.get(v, -1) for v in values], dtype=np.int32)
-    return Column(codes, texts, ordered=True, declared=True)
 
 
 def _from_array(array: NDArray[Any]) -> Column:

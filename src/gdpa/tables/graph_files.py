@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,39 +27,28 @@ from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
 from ..graph.memory import check_memory
 from ..npz import read_npz
-from .source import open_file
+from .cell_formats import plain_number
+from .source import Source
 from .table import MISSING, TableError
 
 __all__ = [
     "GRAPH_FORMATS",
     "EdgeList",
     "NodeLabels",
-    "format_of",
+    "graph_format",
     "parse_edge_list",
-    "read_bytes",
     "read_graph",
     "read_labels",
 ]
 
-GRAPH_FORMATS = {
-    "mtx": (".mtx",),
-    "csv": (".csv", ".tsv", ".edges"),
-    "npz": (".npz",),
-    "graphml": (".graphml", ".xml"),
-}
+GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 
 
-def format_of(path: str | Path) -> str | None:
+def graph_format(source: Source) -> str | None:
     """Format of a graph file by its extension; None if that is not known."""
-    suffix = Path(path).suffix.lower()
-    return next((name for name, known in GRAPH_FORMATS.items() if suffix in known), None)
-
-
-def read_bytes(path: str | Path) -> tuple[bytes, str]:
-    """Content of a file (``"-"``: standard input), and what messages call it."""
-    name = "standard input" if str(path) == "-" else str(path)
-    with open_file(path, name) as stream:
-        return stream.read(), name
+    others = {"tsv": "csv", "edges": "csv", "xml": "graphml"}
+    suffix = source.suffix.removeprefix(".") if source.path != "-" else "csv"
+    return others.get(suffix, suffix if suffix in GRAPH_FORMATS else None)
 
 
 def read_graph(
@@ -88,20 +78,22 @@ def read_graph(
     """
     if format is not None and format not in GRAPH_FORMATS:
         raise TableError(f"format={format!r}; {nearest_name(format, list(GRAPH_FORMATS))}")
-    kind = format or ("csv" if str(path) == "-" else format_of(path))
+    source = Source(path)
+    kind = format or graph_format(source)
     if kind is None:
         raise TableError(
             f"the ending of {path} does not tell its format; give one of: "
             f"{', '.join(GRAPH_FORMATS)}"
         )
-    raw, name = read_bytes(path)
+    raw, name = source.read(), source.name
     if not raw.strip():
         raise TableError(f"{name} is empty")
     try:
         if kind == "csv":
             return _graph_of_edges(parse_edge_list(raw, name, delimiter))
-        parse = {"mtx": _parse_matrix_market, "npz": _parse_npz, "graphml": _parse_graphml}[kind]
-        return parse(raw, name)
+        if kind == "mtx":
+            return _parse_matrix_market(raw, name)
+        return _parse_npz(raw, name) if kind == "npz" else _parse_graphml(raw, name)
     except TableError:
         raise
     except ValueError as error:
@@ -113,19 +105,18 @@ def _parse_npz(raw: bytes, name: str) -> NamedGraph:
         parts = read_npz(io.BytesIO(raw))
     except ValueError as error:
         raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
+    W: Any = parts.get("W")
     if {"data", "indices", "indptr", "shape"} <= set(parts):
         # Both this package's graphs and scipy.sparse.save_npz have these parts.
         layout = parts.get("format", np.array(0))
         if layout.dtype.kind in "SU" and layout.astype(str).item() not in ("csr", "csc"):
             raise TableError(f"{name} holds a {layout.astype(str)} matrix; save it as CSR")
-        shape = tuple(int(s) for s in parts["shape"].ravel())
+        shape = tuple(parts["shape"].ravel().tolist())
         if len(shape) != 2:
             raise TableError(f"{name} needs a two-dimensional matrix; its shape is {shape}")
-        W: Any = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+        W = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
         W.check_format(full_check=True)
-    elif "W" in parts:
-        W = parts["W"]
-    else:
+    if W is None:
         raise TableError(
             f"{name} holds no graph: a sparse matrix or an array W is needed, it has "
             f"{sorted(parts)}"
@@ -145,19 +136,19 @@ class EdgeList:
     ----------
     ends : ndarray of str of shape (n_edges, 2)
         Names of the ends.
-    weights : ndarray of shape (n_edges,) or None
-        Weights, where the file has them.
+    weights : ndarray of shape (n_edges,)
+        Weights; 1 where the file has none.
     unusual_header : tuple of str
         The first line, where it is no edge and none of the usual names of columns.
     """
 
     ends: NDArray[np.str_]
-    weights: NDArray[np.float64] | None
+    weights: NDArray[np.float64]
     unusual_header: tuple[str, ...] = ()
 
 
 def parse_edge_list(
-    raw: bytes, name: str, delimiter: str | None = None, known: frozenset[str] | None = None
+    raw: bytes, name: str, delimiter: str | None = None, known: Set[str] | None = None
 ) -> EdgeList:
     """Parse lines of two ends and, all or none of them, a weight.
 
@@ -169,7 +160,7 @@ def parse_edge_list(
         Its name, for messages.
     delimiter : str, optional
         Between the cells; detected by default.
-    known : frozenset of str, optional
+    known : set of str, optional
         Names that nodes have. A first line of two other names that are no numbers is a header;
         without them it is one by its words.
 
@@ -183,27 +174,22 @@ def parse_edge_list(
     TableError
         If a line has another number of cells, or a weight is no number, or there is no edge.
     """
-    rows = _text_rows(raw, name, delimiter, (2, 3))
+    rows = _text_rows(raw, name, delimiter or _detect_delimiter(raw), (2, 3))
     unusual: tuple[str, ...] = ()
-    if rows:
-        first = rows[0]
+    if rows and (known is None or known.isdisjoint(rows[0][:2])):
+        numbers = [plain_number(cell) is not None for cell in rows[0]]
         words = ["source", "target", "from", "to", "node", "u", "v", "i", "j", "src", "dst", "head"]
-        usual = first[0].lower() in words
-        named = known is not None and any(cell in known for cell in first[:2])
-        other = known is not None and not any(_is_number(cell) for cell in first[:2])
-        if not named and (usual or other or (len(first) == 3 and not _is_number(first[2]))):
-            unusual = () if usual else tuple(first)
+        usual = rows[0][0].lower() in words
+        if usual or (known is not None and not any(numbers[:2])) or numbers[2:] == [False]:
+            unusual = () if usual else tuple(rows[0])
             rows = rows[1:]
     if not rows:
         raise TableError(f"{name} has no edges")
-    columns = list(zip(*rows, strict=True))
-    weights = None
-    if len(columns) == 3:
-        bad = next((k for k, cell in enumerate(columns[2]) if not _is_number(cell)), None)
-        if bad is not None:
-            raise TableError(f"{name}, edge {bad + 1}: weight {columns[2][bad]!r} is not a number")
-        weights = np.array(columns[2], dtype=np.float64)
-    return EdgeList(np.array(columns[:2]).T, weights, unusual)
+    weights = [plain_number(row[2]) if len(row) == 3 else 1.0 for row in rows]
+    if None in weights:
+        k = weights.index(None)
+        raise TableError(f"{name}, edge {k + 1}: weight {rows[k][2]!r} is not a number")
+    return EdgeList(np.array(rows)[:, :2], np.array(weights, dtype=np.float64), unusual)
 
 
 def _graph_of_edges(listed: EdgeList) -> NamedGraph:
@@ -232,11 +218,8 @@ def _detect_delimiter(raw: bytes) -> str:
     return ","
 
 
-def _text_rows(
-    raw: bytes, name: str, delimiter: str | None, widths: tuple[int, ...]
-) -> list[list[str]]:
+def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
     """Cells of a small text table without a fixed header; a blank stands for white space."""
-    delimiter = delimiter or _detect_delimiter(raw)
     if len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
     text = io.StringIO(_decode(raw, name), newline="")
@@ -247,11 +230,12 @@ def _text_rows(
         for row in reader:
             if not row or row[0].lstrip().startswith(("#", "%")):
                 continue
-            if len(row) not in widths or (rows and len(row) != len(rows[0])):
-                wanted = str(len(rows[0])) if rows else " or ".join(map(str, widths))
+            if len(row) not in widths:
+                wanted = " or ".join(map(str, widths))
                 raise TableError(
                     f"{name}, line {reader.line_num}: {len(row)} cells where {wanted} are expected"
                 )
+            widths = (len(row),)
             rows.append([cell.strip() for cell in row])
     except csv.Error as error:
         raise TableError(f"{name}, line {reader.line_num}: {error}") from error
@@ -271,26 +255,34 @@ def _decode(raw: bytes, name: str) -> str:
     return text
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 # -- formats with a header --------------------------------------------------------------------
 
 
 def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
     """Not by SciPy's reader: a damaged file can crash it."""
-    words, sizes, body = _matrix_market_header(raw, name)
-    dense, symmetric = words[2] == "array", words[4] == "symmetric"
-    n = sizes[0]
-    if sizes[1] != n or n < 1:
-        raise TableError(f"{name} has shape {tuple(sizes[:2])}; a graph is a square matrix")
-    width = 1 if dense else (2 if words[3] == "pattern" else 3)
-    count = sizes[2] if not dense else (n * (n + 1) // 2 if symmetric else n * n)
+    header = re.match(
+        rb"%%matrixmarket[ \t]+matrix[ \t]+(coordinate|array)[ \t]+(real|integer|pattern|double)"
+        rb"[ \t]+(general|symmetric)\s*\n",
+        raw,
+        re.IGNORECASE,
+    )
+    if header is None:
+        raise TableError(
+            f"{name} is not a readable Matrix Market file of real numbers; it does not begin with "
+            "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"
+        )
+    layout, field, form = map(bytes.lower, header.groups())
+    dense, symmetric, pattern = layout == b"array", form == b"symmetric", field == b"pattern"
+    line = rb"[ \t]*(\d{1,30})[ \t]+(\d{1,30})" + (b"" if dense else rb"[ \t]+(\d{1,30})")
+    sizes = re.compile(rb"(?:\s*%[^\n]*\n)*\s*" + line + rb"\s*(?:\n|$)").match(raw, header.end())
+    if sizes is None:
+        raise TableError(f"{name} has no line with its numbers of rows, columns and entries")
+    n, n_columns, *listed = map(int, sizes.groups())
+    body = raw[sizes.end() :]
+    if n_columns != n or n < 1:
+        raise TableError(f"{name} has shape {(n, n_columns)}; a graph is a square matrix")
+    width = 1 if dense else 2 if pattern else 3
+    count = listed[0] if listed else n * (n + 1) // 2 if symmetric else n * n
     # An entry takes a digit and an end of line at least.
     if count > len(body) // 2 + 1:
         raise TableError(f"{name} declares {count} entries and has room for {len(body) // 2}")
@@ -316,7 +308,7 @@ def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
         if ends.size and (ends.min() < 1 or ends.max() > n):
             raise TableError(f"{name} has an entry outside its {n} rows and columns")
         row, column = ends.T.astype(np.int64) - 1
-    values = np.ones(count) if words[3] == "pattern" else cells[:, -1]
+    values = np.ones(count) if pattern else cells[:, -1]
     if symmetric:
         off = row != column
         row, column = np.append(row, column[off]), np.append(column, row[off])
@@ -325,54 +317,32 @@ def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
     return NamedGraph(W, np.arange(1, n + 1))
 
 
-def _matrix_market_header(raw: bytes, name: str) -> tuple[list[str], list[int], bytes]:
-    """Words of the banner, sizes, and what follows them."""
-    banner, _, body = raw.partition(b"\n")
-    words = banner.decode("ascii", "replace").lower().split()
-    form = "%%matrixmarket matrix (coordinate|array) (real|integer|pattern|double) "
-    if not re.fullmatch(form + "(general|symmetric)", " ".join(words)):
-        raise TableError(
-            f"{name} is not a readable Matrix Market file of real numbers; it does not begin with "
-            "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"
-        )
-    line = b""
-    while body and (not line.strip() or line.startswith(b"%")):
-        line, _, body = body.partition(b"\n")
-    try:
-        sizes = [int(word) for word in line.split()]
-    except ValueError:
-        sizes = []
-    if len(sizes) != (2 if words[2] == "array" else 3) or min(sizes) < 0:
-        raise TableError(f"{name} has no line with its numbers of rows, columns and entries")
-    return words, sizes, body
-
-
-def _has_document_type(raw: bytes) -> bool:
-    """Ask the parser itself, which knows the encoding: entities are declared nowhere else."""
-    found: list[str] = []
+def _check_prolog(raw: bytes, name: str) -> None:
+    """Refuse a document type, the one place where entities are declared; expat decodes the text."""
+    declared: list[str] = []
+    elements: list[str] = []
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = lambda name, *_: found.append(name)
-    parser.EntityDeclHandler = lambda name, *_: found.append(name)
-    for start in range(0, len(raw), 1 << 16):
-        parser.Parse(raw[start : start + (1 << 16)], False)
-        if found:
-            return True
-    parser.Parse(b"", True)
-    return bool(found)
+    parser.StartDoctypeDeclHandler = lambda kind, *_: declared.append(kind)
+    parser.EntityDeclHandler = lambda entity, *_: declared.append(entity)
+    parser.StartElementHandler = lambda element, _: elements.append(element)
+    parser.Parse(raw[: 1 << 16], len(raw) <= 1 << 16)
+    if declared:
+        raise TableError(f"{name} has a document type; GraphML files need none")
+    if not elements:
+        raise TableError(f"{name} has no element that ends within its first 64 kB")
 
 
 def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
     """Weights are the edges' data called ``weight``."""
     try:
-        if _has_document_type(raw):
-            raise TableError(f"{name} has a document type; GraphML files need none")
+        _check_prolog(raw, name)
         root = ElementTree.fromstring(raw)
     except (ElementTree.ParseError, expat.ExpatError, LookupError) as error:
         raise TableError(f"{name} is not readable XML: {error}") from error
     keys = {
-        e.get("id")
-        for e in root.iterfind(".//{*}key")
-        if e.get("for") in ("edge", "all") and e.get("attr.name") == "weight"
+        key.get("id")
+        for key in root.iterfind(".//{*}key[@attr.name='weight']")
+        if key.get("for") in ("edge", "all")
     }
     graph = root.find(".//{*}graph")
     if graph is None:
@@ -466,8 +436,8 @@ def read_labels(
     TableError
         If a node is not in the graph or comes twice, or there are fewer than two classes.
     """
-    raw, name = read_bytes(path)
-    n = graph.W.shape[0]
+    source = Source(path)
+    raw, name, n = source.read(), source.name, graph.W.shape[0]
     delimiter = delimiter or _detect_delimiter(raw)
     if delimiter.encode() in raw.strip():
         positions, values = _labels_by_name(raw, name, delimiter, graph)
@@ -483,27 +453,28 @@ def read_labels(
                 "line (empty: unknown), or lines node,label"
             )
         positions = list(range(n))
-    values = [v.removeprefix("+") if _is_number(v) else v for v in values]
-    marks = MISSING | {"unknown"} | ({unlabeled.lower()} if unlabeled is not None else set())
-    found = {v for v in values if v.lower() not in marks}
-    if found <= {"-1", "0", "1"} and found & {"-1", "1"} and "-1" in found | set(classes or ()):
-        found, marks = found - {"0"}, marks | {"0"}
-        classes = ("-1", "1") if classes is None and "-1" in found else classes
+    marks = MISSING | {"unknown", (unlabeled or "").lower()}
+    values = [v if plain_number(v) is None else v.removeprefix("+") for v in values]
+    pairs = zip(positions, values, strict=True)
+    found = {place: value for place, value in pairs if value.lower() not in marks}
+    different = set(found.values())
+    if different <= {"-1", "0", "1"} and "-1" in different | set(classes or ()):
+        different.discard("0")  # beside -1 and 1 it is no class
+        classes = classes or ("-1", "1")
     if classes is None:
-        if not found:
+        if not different:
             raise TableError(f"{name} has no label; at least one of each class is needed")
-        if len(found) == 1:
-            raise TableError(f"{name} has one class only ({found.pop()!r}); two are needed")
-        classes = tuple(sorted(found))
-    strangers = sorted(found - set(classes))
+        if len(different) == 1:
+            raise TableError(f"{name} has one class only ({different.pop()!r}); two are needed")
+        classes = tuple(sorted(different))
+    strangers = sorted(different - set(classes))
     if strangers:
         listed = ", ".join(map(repr, classes[:5])) + ("..." if len(classes) > 5 else "")
         raise TableError(f"{name} has the label {strangers[0]!r}; the classes are {listed}")
     number = {c: k for k, c in enumerate(classes)}
     codes = np.full(n, -1, dtype=np.int32)
-    for place, value in zip(positions, values, strict=True):
-        if value.lower() not in marks:
-            codes[place] = number[value]
+    for place, value in found.items():
+        codes[place] = number.get(value, -1)
     return NodeLabels(codes, classes)
 
 

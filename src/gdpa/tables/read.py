@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import zipfile
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import nearest_name, require
+from ..errors import MissingExtraError, nearest_name, require
 from ..graph.memory import check_memory
 from ..npz import read_npz
+from .cell_formats import plain_number
 from .csv_reader import column_names, read_csv
 from .frames import table_of
 from .source import Source
@@ -28,6 +32,10 @@ FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"
 SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
 SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
+# Cells and rows of a worksheet that are not empty, with the place that they name.
+FILLED_CELL = re.compile(
+    rb"<(?:\w+:)?(?:c|row)\s[^>]*?\br=[\"']([A-Z]{0,3})(\d{1,7})[\"'](?:[^>]*[^/>])?>"
+)
 SUFFIXES |= {".ndjson": "jsonl", ".svmlight": "libsvm", ".svm": "libsvm"}
 
 
@@ -103,20 +111,23 @@ def read_table(
         if kind == "jsonl":
             return _read_json_lines(stream, source.name, target)
         whole = stream if stream.seekable() else io.BytesIO(stream.read())
-        if kind == "libsvm":
-            return _read_libsvm(whole.read(), source.name)
-        if kind == "npz":
-            return _read_npz(whole, source.name)
-        if kind == "excel":
-            return _read_excel(whole, source.name, target)
-        if kind == "parquet":
-            return _read_parquet({source.name: whole}, source.name, target)
-        feather = require("pyarrow.feather", "tables")
         try:
-            frame = feather.read_table(whole)
-        except Exception as error:
-            raise TableError(f"{source.name} is not a readable Feather file: {error}") from error
-        return _named_table(frame, frame.column_names, source.name, target)
+            if kind == "libsvm":
+                return _read_libsvm(whole.read(), source.name)
+            if kind == "npz":
+                return _read_npz(whole, source.name)
+            if kind == "excel":
+                return _read_excel(whole, source.name, target)
+            if kind == "parquet":
+                return _read_parquet({source.name: whole}, source.name, target)
+            frame = require("pyarrow.feather", "tables").read_table(whole)
+            return _named_table(frame, frame.column_names, source.name, target)
+        except (TableError, MissingExtraError, MemoryError):
+            raise
+        except Exception as error:  # whatever the libraries raise about a damaged file
+            titles = {"npz": "NPZ file of plain arrays", "libsvm": "LIBSVM file"}
+            title = titles.get(kind, f"{kind.title()} file")
+            raise TableError(f"{source.name} is not a readable {title}: {error}") from error
 
 
 def _named_table(
@@ -142,19 +153,19 @@ def _read_folder(folder: Path, target: str | None) -> Table:
 def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str | None) -> Table:
     """The rows of all parts, one column after the other: no other form of the table is held."""
     arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
+    files: dict[str, Any] = {}
     part = name
     try:
-        files = {}
         for part, opened in parts.items():
             files[part] = parquet.ParquetFile(opened)
-        given = next(iter(files.values())).schema_arrow.names
-        for part, file in files.items():
-            if set(file.schema_arrow.names) != set(given):
-                first, found = Path(next(iter(files))).name, file.schema_arrow.names[:20]
-                raise TableError(f"{part} has other columns than {first}: {found}")
+            given = files[next(iter(files))].schema_arrow.names
+            found = files[part].schema_arrow.names
+            if set(found) != set(given):
+                first = Path(next(iter(files))).name
+                raise TableError(f"{part} has other columns than {first}: {found[:20]}")
         if not given or not any(file.metadata.num_rows for file in files.values()):
             raise TableError(f"{name} has no rows")
-        names, notes = column_names([str(c) for c in given], name)
+        names, notes = column_names(list(map(str, given)), name)
         columns: list[Column] = []
         for column in given:
             read = [file.read(columns=[column]).select([column]) for file in files.values()]
@@ -169,15 +180,39 @@ def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str |
     return Table(names, tuple(columns), name, notes)
 
 
+def _check_extent(stream: BinaryIO, name: str) -> None:
+    """Refuse a workbook whose few cells are so far apart that the table would fill the memory."""
+    if not zipfile.is_zipfile(stream):
+        return
+    with zipfile.ZipFile(stream) as book:
+        for member in book.namelist():
+            if not member.startswith("xl/worksheets/") or not member.endswith(".xml"):
+                continue
+            cells, rows, width, rest = 0, 0, 0, b""
+            with book.open(member) as sheet:
+                while part := sheet.read(2**20):
+                    found = list(FILLED_CELL.finditer(text := rest + part))
+                    rest = text[found[-1].end() if found else -1000 :][-1000:]
+                    cells += len(found)
+                    rows = max([rows, *(int(cell[2]) for cell in found)])
+                    width = max([width, *(_column_number(cell[1]) for cell in found)])
+            if rows * width > max(10_000_000, 100 * cells):
+                raise TableError(
+                    f"{name}: {member} has {cells} filled cells in {rows} rows and {width} "
+                    "columns; remove the cells that are far from the others"
+                )
+    stream.seek(0)
+
+
+def _column_number(letters: bytes) -> int:
+    """The number of a column of a spreadsheet: A is 1, Z is 26, AA is 27."""
+    return sum((c - 64) * 26**place for place, c in enumerate(reversed(letters)))
+
+
 def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
-    pandas = require("pandas", "excel")
-    try:
-        book = pandas.read_excel(stream, sheet_name=None, dtype=object)
-    except ImportError as error:
-        raise TableError(f"{name} cannot be read: {error}") from error
-    except Exception as error:
-        raise TableError(f"{name} is not a readable Excel file: {error}") from error
-    sheets = {title: sheet for title, sheet in book.items() if sheet.shape[0] and sheet.shape[1]}
+    _check_extent(stream, name)
+    book = require("pandas", "excel").read_excel(stream, sheet_name=None, dtype=object)
+    sheets = {title: sheet for title, sheet in book.items() if sheet.size}
     if not sheets:
         raise TableError(f"{name} has no rows")
     title, sheet = next(iter(sheets.items()))
@@ -188,37 +223,31 @@ def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
 
 
 def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
-    cells: dict[str, list[Any]] = {}
-    n = 0
+    rows: list[dict[str, Any]] = []
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
+        where = f"{name}, line {number}"
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise TableError(f"{name}, line {number}: not JSON: {error}") from error
+            raise TableError(f"{where}: not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise TableError(f"{name}, line {number}: an object {{...}} is needed")
+            raise TableError(f"{where}: an object {{...}} is needed")
         for key, value in row.items():
             if isinstance(value, list | dict):
                 kind = "list" if isinstance(value, list) else "nested object"
-                raise TableError(
-                    f"{name}, line {number}: {shorten(key)} holds a {kind}; cells are values"
-                )
-            column = cells.setdefault(key, [])
-            column += [None] * (n - len(column)) + [value]
-        n += 1
-    if n == 0:
+                raise TableError(f"{where}: {shorten(key)} holds a {kind}; cells are values")
+        rows.append(row)
+    if not rows:
         raise TableError(f"{name} is empty")
-    padded = {key: column + [None] * (n - len(column)) for key, column in cells.items()}
-    return _named_table(padded, list(cells), name, target)
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    cells = {key: [row.get(key) for row in rows] for key in keys}
+    return _named_table(cells, list(cells), name, target)
 
 
 def _read_npz(stream: BinaryIO, name: str) -> Table:
-    try:
-        arrays = read_npz(stream)
-    except Exception as error:
-        raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
+    arrays = read_npz(stream)
     if "X" not in arrays or arrays["X"].ndim != 2:
         raise TableError(f"{name} needs a two-dimensional array X; it has {sorted(arrays)}")
     X, y = arrays["X"], arrays.get("y")
@@ -230,12 +259,13 @@ def _read_npz(stream: BinaryIO, name: str) -> Table:
 def _read_libsvm(raw: bytes, name: str) -> Table:
     from sklearn.datasets import load_svmlight_file
 
-    try:
-        X, _ = load_svmlight_file(io.BytesIO(raw))
-        cells = (line.partition(b"#")[0].split(None, 1)[:1] for line in raw.splitlines())
-        labels = [cell[0].decode() for cell in cells if cell]
-    except Exception as error:
-        raise TableError(f"{name} is not a readable LIBSVM file: {error}") from error
+    X, _ = load_svmlight_file(io.BytesIO(raw))
+    cells = (line.partition(b"#")[0].split(None, 1)[:1] for line in raw.splitlines())
+    labels = [cell[0].decode() for cell in cells if cell]
+    if X.shape[1] > 100 * X.nnz + 100_000:
+        raise TableError(
+            f"{name} has the index {X.shape[1]}, but only {X.nnz} values; is it right?"
+        )
     need = X.shape[1] * (8 * X.shape[0] + 1000)  # a column is an object with a name
     check_memory(need, f"{name} with {X.shape[1]} columns", "a smaller file is needed")
     return _matrix_table(X.toarray(), labels, name)
@@ -285,7 +315,12 @@ def read_target(
     column = table.column(name, "target column").as_text()
     texts = list(column.texts or ())
     marker = (unlabeled or "").strip()
-    marked = _find_marked(texts, marker) if marker else []
+    marked: list[int] = []
+    if marker:  # as a text, or as a number (-1 is also -1.0) where no cell has it as a text
+        marked = [i for i, text in enumerate(texts) if text.strip() == marker]
+        value = plain_number(marker)
+        if value is not None and not marked:
+            marked = [i for i, text in enumerate(texts) if plain_number(text) == value]
     labels = np.array([*texts, None], dtype=object)[column.values]
     labels[np.isin(column.values, marked)] = None
     known = sorted(set(labels.tolist()) - {None})
@@ -324,16 +359,3 @@ def read_target(
                 "they differ in white space only"
             )
     return labels, tuple(notes)
-
-
-def _find_marked(texts: list[str], marker: str) -> list[int]:
-    """Texts that are the marker; as a number (-1 is also -1.0) where none is as a text."""
-    exact = [i for i, text in enumerate(texts) if text.strip() == marker]
-    return exact or [i for i, text in enumerate(texts) if _same_number(text, marker)]
-
-
-def _same_number(first: str, second: str) -> bool:
-    try:
-        return float(first) == float(second)
-    except ValueError:
-        return False

@@ -7,26 +7,23 @@ the rows of the table, in their order.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
-from ..graph.convert import from_edges
-from .graph_files import EdgeList, format_of, parse_edge_list, read_bytes, read_graph
+from .graph_files import EdgeList, graph_format, parse_edge_list, read_graph
+from .source import Source
 from .table import TableError, shorten
 
 __all__ = ["DUPLICATES", "RowLinks", "read_links"]
 
 DUPLICATES = ("same", "sum", "max")
 IntArray = NDArray[np.int64]
-Merge = Callable[[IntArray, IntArray, EdgeList], tuple[IntArray, IntArray, NDArray[np.float64]]]
 
 
 @dataclass(frozen=True)
@@ -86,47 +83,75 @@ def read_links(
     """
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates={duplicates!r}; {nearest_name(duplicates, list(DUPLICATES))}")
-    kind = format_of(path)
+    source = Source(path)
+    name, kind = source.name, graph_format(source)
     if kind in ("mtx", "npz"):
         return _by_position(path, len(rows), known)
+    places = _index_rows(rows, name)
+    others = places if known is None else {text: i for i, text in enumerate(known)}
     if kind == "graphml":
-        name, graph = str(path), read_graph(path)
+        graph = read_graph(path)
         upper = sp.triu(graph.W, 1).tocoo()
-        ends = graph.nodes.astype(str)[np.stack(upper.coords, axis=1)]
-        places, listed = _index_rows(rows, name), EdgeList(ends, upper.data)
-        others = places if known is None else {text: i for i, text in enumerate(known)}
+        listed = EdgeList(graph.nodes.astype(str)[np.stack(upper.coords, axis=1)], upper.data)
     else:
-        raw, name = read_bytes(path)
-        places = _index_rows(rows, name)
-        others = places if known is None else {text: i for i, text in enumerate(known)}
-        listed = parse_edge_list(raw, name, delimiter, frozenset(places) | frozenset(others))
+        listed = parse_edge_list(source.read(), name, delimiter, places.keys() | others.keys())
     _check_weights(listed, name)
     notes = []
     if listed.unusual_header:
         header = ", ".join(listed.unusual_header)
         notes.append(f"{name}: the first line, {header}, was taken as a header")
-    # Known nodes behind the rows; a name may be both.
-    first = _places(listed.ends, places)
-    second = first if known is None else _places(listed.ends, others)
-    unknown = (first < 0) & (second < 0)
+    # A name may be both a row and a known node.
+    row = _places(listed.ends, places)
+    node = row if known is None else _places(listed.ends, others)
+    unknown = (row < 0) & (node < 0)
     if unknown.any():
         names = np.unique(listed.ends[unknown])
         if not skip_unknown:
             raise TableError(_unknown_names(name, names, rows))
-        notes.append(
-            f"{name}: {int(unknown.any(axis=1).sum())} edges to {names.size} names that no row has "
-            "were left out"
-        )
-    merge = partial(_merge_duplicates, name=name, duplicates=duplicates, notes=notes)
+        n_edges = int(unknown.any(axis=1).sum())
+        notes.append(f"{name}: {n_edges} edges to {names.size} names that no row has were left out")
+    proper = listed.ends[:, 0] != listed.ends[:, 1]
     if known is None:
-        W = _links_among(listed, first, len(rows), merge, notes, name)
-        missing = "no row is linked to another"
+        loops = int(((row[:, 0] == row[:, 1]) & (row[:, 0] >= 0)).sum())
+        if loops:
+            notes.append(f"{name}: {loops} links of a row to itself were left out")
+        edges = np.flatnonzero((row >= 0).all(axis=1) & (row[:, 0] != row[:, 1]))
+        i, j = row[edges].min(axis=1), row[edges].max(axis=1)
     else:
-        W = _links_across(listed, first, second, (len(rows), len(known)), merge, notes, name)
-        missing = "no row is linked to a known node"
+        # From a new row to a known node, whichever is named first.
+        forth = (row[:, 0] >= 0) & (node[:, 1] >= 0) & proper
+        back = (row[:, 1] >= 0) & (node[:, 0] >= 0) & proper
+        unused = int((~(forth | back | unknown.any(axis=1))).sum())
+        if unused:
+            notes.append(
+                f"{name}: {unused} edges join no new row to a known node and were left out"
+            )
+        edges = np.concatenate([np.flatnonzero(forth), np.flatnonzero(back)])
+        i = np.concatenate([row[forth, 0], row[back, 1]])
+        j = np.concatenate([node[forth, 1], node[back, 0]])
+    order = np.lexsort((j, i))
+    edges, i, j = edges[order], i[order], j[order]
+    weights = listed.weights[edges]
+    first = np.flatnonzero(np.diff(i, prepend=-1) | np.diff(j, prepend=-1))  # of equal pairs
+    merged = (np.add if duplicates == "sum" else np.maximum).reduceat(weights, first)
+    if duplicates == "same" and first.size < i.size:
+        unequal = np.flatnonzero(merged != np.minimum.reduceat(weights, first))
+        if unequal.size:
+            a, b = listed.ends[edges[first[unequal[0]]]].tolist()
+            raise TableError(
+                f"{name}: the edge ({shorten(a)}, {shorten(b)}) is listed with different weights; "
+                "links have no direction: give each once, or use --duplicates sum or max"
+            )
+        notes.append(f"{name}: {i.size - first.size} edges are listed again and count once")
+    shape = (len(rows), len(others))
+    W = sp.csr_array(sp.coo_array((merged, (i[first], j[first])), shape=shape))
+    W.eliminate_zeros()
     if not W.nnz:
-        raise TableError(f"{name}: {missing}; leave the edges out to go by the columns alone")
-    return RowLinks(W, tuple(notes))
+        end = "another" if known is None else "a known node"
+        raise TableError(
+            f"{name}: no row is linked to {end}; leave the edges out to go by the columns alone"
+        )
+    return RowLinks(sp.csr_array(W + W.T) if known is None else W, tuple(notes))
 
 
 def _by_position(path: str | Path, n: int, known: Sequence[str] | None) -> RowLinks:
@@ -175,7 +200,7 @@ def _unknown_names(name: str, names: NDArray[np.str_], rows: Sequence[str]) -> s
 
 
 def _check_weights(listed: EdgeList, name: str) -> None:
-    weights = np.ones(0) if listed.weights is None else listed.weights
+    weights = listed.weights
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if bad.size:
         weight, (a, b) = weights[bad[0]], listed.ends[bad[0]].tolist()
@@ -185,72 +210,3 @@ def _check_weights(listed: EdgeList, name: str) -> None:
         raise TableError(
             f"{name}: the edge ({shorten(a)}, {shorten(b)}) has weight {weight:g}; {advice}"
         )
-
-
-def _merge_duplicates(
-    i: IntArray, j: IntArray, listed: EdgeList, *, name: str, duplicates: str, notes: list[str]
-) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """Every pair (i, j) once, with its weight."""
-    values = np.ones(i.size) if listed.weights is None else listed.weights
-    order = np.lexsort((j, i))
-    i, j, values = i[order], j[order], values[order]
-    new = np.ones(i.size, dtype=bool)
-    new[1:] = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
-    first = np.flatnonzero(new)
-    if first.size == i.size:
-        return i, j, values
-    if duplicates == "sum":
-        return i[first], j[first], np.add.reduceat(values, first)
-    largest = np.maximum.reduceat(values, first)
-    if duplicates == "same":
-        unequal = np.flatnonzero(largest != np.minimum.reduceat(values, first))
-        if unequal.size:
-            a, b = listed.ends[order[first[unequal[0]]]].tolist()
-            raise TableError(
-                f"{name}: the edge ({shorten(a)}, {shorten(b)}) is listed with different weights; "
-                "links have no direction: give each once, or use --duplicates sum or max"
-            )
-        notes.append(f"{name}: {i.size - first.size} edges are listed again and count once")
-    return i[first], j[first], largest
-
-
-def _select(listed: EdgeList, kept: NDArray[Any]) -> EdgeList:
-    return EdgeList(listed.ends[kept], None if listed.weights is None else listed.weights[kept])
-
-
-def _links_among(
-    listed: EdgeList, place: IntArray, n: int, merge: Merge, notes: list[str], name: str
-) -> sp.csr_array:
-    """Symmetric links among the rows."""
-    loops = (place[:, 0] == place[:, 1]) & (place[:, 0] >= 0)
-    if loops.any():
-        notes.append(f"{name}: {int(loops.sum())} links of a row to itself were left out")
-    kept = (place >= 0).all(axis=1) & ~loops
-    low, high = place[kept].min(axis=1), place[kept].max(axis=1)
-    low, high, values = merge(low, high, _select(listed, kept))
-    return from_edges(np.stack([low, high], axis=1), values, n_nodes=n).W
-
-
-def _links_across(
-    listed: EdgeList,
-    row: IntArray,
-    node: IntArray,
-    shape: tuple[int, int],
-    merge: Merge,
-    notes: list[str],
-    name: str,
-) -> sp.csr_array:
-    """Links from new rows to known nodes, whichever end is named first."""
-    proper = listed.ends[:, 0] != listed.ends[:, 1]
-    forth = (row[:, 0] >= 0) & (node[:, 1] >= 0) & proper
-    back = (row[:, 1] >= 0) & (node[:, 0] >= 0) & proper
-    unused = int((~(forth | back) & ((row >= 0) | (node >= 0)).all(axis=1)).sum())
-    if unused:
-        notes.append(f"{name}: {unused} edges join no new row to a known node and were left out")
-    kept = np.concatenate([np.flatnonzero(forth), np.flatnonzero(back)])
-    i = np.concatenate([row[forth, 0], row[back, 1]])
-    j = np.concatenate([node[forth, 1], node[back, 0]])
-    i, j, values = merge(i, j, _select(listed, kept))
-    W = sp.csr_array(sp.coo_array((values, (i, j)), shape=shape))
-    W.eliminate_zeros()
-    return W

@@ -48,6 +48,10 @@ class Source:
                 if self._content.startswith(mark):
                     self.compression = kind
 
+    def rewrite(self, content: bytes) -> None:
+        """Let `content` stand for the file from now on."""
+        self._content, self.compression = content, None
+
     def open(self) -> BinaryIO:
         """A stream from the beginning, decompressed."""
         raw: BinaryIO = (
@@ -61,6 +65,11 @@ class Source:
             raw.seek(0)
         return cast(BinaryIO, io.BufferedReader(_GuardedStream(self, raw, size), 2**16))
 
+    def read(self) -> bytes:
+        """The whole content, decompressed."""
+        with self.open() as stream:
+            return stream.read()
+
     def decompress(self, raw: BinaryIO) -> Any:
         """A stream of the content of `raw`; a zip archive holds one file."""
         if self.compression == "zstd":
@@ -69,14 +78,11 @@ class Source:
             modules: dict[str | None, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
             return modules[self.compression].open(raw)
         archive = zipfile.ZipFile(raw)
-        members = [
-            m
-            for m in archive.infolist()
-            if not m.is_dir() and not m.filename.startswith("__MACOSX")
-        ]
+        members = [name for name in archive.namelist() if not name.startswith("__MACOSX")]
+        members = [name for name in members if not name.endswith("/")]
         if len(members) != 1:
             raise TableError(f"{self.name} holds {len(members)} files; one table is needed")
-        self.suffix = self.suffix or Path(members[0].filename).suffix.lower()
+        self.suffix = self.suffix or Path(members[0]).suffix.lower()
         return archive.open(members[0])
 
 
@@ -119,17 +125,14 @@ def open_file(path: str | Path, name: str) -> BinaryIO:
     file = Path(path)
     if file.is_dir():
         raise TableError(f"{name} is a directory; a file is needed")
+    if file.is_file() and file.stat().st_size == 0:
+        raise TableError(f"{name} is empty")
     try:
-        stream = file.open("rb")
+        return file.open("rb")
     except FileNotFoundError:
-        folder = file.parent if file.parent.is_dir() else None
-        siblings = [p.name for p in folder.iterdir() if p.is_file()][:500] if folder else []
+        siblings = [p.name for p in file.parent.glob("*") if p.is_file()][:500]
         close = difflib.get_close_matches(file.name, siblings, n=1, cutoff=0.75)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise TableError(f"{name} does not exist{hint}") from None
     except OSError as error:
         raise TableError(f"{name} cannot be opened: {error.strerror}") from error
-    if file.stat().st_size == 0 and file.is_file():
-        stream.close()
-        raise TableError(f"{name} is empty")
-    return stream

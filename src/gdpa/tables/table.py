@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -22,13 +22,13 @@ __all__ = [
     "Frame",
     "Table",
     "TableError",
+    "clean_texts",
     "intern_arrow",
     "intern_texts",
     "is_frame",
     "is_missing_text",
     "merge_dictionaries",
     "shorten",
-    "trim_arrow",
 ]
 
 MISSING = frozenset(
@@ -133,36 +133,29 @@ class Table:
             raise TableError(f"{self.source} has columns of different lengths: {sorted(sizes)}")
 
     @cached_property
-    def _index(self) -> dict[str, int]:
-        return dict(zip(self.names, range(len(self.names)), strict=True))
+    def _by_name(self) -> dict[str, Column]:
+        return dict(zip(self.names, self.columns, strict=True))
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.columns[0]) if self.columns else 0
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.n_rows, len(self.names)
+        return self.columns[0].values.size if self.columns else 0
 
     def column(self, name: str, what: str = "column") -> Column:
         """Return a column by its name; the error suggests the nearest name."""
-        if name not in self._index:
+        if name not in self._by_name:
             raise TableError(
                 f"{self.source} has no {what} {shorten(name)}; "
                 f"{nearest_name(name, [n[:60] for n in self.names[:1000]])}"
             )
-        return self.columns[self._index[name]]
+        return self._by_name[name]
 
     def without(self, names: Iterable[str]) -> Table:
         """Return the table without some columns."""
-        dropped = set(names)
-        pairs = zip(self.names, self.columns, strict=True)
-        kept = [(name, column) for name, column in pairs if name not in dropped]
-        return Table(
-            tuple(name for name, _ in kept), tuple(c for _, c in kept), self.source, self.notes
-        )
+        kept = dict(self._by_name)
+        for name in names:
+            kept.pop(name, None)
+        return Table(tuple(kept), tuple(kept.values()), self.source, self.notes)
 
 
 def is_frame(X: Any) -> bool:
@@ -204,12 +197,9 @@ class ArrowTexts(Sequence[str]):
     @overload
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
-        found: str | list[str]
         if isinstance(place, slice):
-            found = self._array[place].to_pylist()
-        else:
-            found = self._array[int(place)].as_py()
-        return found
+            return list(self._array[place].to_pylist())
+        return str(self._array[int(place)].as_py())
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), 10_000):
@@ -243,42 +233,33 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
             codes[i] = -1
         else:
             codes[i] = texts.setdefault(text if verbatim else text.strip(), len(texts))
-    return _narrow(codes[raw], len(texts)), list(texts)
+    return codes[raw].astype(np.min_scalar_type(-len(texts) - 2), copy=False), list(texts)
 
 
 def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
     """Number the different texts of an Arrow column of strings, as :func:`intern_texts` does."""
-    return merge_dictionaries([trim_arrow(cells)[0].dictionary_encode() for cells in column.chunks])
+    return merge_dictionaries([clean_texts(cells).dictionary_encode() for cells in column.chunks])
 
 
-def trim_arrow(cells: Any) -> tuple[Any, Any]:
-    """Arrow strings without white space around them, null where missing; and which are missing."""
+def clean_texts(cells: Any, *, verbatim: bool = False) -> Any:
+    """Arrow strings, null where missing, without white space around them unless `verbatim`."""
     pc = require("pyarrow.compute", "tables")
     trimmed = pc.utf8_trim_whitespace(cells)
-    missing = pc.is_in(pc.utf8_lower(trimmed), options=_missing_words(cells.type))
-    return pc.if_else(missing, None, trimmed), missing
-
-
-@cache
-def _missing_words(kind: Any) -> Any:
-    words = require("pyarrow", "tables").array(sorted(MISSING), kind)
-    return require("pyarrow.compute", "tables").SetLookupOptions(words)
+    words = require("pyarrow", "tables").array(sorted(MISSING), cells.type)
+    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
+    return pc.if_else(missing, None, cells if verbatim else trimmed)
 
 
 def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
     """Codes and texts of Arrow arrays with a dictionary each; null is -1."""
     if not parts:
         return np.empty(0, dtype=np.int8), []
-    whole = require("pyarrow", "tables").chunked_array(parts).unify_dictionaries()
-    codes = [np.array(chunk.indices.fill_null(-1)) for chunk in whole.chunks]
-    words = whole.chunk(0).dictionary
+    arrow = require("pyarrow", "tables")
+    whole = arrow.chunked_array(parts).unify_dictionaries().combine_chunks()
+    words = whole.dictionary
     texts = words.to_pylist() if len(words) <= MAX_TEXT_LIST else ArrowTexts(words)
-    return _narrow(np.concatenate(codes), len(texts)), texts
-
-
-def _narrow(codes: NDArray[Any], n_texts: int) -> NDArray[Any]:
-    """Codes in the fewest bytes that hold them, and one more than them."""
-    return codes.astype(np.min_scalar_type(-n_texts - 2), copy=False)
+    codes = np.array(whole.indices.fill_null(-1))
+    return codes.astype(np.min_scalar_type(-len(texts) - 2), copy=False), texts
 
 
 def text_of(cell: Any) -> str:

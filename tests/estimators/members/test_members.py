@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import softmax
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
@@ -22,7 +23,7 @@ from gdpa.estimators.members.base import (
 from gdpa.estimators.members.forest import shared_forest
 from gdpa.estimators.members.graphs import WhitenedMember
 from gdpa.estimators.members.kernel import ForestKernelMember, KernelMachine, KernelMember, rbf
-from gdpa.estimators.members.linear import GaussianMember, LinearMember, fit_gaussian, softmax
+from gdpa.estimators.members.linear import GaussianMember, LinearMember, fit_gaussian
 from gdpa.estimators.members.user_models import user_members
 from gdpa.estimators.options import FitOptions
 from gdpa.graph.forest import shared_leaves
@@ -106,7 +107,7 @@ def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it(one_setting)
     anchors = points[t.labeled[inside]]
     c = kernel.ridge_coefficients(rbf(anchors, anchors, gamma), t.targets[inside], 0.3)
     K = rbf(points[t.labeled[~inside]], anchors, gamma)
-    np.testing.assert_allclose(found[~inside], softmax(4.0 * (K @ c)), atol=1e-10)
+    np.testing.assert_allclose(found[~inside], softmax(4.0 * (K @ c), axis=1), atol=1e-10)
 
 
 def test_kernel_with_more_labels_than_it_compares(monkeypatch):
@@ -124,7 +125,7 @@ def test_kernel_in_single_precision_far_from_the_origin(monkeypatch):
     X[-1] = 1e30
     points, c = X[:40], rng.normal(size=(40, 3))
     squares = ((X[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
-    expected = softmax(4.0 * (np.exp(-0.2 * squares) @ c))
+    expected = softmax(4.0 * (np.exp(-0.2 * squares) @ c), axis=1)
     monkeypatch.setattr(kernel, "SINGLE_ROWS", 10)
     monkeypatch.setattr(kernel, "BLOCK", 700)
     found = KernelMachine(None, points, c, 0.2).predict(X)
@@ -141,7 +142,7 @@ def test_leaves_hold_the_scores_of_the_kernel_machine(one_setting):
     own = leaves[t.labeled]
     K = shared_leaves(own, own) + 0.3 * np.eye(t.codes.size)
     scores = shared_leaves(leaves, own) @ np.linalg.solve(K, t.targets - 0.5)
-    np.testing.assert_allclose(fitted.shares, softmax(4.0 * scores), atol=1e-5)
+    np.testing.assert_allclose(fitted.shares, softmax(4.0 * scores, axis=1), atol=1e-5)
     np.testing.assert_allclose(fitted.model.predict(t.X), fitted.shares, atol=1e-12)
 
 

@@ -8,7 +8,7 @@ subsample (:func:`subsample`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -37,6 +37,9 @@ SAME_UNITS = 10.0
 # labels a class), the paper's sets, digits and generated sets.
 NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
 SELF_LOOP, FEW_LABELS_LOOP = 0.03, 0.01
+# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
+# no other member gains as much from labels everywhere.
+WHOLE_GRAPH_LABELS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +53,7 @@ class FitData:
     labels : LabelCoding
         Labels of the samples.
     folds : ndarray of int of shape (n_labels,) or None
-        Fold of each label; None where there are too few labels to hold any out.
+        Fold of each label, -1 if it is never held out; None where there are too few labels.
     options : FitOptions
         What the fit was asked for.
     links : csr_array of shape (n_samples, n_samples), optional
@@ -58,7 +61,7 @@ class FitData:
     rows : ndarray of int, optional
         Which rows of `whole` a subsample has.
     whole : FitData, optional
-        The data that a subsample was drawn from.
+        The data that a subsample was drawn from; its labels are held out all at once.
     class_shares : ndarray of shape (n_classes,), optional
         Class shares that the user gave.
     cache : dict
@@ -132,12 +135,14 @@ class Member:
     """A candidate of the ensemble.
 
     ``cross_fit`` is called first, where labels can be held out; what it chooses (a penalty, a
-    kernel width) stays in the object for ``fit``.
+    kernel width) stays in the object, as `setting`, for ``fit``.
     """
 
     name: str
     needs_folds = False  # whether it is left out where no label can be held out
     needs_search = False  # the same with many samples: it needs another neighbour search
+    label_free = False  # whether it is a graph of the samples that no label has a part in
+    setting: Any = None
 
     def suits(self, data: FitData) -> bool:
         """Return whether this member can be fitted to such features."""
@@ -145,6 +150,28 @@ class Member:
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
+        whole, few = data.whole or data, data.labeled.size
+        if (
+            self.label_free
+            and data.links is None
+            and whole.labeled.size >= WHOLE_GRAPH_LABELS * few
+        ):
+            data = whole
+        assert data.folds is not None
+        judged, found = data.folds >= 0, {}
+        for f in range(data.n_folds):
+            held = np.asarray(data.folds == f)
+            for setting, shares in self.predict_fold(data, f, held):
+                if setting not in found:
+                    found[setting] = np.empty((np.count_nonzero(judged), data.n_classes))
+                found[setting][held[judged]] = shares
+        self.setting, held_out = best_candidate(found, data.codes[judged], data.folds[judged])
+        return held_out
+
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterable[tuple[Any, FloatArray]]:
+        """Return, for each setting to choose from, probabilities of fold f without its labels."""
         raise NotImplementedError
 
     def fit(self, data: FitData) -> FittedMember:
@@ -222,21 +249,20 @@ class FittedModel(FittedMember):
         """Return shares of new rows."""
         if X is None:
             return None
-        found = self.model.predict(X)
-        k = self.shares.shape[1]
-        return found if self.place is None else expand_class_columns(found, self.place, k)
+        shares, k = self.model.predict(X), self.shares.shape[1]
+        return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedModel:
         """Return the same model beside more classes."""
         shares = expand_class_columns(self.shares, place, labels.classes.size)
-        return replace(
-            self, shares=shares, place=place if self.place is None else place[self.place]
-        )
+        known = place if self.place is None else place[self.place]
+        return replace(self, shares=shares, place=known)
 
 
 def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     """Return the rows of many samples that members are cross-fitted on, and which labels."""
     policy = data.options.policy
+    assert data.folds is not None
     kept = stratified_subsample(data.codes, policy.judged_labels)
     known = data.labeled[kept]
     others = np.flatnonzero(data.labels.codes < 0)
@@ -245,8 +271,10 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     rows = np.sort(np.concatenate([known, rng.choice(others, wanted, replace=False)]))
     codes = np.where(np.isin(rows, known), data.labels.codes[rows], -1).astype(np.int32)
     labels = LabelCoding(codes, data.labels.classes)
-    folds = None if data.folds is None else data.folds[kept]
-    about = (folds, data.options, data.links, rows, data, data.class_shares)
+    at_once = np.full(data.codes.size, -1, dtype=np.int32)
+    at_once[kept] = 0
+    whole, folds = replace(data, folds=at_once), data.folds[kept]
+    about = (folds, data.options, data.links, rows, whole, data.class_shares)
     return FitData(data.X[rows], labels, *about), kept
 
 
@@ -323,11 +351,13 @@ def best_candidate(
         Its held-out probabilities, or with folds the unbiased ones.
     """
     keys, losses = list(candidates), []
+    if len(keys) == 1:
+        return keys[0], candidates[keys[0]]
     for key in keys:
         losses.append(cross_validated_loss(candidates[key], codes)[0])
     table = np.array(losses)
     best = keys[int(table.mean(axis=1).argmin())]
-    if folds is None or len(keys) == 1:
+    if folds is None:
         return best, candidates[best]
     inside = folds[judged_labels(codes, candidates[best].shape[1])]
     held_out = candidates[best].copy()

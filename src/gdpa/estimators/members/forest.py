@@ -10,6 +10,7 @@ trees of a group give the held-out probabilities of their fold; all together pre
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -153,8 +154,7 @@ def column_units(X: Features) -> NDArray[np.int32]:
 
 def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
     """Return X in single precision, as trees compare it; the largest number where it is larger."""
-    if units is None or not units.any():
-        units = None
+    units = None if units is None or not units.any() else units
     if sp.issparse(X):
         X = sp.csr_array(X)
         data = X.data if units is None else np.ldexp(X.data, -units[X.indices])
@@ -223,28 +223,15 @@ def cross_forest(
     names = np.empty(n_classes, dtype=np.intp)
     names[place] = codes
     n_groups = 1 if folds is None else int(folds.max()) + 1
-    growers = []
+    growers, importances, nodes, roots = [], [], [], [0]
     for f in range(n_groups):
         seen = slice(None) if folds is None else np.flatnonzero(folds != f)
         grower = ExtraTreesClassifier(
             max(1, n_trees // n_groups), random_state=random_state + f, n_jobs=n_jobs
         )
         growers.append(grower.fit(A[seen], place[seen]))
-    return CrossForest(growers, _as_arrays(growers, n_classes, names, units), units)
-
-
-def _as_arrays(
-    growers: list[ExtraTreesClassifier],
-    n_classes: int,
-    names: NDArray[np.intp],
-    units: NDArray[np.int32],
-) -> Forest:
-    """Return the trees of several of scikit-learn's forests as arrays."""
-    parts, importances, roots = [], [], [0]
-    for grower in growers:
         with np.errstate(invalid="ignore"):  # where no split tells classes apart it divides by 0
-            found = np.asarray(grower.feature_importances_, dtype=np.float64)
-        importances.append(np.nan_to_num(found, nan=0.0))
+            importances.append(np.nan_to_num(grower.feature_importances_, nan=0.0))
         for estimator in grower.estimators_:
             tree, start = estimator.tree_, roots[-1]
             n = tree.node_count
@@ -254,20 +241,22 @@ def _as_arrays(
             value[:, names[grower.classes_]] = tree.value[:, 0, :]
             value /= value.sum(axis=1, keepdims=True)
             exponent = units[np.maximum(tree.feature, 0)]
-            parts.append(
+            with np.errstate(over="ignore"):  # a threshold beyond all numbers: the largest one
+                threshold = np.nan_to_num(np.ldexp(tree.threshold, exponent))
+            nodes.append(
                 (
                     np.where(leaf, -1, tree.feature).astype(np.int32),
-                    np.where(leaf, 0.0, np.ldexp(tree.threshold, exponent)),
+                    np.where(leaf, 0.0, threshold),
                     np.where(leaf, number, tree.children_left + start).astype(np.int32),
                     np.where(leaf, number, tree.children_right + start).astype(np.int32),
                     value,
                 )
             )
             roots.append(start + n)
-    feature, threshold, left, right, values = map(np.concatenate, zip(*parts, strict=True))
-    mean = np.mean(importances, axis=0)
-    first = np.array(roots, dtype=np.int64)
-    return Forest(first, feature, threshold, left, right, values, mean)
+    feature, threshold, left, right, values = map(np.concatenate, zip(*nodes, strict=True))
+    first, mean = np.array(roots, dtype=np.int64), np.mean(importances, axis=0)
+    forest = Forest(first, feature, threshold, left, right, values, mean)
+    return CrossForest(growers, forest, units)
 
 
 def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
@@ -295,16 +284,13 @@ class ForestMember(Member):
 
     name = "forest"
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each label by the trees that have not seen its fold."""
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[None, FloatArray]]:
+        """Predict a fold by the trees that have not seen it."""
         grown, leaves = shared_forest(data)
-        forest = grown.forest
-        held_out = np.empty((data.codes.size, data.n_classes))
-        for f in range(data.n_folds):
-            out = data.folds == f
-            rows = leaves[data.labeled[out]]
-            held_out[out] = leaf_means(forest.roots, forest.value, rows, grown.group(f))
-        return held_out
+        rows = leaves[data.labeled[held]]
+        yield None, leaf_means(grown.forest.roots, grown.forest.value, rows, grown.group(f))
 
     def fit(self, data: FitData) -> FittedModel:
         """Take all trees."""

@@ -11,10 +11,10 @@ which, when a fold is held out, is built from the trees that have not seen it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,9 +55,6 @@ FloatArray = NDArray[np.float64]
 # Tried by n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
 HELD_OUT_TOL = 1e-4  # held-out scores are compared, not kept
-# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
-# no other member gains as much from labels everywhere.
-WHOLE_GRAPH_LABELS = 3
 # Updates may leave the residual at this multiple of their tolerance before all is solved again.
 MOST_DRIFT = 5.0
 
@@ -95,13 +92,17 @@ class SampleGraph:
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
     unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
+    n_nodes: int = field(init=False)
+    n_neighbors: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         adjacency, diagonal = laplacian_parts(self.W, self.laplacian)
         # Relative to the largest: the sum of weights may be beyond the largest number.
         top = float(diagonal.max(initial=0.0))
         unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
+        count = self.kept if self.neighbors is None else self.neighbors.n_neighbors
         self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit)
+        self.__dict__.update(n_nodes=int(self.W.shape[0]), n_neighbors=count)
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
@@ -126,19 +127,9 @@ class SampleGraph:
                 raise ValueError(f"kept={self.kept!r} must be at least 1")
 
     @property
-    def n_neighbors(self) -> int | None:
-        """Neighbours per sample, where there is such a number."""
-        return self.kept if self.neighbors is None else self.neighbors.n_neighbors
-
-    @property
     def features(self) -> Features | None:
         """Features of the samples, as neighbours are searched in them."""
         return self.points if self.neighbors is None else self.neighbors.index.X
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of samples."""
-        return int(self.W.shape[0])
 
     @cached_property
     def degrees(self) -> FloatArray:
@@ -455,29 +446,38 @@ class FittedGraph(FittedMember):
         labels = self.labels.with_labels(rows, codes)
         drift = self.run.drift + tol
         shared = options.method == "harmonic" and labels.classes.size > 1
-        about: dict[str, Any] = {"name": self.name, "view": self.view}
-        about["knows_links"] = self.knows_links
         if not shared or drift > MOST_DRIFT * tol:
             x0 = self.scores if shared else None
-            return solve_graph(self.graph, labels, self.setting, options, x0=x0, **about)
-        systems = []
-        for coding in (self.labels, labels):
-            targets = np.eye(coding.classes.size)[coding.codes[coding.labeled]]
-            systems.append(self.graph.system(coding.labeled, targets, self.setting, options))
-        update = update_scores(systems[0], systems[1], self.scores, tol=tol)
-        run = SolveRun(
-            tol=options.tol,
-            iterations=update.iterations,
-            edge_visits=update.edge_visits,
-            residual=update.residual,
-            converged=update.converged,
-            exact=self.run.exact,
-            message=f"{update.active} of {self.graph.n_nodes} nodes relaxed in "
-            f"{update.rounds} rounds",
-            drift=drift,
-            active=update.active,
+            solved = solve_graph(self.graph, labels, self.setting, options, x0=x0)
+        else:
+            systems = []
+            for coding in (self.labels, labels):
+                targets = np.eye(coding.classes.size)[coding.codes[coding.labeled]]
+                systems.append(self.graph.system(coding.labeled, targets, self.setting, options))
+            update = update_scores(systems[0], systems[1], self.scores, tol=tol)
+            nodes, rounds = f"{update.active} of {self.graph.n_nodes} nodes", update.rounds
+            run = SolveRun(
+                tol=options.tol,
+                iterations=update.iterations,
+                edge_visits=update.edge_visits,
+                residual=update.residual,
+                converged=update.converged,
+                exact=self.run.exact,
+                message=f"{nodes} relaxed in {rounds} rounds",
+                drift=drift,
+                active=update.active,
+            )
+            solved = with_scores(self.graph, labels, self.setting, options, update.values, run)
+        return replace(
+            self,
+            labels=labels,
+            scores=solved.scores,
+            shares=solved.shares,
+            prior=solved.prior,
+            abstaining=solved.abstaining,
+            run=solved.run,
+            records=solved.records,
         )
-        return with_scores(self.graph, labels, self.setting, options, update.values, run, **about)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedGraph:
         """Return the same graph beside more classes, which nothing speaks for yet."""
@@ -546,8 +546,8 @@ def solve_graph(
             message=solved.message,
             seconds=time.perf_counter() - start,
         )
-    about: dict[str, Any] = {"name": name, "view": view or View(), "knows_links": knows_links}
-    return with_scores(graph, labels, setting, options, scores, run, records=records, **about)
+    fitted = with_scores(graph, labels, setting, options, scores, run)
+    return replace(fitted, name=name, view=view or View(), knows_links=knows_links, records=records)
 
 
 def with_scores(
@@ -557,11 +557,6 @@ def with_scores(
     options: FitOptions,
     scores: FloatArray,
     run: SolveRun,
-    *,
-    name: str,
-    view: View,
-    knows_links: bool,
-    records: tuple[Solution, ...] = (),
 ) -> FittedGraph:
     """Return the fitted graph that solved scores make: shares, and the prior where none reach."""
     known = labels.labeled
@@ -577,45 +572,26 @@ def with_scores(
         system = (graph.adjacency, graph.diagonal, known, scores, unreached, threshold)
         trusted = with_far_nodes(*system, options.n_jobs)
     shares = to_shares(trusted, prior)
-    parts = (name, graph, view, setting, labels, scores, shares, prior, unreached, run)
-    return FittedGraph(*parts, knows_links, records)
-
-
-def held_out_shares(data: FitData, graph: SampleGraph, held: NDArray[np.bool_]) -> FloatArray:
-    """Return the shares of some labelled samples by the labels of the others."""
-    targets = data.targets[~held]
-    setting = Setting(np.inf, data.self_loop * graph.unit)
-    system = graph.system(data.labeled[~held], targets, setting, data.options)
-    scores = system.solve(tol=HELD_OUT_TOL).x
-    return to_shares(scores[data.labeled[held]], targets.mean(axis=0))
+    parts = ("graph", graph, View(), setting, labels, scores, shares, prior, unreached, run)
+    return FittedGraph(*parts)
 
 
 class GraphMember(Member):
     """A graph of the samples on which labels spread."""
 
-    label_free = False  # whether no label has a part in the graph
-
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the graph without the labels of a fold, and what features become for it."""
         raise NotImplementedError
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by the labels of the others.
-
-        With very many labels those of the subsample are all held out at once, of the graph of all
-        samples.
-        """
-        whole, rows = data.whole, data.rows
-        if whole is not None and rows is not None and self.label_free and data.links is None:
-            many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
-            held = np.isin(whole.labeled, rows[data.labeled])
-            if many:
-                return held_out_shares(whole, self.graph(whole)[0], held)
-        held_out = np.empty((data.codes.size, data.n_classes))
-        for f in range(data.n_folds):
-            held = np.asarray(data.folds == f)
-            held_out[held] = held_out_shares(data, self.graph(data, f)[0], held)
-        return held_out
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[None, FloatArray]]:
+        """Predict a fold by the labels of the others."""
+        graph, targets = self.graph(data, f)[0], data.targets[~held]
+        setting = Setting(np.inf, data.self_loop * graph.unit)
+        system = graph.system(data.labeled[~held], targets, setting, data.options)
+        scores = system.solve(tol=HELD_OUT_TOL).x
+        yield None, to_shares(scores[data.labeled[held]], targets.mean(axis=0))
 
     def fit(self, data: FitData) -> FittedGraph:
         """Solve with all labels."""

@@ -15,6 +15,7 @@ is a walk through the same trees with other numbers in their leaves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
@@ -23,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.special import softmax
 
 from ...codec import check_numbers, storable
 from ...graph.forest import shared_leaves
@@ -40,7 +42,6 @@ from .base import (
     stratified_subsample,
 )
 from .forest import Forest, leaf_means, shared_forest
-from .linear import softmax
 
 FloatArray = NDArray[np.float64]
 KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
@@ -98,7 +99,7 @@ class KernelMachine(Model):
                 scores = self._single_scores(Z[rows])
             else:
                 scores = rbf(Z[rows], self.points, self.gamma) @ self.coefficients
-            out[rows] = softmax(STEEPNESS * scores)
+            out[rows] = softmax(STEEPNESS * scores, axis=1)
         return out
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
@@ -142,7 +143,8 @@ class LeafMachine(Model):
     def predict(self, X: Features) -> FloatArray:
         """Return shares of rows."""
         leaves = self.forest.leaves(X)
-        return softmax(STEEPNESS * leaf_means(self.forest.roots, self.scores, leaves))
+        scores = leaf_means(self.forest.roots, self.scores, leaves)
+        return np.asarray(softmax(STEEPNESS * scores, axis=1))
 
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
@@ -154,17 +156,17 @@ def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
             middle = B.mean(axis=0, dtype=np.float64)
             if np.isfinite(middle).all():
                 A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
+            if np.abs(B).max(initial=0.0) > 1e150:  # squares that overflow would leave holes in K
+                A, B, gamma = A * np.sqrt(gamma), B * np.sqrt(gamma), 1.0
         K = np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
     return np.nan_to_num(K, copy=False, nan=0.0)
 
 
 def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
     """Return c of a kernel matrix."""
-    A = K.copy()
-    A[np.diag_indices_from(A)] += ridge
+    A = K + ridge * np.eye(K.shape[0])
     with one_thread():
-        found = linalg.solve(A, targets - 1.0 / targets.shape[1], assume_a="pos")
-    return np.asarray(found)
+        return np.asarray(linalg.solve(A, targets - 1.0 / targets.shape[1], assume_a="pos"))
 
 
 class KernelMember(Member):
@@ -189,27 +191,25 @@ class KernelMember(Member):
             anchors = points[data.labeled[kept]]
             K = rbf(anchors, anchors, gamma)
             for ridge in self.ridges:
-                A = K.copy()
-                A[np.diag_indices_from(A)] += ridge
                 scores = np.empty_like(Y)
                 with one_thread():
-                    G = linalg.inv(A)
+                    G = linalg.inv(K + ridge * np.eye(kept.size))
                     C = G @ Y
-                    for number in range(data.n_folds):
+                    for number in np.unique(folds):
                         f = np.flatnonzero(folds == number)
-                        if f.size:
-                            scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
-                found[scaling, width, ridge] = softmax(STEEPNESS * scores)
+                        scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
+                found[scaling, width, ridge] = softmax(STEEPNESS * scores, axis=1)
         self.setting, held_out = best_candidate(found, data.codes[kept], folds)
-        if kept.size < data.codes.size:
-            kept = stratified_subsample(data.codes, MOST_LABELS)
-            held_out = np.empty((data.codes.size, data.n_classes))
-            points, _ = kernel_points(data, self.setting)
-            for fold in range(data.n_folds):
-                machine = self._machine(data, kept[data.folds[kept] != fold])
-                out = data.folds == fold
-                held_out[out] = machine.shares(points[data.labeled[out]])
-        return held_out
+        return held_out if kept.size == data.codes.size else super().cross_fit(data)
+
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[KernelSetting, FloatArray]]:
+        """Predict a fold, with the chosen setting, from a thousand other labels."""
+        kept = stratified_subsample(data.codes, MOST_LABELS)
+        machine = self._machine(data, kept[~held[kept]])
+        rows = kernel_points(data, self.setting)[0][data.labeled[held]]
+        yield self.setting, machine.shares(rows)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels, or a thousand of them."""
@@ -232,10 +232,12 @@ def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, floa
     if isinstance(points, sp.csr_array):
         variance = float(points.multiply(points).mean() - points.mean() ** 2)
     else:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             variance = float(np.var(points, dtype=np.float64))
     spread = points.shape[1] * variance
-    return points, setting[1] / spread if 1e-300 < spread < np.inf else 1.0
+    if not spread < np.inf:
+        return points, 1e-300
+    return points, setting[1] / spread if spread > 1e-300 else 1.0
 
 
 class ForestKernelMember(Member):
@@ -244,36 +246,30 @@ class ForestKernelMember(Member):
     name = "forest kernel"
     needs_folds = True
     ridges: ClassVar = (0.1, 0.3, 1.0, 3.0)
-    ridge = 1.0
+    setting = 1.0
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Choose the ridge, each fold in the trees that have not seen it."""
-        assert data.folds is not None
-        kept = stratified_subsample(data.codes, CHOICE_LABELS)
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[float, FloatArray]]:
+        """Predict a fold in the trees that have not seen it."""
         grown, all_leaves = shared_forest(data)
-        found = {}
+        leaves = all_leaves[data.labeled, grown.group(f)]
+        kept = stratified_subsample(data.codes, CHOICE_LABELS)
+        inside = kept[~held[kept]]
+        K = shared_leaves(leaves[inside], leaves[inside])
+        asked = shared_leaves(leaves[held], leaves[inside])
         for ridge in self.ridges:
-            found[ridge] = np.empty((data.codes.size, data.n_classes))
-        leaves = all_leaves[data.labeled]
-        for f in range(data.n_folds):
-            part = leaves[:, grown.group(f)]
-            inside, out = kept[data.folds[kept] != f], data.folds == f
-            K = shared_leaves(part[inside], part[inside])
-            asked = shared_leaves(part[out], part[inside])
-            for ridge in self.ridges:
-                c = ridge_coefficients(K, data.targets[inside], ridge)
-                found[ridge][out] = softmax(STEEPNESS * (asked @ c))
-        self.ridge, held_out = best_candidate(found, data.codes, data.folds)
-        return held_out
+            c = ridge_coefficients(K, data.targets[inside], ridge)
+            yield ridge, softmax(STEEPNESS * (asked @ c), axis=1)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels, or a thousand of them."""
         grown, all_leaves = shared_forest(data)
         forest, kept = grown.forest, stratified_subsample(data.codes, MOST_LABELS)
         leaves = all_leaves[data.labeled[kept]]
-        c = ridge_coefficients(shared_leaves(leaves, leaves), data.targets[kept], self.ridge)
+        c = ridge_coefficients(shared_leaves(leaves, leaves), data.targets[kept], self.setting)
         scores = np.zeros((forest.feature.size, data.n_classes))
         np.add.at(scores, leaves + forest.roots[:-1], c[:, None])
         machine = LeafMachine(forest, scores.astype(np.float32))
-        shares = softmax(STEEPNESS * leaf_means(forest.roots, machine.scores, all_leaves))
-        return FittedModel(self.name, machine, shares)
+        means = leaf_means(forest.roots, machine.scores, all_leaves)
+        return FittedModel(self.name, machine, softmax(STEEPNESS * means, axis=1))

@@ -19,6 +19,7 @@ class towards W,
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.special import softmax
 
 from ...codec import check_numbers, storable
 from ...graph.rescale import Rescaler
@@ -36,7 +38,6 @@ from .base import (
     FittedModel,
     Member,
     Model,
-    best_candidate,
     rescale_columns,
     stratified_subsample,
 )
@@ -58,27 +59,28 @@ class LinearModel(Model):
 
     Parameters
     ----------
-    scaling : Rescaler
-        Scales of the columns.
+    scaling : Rescaler or None
+        Scales of the columns; None leaves them as they are.
     coefficients : ndarray of shape (n_kept, n_classes)
         Slopes.
     intercepts : ndarray of shape (n_classes,)
         Constants.
     """
 
-    scaling: Rescaler
+    scaling: Rescaler | None
     coefficients: FloatArray
     intercepts: FloatArray
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        check_numbers("coefficients", self.coefficients, (self.scaling.scale.size, None))
+        width = None if self.scaling is None else self.scaling.scale.size
+        check_numbers("coefficients", self.coefficients, (width, None))
         check_numbers("intercepts", self.intercepts, (self.coefficients.shape[1],))
 
     def predict(self, X: Features) -> FloatArray:
         """Return shares of rows."""
-        Z = clip_far_rows(rescale_columns(self.scaling, X))
-        return softmax(Z @ self.coefficients + self.intercepts)
+        Z = clip_far_rows(X if self.scaling is None else rescale_columns(self.scaling, X))
+        return np.asarray(softmax(Z @ self.coefficients + self.intercepts, axis=1))
 
 
 def clip_far_rows(Z: Features) -> Features:
@@ -90,12 +92,6 @@ def clip_far_rows(Z: Features) -> Features:
         return Z
     factor = np.where(far, FAR / np.where(far, length, 1.0), 1.0)
     return sp.csr_array(sp.diags_array(factor) @ Z) if sp.issparse(Z) else Z * factor[:, None]
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """Return shares proportional to ``exp(scores)``."""
-    e = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
 def fit_logistic(
@@ -129,78 +125,59 @@ class LinearMember(Member):
 
     name = "linear"
     # Inverse strengths of the penalty; with many unknowns the middle one.
-    strengths: ClassVar = (0.1, 1.0, 10.0)
-    strength = 1.0
+    strengths: ClassVar[tuple[float, ...]] = (0.1, 1.0, 10.0)
+    setting = 1.0
+    # Rounds of self-training, probability of a confident row (as in scikit-learn), rows that are
+    # predicted and predictions that are added at most. More of them changed nothing on real tables.
+    rounds, confident, most_rows, most_added = 0, 0.75, 5_000, 1_000
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Choose the penalty."""
-        Z = data.Z[data.labeled]
-        many = Z.shape[1] * data.n_classes > MOST_UNKNOWNS
-        found: dict[float, FloatArray] = {}
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[float, FloatArray]]:
+        """Predict a fold by a model that has not seen its labels."""
+        many = data.Z.shape[1] * data.n_classes > MOST_UNKNOWNS
         for C in (1.0,) if many else self.strengths:
-            found[C] = np.empty((data.codes.size, data.n_classes))
-            for f in range(data.n_folds):
-                out = data.folds == f
-                slopes, constants = fit_logistic(Z[~out], data.codes[~out], data.n_classes, C)
-                found[C][out] = softmax(Z[out] @ slopes + constants)
-        self.strength, held_out = best_candidate(found, data.codes, data.folds)
-        return held_out
+            slopes, constants = self.train(data, np.flatnonzero(~held), C)
+            yield C, softmax(data.Z[data.labeled[held]] @ slopes + constants, axis=1)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""
         kept = stratified_subsample(data.codes, MOST_LABELS)
-        rows = data.Z[data.labeled[kept]]
-        fit = fit_logistic(rows, data.codes[kept], data.n_classes, self.strength)
-        return FittedModel(
-            self.name, LinearModel(data.scaling, *fit), softmax(data.Z @ fit[0] + fit[1])
-        )
+        slopes, constants = self.train(data, kept, self.setting)
+        model = LinearModel(data.scaling, slopes, constants)
+        return FittedModel(self.name, model, softmax(data.Z @ slopes + constants, axis=1))
+
+    def train(
+        self, data: FitData, kept: NDArray[np.intp], C: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return slopes and intercepts from the labels at the positions `kept`."""
+        rows, codes, n = data.labeled[kept], data.codes[kept], data.X.shape[0]
+        labeled = data.Z[rows]
+        fit = fit_logistic(labeled, codes, data.n_classes, C)
+        for _ in range(self.rounds):
+            spread = np.linspace(0, n - 1, min(n, self.most_rows)).astype(np.intp)
+            others = data.Z[np.setdiff1d(spread, rows)]
+            shares = softmax(others @ fit[0] + fit[1], axis=1)
+            sure = np.flatnonzero(shares.max(axis=1) > self.confident)
+            guess = shares[sure].argmax(axis=1).astype(codes.dtype)
+            few = stratified_subsample(guess, self.most_added)
+            stack = sp.vstack if sp.issparse(labeled) else np.vstack
+            Z = stack([labeled, others[sure[few]]])
+            fit = fit_logistic(Z, np.concatenate([codes, guess[few]]), data.n_classes, C)
+        return fit
 
 
-class SelfTrainedMember(Member):
+class SelfTrainedMember(LinearMember):
     """Logistic regression that learns from its own confident predictions."""
 
     name = "self-trained"
     needs_folds = True
-    # Probability of a confident row (as in scikit-learn), rounds, rows that are predicted and
-    # predictions that are added at most. More of either changed nothing on real tables.
-    confident, rounds, most_rows, most_added = 0.75, 3, 5_000, 1_000
+    strengths = (1.0,)
+    rounds = 3
 
     def suits(self, data: FitData) -> bool:
         """Return whether there are few columns."""
         return bool(data.Z.shape[1] * data.n_classes <= MOST_UNKNOWNS)
-
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by a model that has seen its rows, but not their labels."""
-        held_out = np.empty((data.codes.size, data.n_classes))
-        for f in range(data.n_folds):
-            out = data.folds == f
-            slopes, constants = self._train(data, np.flatnonzero(~out))
-            held_out[out] = softmax(data.Z[data.labeled[out]] @ slopes + constants)
-        return held_out
-
-    def fit(self, data: FitData) -> FittedModel:
-        """Fit to all labels."""
-        fit = self._train(data, stratified_subsample(data.codes, MOST_LABELS))
-        return FittedModel(
-            self.name, LinearModel(data.scaling, *fit), softmax(data.Z @ fit[0] + fit[1])
-        )
-
-    def _train(self, data: FitData, kept: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """Return slopes and intercepts from the labels at the positions `kept`."""
-        rows, codes = data.labeled[kept], data.codes[kept]
-        n = data.X.shape[0]
-        spread = np.linspace(0, n - 1, min(n, self.most_rows)).astype(np.intp)
-        labeled, others = data.Z[rows], data.Z[np.setdiff1d(spread, rows)]
-        stack = sp.vstack if sp.issparse(labeled) else np.vstack
-        fit = fit_logistic(labeled, codes, data.n_classes)
-        for _ in range(self.rounds):
-            shares = softmax(others @ fit[0] + fit[1])
-            sure = np.flatnonzero(shares.max(axis=1) > self.confident)
-            guess = shares[sure].argmax(axis=1).astype(codes.dtype)
-            few = stratified_subsample(guess, self.most_added)
-            Z = stack([labeled, others[sure[few]]])
-            fit = fit_logistic(Z, np.concatenate([codes, guess[few]]), data.n_classes)
-        return fit
 
 
 @storable("gaussian classes")
@@ -245,7 +222,7 @@ class GaussianClasses(Model):
             for c, mean in enumerate(self.means):
                 A = (near - mean) @ self.roots[c % self.roots.shape[0]]
                 out[rows, c] = self.constants[c] - 0.5 * np.einsum("ij,ij->i", A, A)
-        return softmax(out)
+        return np.asarray(softmax(out, axis=1))
 
 
 class GaussianMember(Member):
@@ -264,19 +241,16 @@ class GaussianMember(Member):
         d = int(data.scaling.scale.size)
         return not sp.issparse(data.X) and d <= 100 and d * d * data.n_classes <= 300_000
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Choose the weights of the priors."""
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[tuple[float, float], FloatArray]]:
+        """Predict a fold by Gaussian classes that have not seen its labels."""
         kept = stratified_subsample(data.codes, MOST_LABELS)
-        found: dict[tuple[float, float], FloatArray] = {}
-        with one_thread():
-            for setting in self.settings:
-                found[setting] = np.empty((data.codes.size, data.n_classes))
-                for f in range(data.n_folds):
-                    out = np.asarray(data.folds == f)
-                    classes = fit_gaussian(data, kept[~out[kept]], setting)
-                    found[setting][out] = classes.shares(data.Z[data.labeled[out]])
-        self.setting, held_out = best_candidate(found, data.codes, data.folds)
-        return held_out
+        for setting in self.settings:
+            with one_thread():
+                classes = fit_gaussian(data, kept[~held[kept]], setting)
+                shares = classes.shares(data.Z[data.labeled[held]])
+            yield setting, shares
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""

@@ -23,6 +23,7 @@ from functools import cached_property, partial
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from ...codec import check_numbers, storable
 from ...graph.smoothing import Smoother, no_links
@@ -33,25 +34,25 @@ from ..options import FitOptions
 from ..probabilities import fit_sharpness, sharpen, to_shares
 from ..tuning import DEFAULT, LARGE_SELF_LOOPS, Given, Setting, tune
 from .base import (
+    WHOLE_GRAPH_LABELS,
     Features,
     FitData,
     FittedMember,
-    FittedModel,
     Member,
+    Model,
     best_candidate,
     stratified_subsample,
 )
 from .forest import ForestMember
 from .graphs import (
     HELD_OUT_TOL,
-    WHOLE_GRAPH_LABELS,
     FittedGraph,
     NeighborMember,
     SampleGraph,
     given_graph,
     solve_graph,
 )
-from .linear import MOST_LABELS, MOST_UNKNOWNS, fit_logistic, softmax
+from .linear import MOST_LABELS, MOST_UNKNOWNS, LinearModel, fit_logistic
 
 FloatArray = NDArray[np.float64]
 
@@ -69,127 +70,66 @@ LABEL_PART = 0.3
 FOREST_COLUMNS = 200  # trees take dense columns, at most so many
 
 
-@storable("step models")
+@storable("smoothed model")
 @dataclass(frozen=True, eq=False)
-class StepModels:
-    """Linear models on features smoothed by several numbers of steps; their mean is the answer.
+class SmoothedModel(FittedMember):
+    """Models on features smoothed by several numbers of steps; their mean is the answer.
 
     Parameters
     ----------
-    steps : tuple of int
-        Steps of smoothing.
-    slopes : ndarray of shape (n_steps, n_features, n_classes)
-        Slopes.
-    constants : ndarray of shape (n_steps, n_classes)
-        Intercepts.
-    sharpness : float
-        Exponent of the mean shares: a strong penalty leaves them flat, however right they are.
-    """
-
-    steps: tuple[int, ...]
-    slopes: FloatArray
-    constants: FloatArray
-    sharpness: float = 1.0
-
-    def check_stored(self) -> None:
-        """Raise an error if the parts do not fit together."""
-        check_numbers("slopes", self.slopes, (len(self.steps), None, None))
-        check_numbers("constants", self.constants, (len(self.steps), self.slopes.shape[2]))
-        if not self.steps or not all(0 < t <= max(STEPS) for t in self.steps):
-            raise ValueError(f"steps={self.steps!r} are out of range")
-        if not 0 < self.sharpness < np.inf:
-            raise ValueError(f"sharpness={self.sharpness!r} must be positive")
-
-    def shares_by(self, product: Callable[[int, FloatArray], FloatArray]) -> FloatArray:
-        """Return mean shares of rows; `product` of a number of steps and slopes gives scores."""
-        total = np.zeros(())
-        for t, slopes, constants in zip(self.steps, self.slopes, self.constants, strict=True):
-            total = total + softmax(product(t, slopes) + constants)
-        return sharpen(total / len(self.steps), self.sharpness)
-
-
-@storable("smoothed")
-@dataclass(frozen=True, eq=False)
-class Smoothed(FittedMember):
-    """Linear models on smoothed features.
-
-    Parameters
-    ----------
+    name : str
+        Name.
     smoother : Smoother
         Graph and features.
-    models : StepModels
-        The models.
+    steps : tuple of int
+        Steps of smoothing.
+    models : tuple of Model
+        A model for each.
     shares : ndarray of shape (n_samples, n_classes)
         Their predictions for the samples.
+    sharpness : float or None
+        Exponent of the mean shares: a strong penalty leaves them flat, however right they are.
     place : ndarray of int or None
         Places of the models' classes among all; None where they are all.
     """
 
+    name: str
     smoother: Smoother
-    models: StepModels
+    steps: tuple[int, ...]
+    models: tuple[Model, ...]
     shares: FloatArray = field(repr=False)
+    sharpness: float | None = None
     place: NDArray[np.integer] | None = None
-    name: str = "smoothed"
     knows_links: bool = True
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        n, k = self.smoother.features.shape[0], self.shares.shape[-1]
-        check_numbers("shares", self.shares, (n, None), at_least=0)
-        if self.smoother.W.shape != (n, n):
-            raise ValueError("links and features are not of the same samples")
+        check_numbers("shares", self.shares, (self.smoother.W.shape[0], None), at_least=0)
+        if not self.steps or not all(0 < t <= max(STEPS) for t in self.steps):
+            raise ValueError(f"steps={self.steps!r} are out of range")
+        if len(self.models) != len(self.steps):
+            raise ValueError("one model for each number of steps is needed")
+        if self.sharpness is not None and not 0 < self.sharpness < np.inf:
+            raise ValueError(f"sharpness={self.sharpness!r} must be positive")
         if self.place is not None:
-            check_numbers("place", self.place, (None,), at_least=0, at_most=k - 1)
+            most = self.shares.shape[1] - 1
+            check_numbers("place", self.place, (None,), at_least=0, at_most=most)
 
-    def rows(self, X: Features | None, links: sp.csr_array | None) -> FloatArray:
+    def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray:
         """Return shares of new rows."""
-        shares = self.models.shares_by(
-            lambda t, slopes: self.smoother.new_points(X, links, t) @ slopes
-        )
-        k = self.shares.shape[1]
+        total = np.zeros(())
+        for t, model in zip(self.steps, self.models, strict=True):
+            total = total + model.predict(self.smoother.new_points(X, links, t))
+        shares, k = total / len(self.steps), self.shares.shape[1]
+        if self.sharpness is not None:
+            shares = sharpen(shares, self.sharpness)
         return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
-    def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows."""
-        return self.rows(X, links)
-
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> Smoothed:
+    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> SmoothedModel:
         """Return the same models beside more classes."""
         known = place if self.place is None else place[self.place]
         shares = expand_class_columns(self.shares, place, labels.classes.size)
         return replace(self, shares=shares, place=known)
-
-
-@storable("smoothed forest")
-@dataclass(frozen=True, eq=False)
-class SmoothedForest(FittedMember):
-    """Trees on smoothed features.
-
-    Parameters
-    ----------
-    smoother : Smoother
-        Graph and features.
-    forest : FittedModel
-        The trees, as a member on smoothed features.
-    """
-
-    smoother: Smoother
-    forest: FittedModel
-    name: str = "smoothed forest"
-    knows_links: bool = True
-
-    @property
-    def shares(self) -> FloatArray:  # type: ignore[override]
-        """Shares of the samples."""
-        return self.forest.shares
-
-    def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows."""
-        return self.forest.predict(self.smoother.new_points(X, links, FOREST_STEPS))
-
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> SmoothedForest:
-        """Return the same trees beside more classes."""
-        return replace(self, forest=self.forest.with_classes(labels, place))
 
 
 @storable("links and features")
@@ -199,7 +139,7 @@ class LinksAndFeatures(FittedMember):
 
     Parameters
     ----------
-    model : Smoothed
+    model : SmoothedModel
         The model.
     graph : SampleGraph
         The given graph.
@@ -211,7 +151,7 @@ class LinksAndFeatures(FittedMember):
         Solution of the system, and its rows divided by their sums.
     """
 
-    model: Smoothed
+    model: SmoothedModel
     graph: SampleGraph
     labels: LabelCoding
     evidence_weight: float
@@ -231,7 +171,7 @@ class LinksAndFeatures(FittedMember):
     @classmethod
     def solve(
         cls,
-        model: Smoothed,
+        model: SmoothedModel,
         graph: SampleGraph,
         labels: LabelCoding,
         weight: float,
@@ -250,7 +190,7 @@ class LinksAndFeatures(FittedMember):
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
         """Return shares of new rows: one more row of the system each."""
-        evidence, graph = self.model.rows(X, links), self.graph
+        evidence, graph = self.model.predict(X, links), self.graph
         scores = new_row_scores(
             no_links(evidence.shape[0], graph.n_nodes) if links is None else links,
             self.scores,
@@ -285,7 +225,7 @@ class LinksAndFeatures(FittedMember):
 
 @storable("union")
 @dataclass(frozen=True, eq=False)
-class Union(FittedMember):
+class FittedUnion(FittedGraph):
     """Links and nearest neighbours in one graph.
 
     Parameters
@@ -294,30 +234,18 @@ class Union(FittedMember):
         The neighbour graph of the features.
     factors : tuple of float
         What links and neighbours were multiplied by.
-    fitted : FittedGraph
-        The scores on both together.
     """
 
-    nearest: SampleGraph
-    factors: tuple[float, float]
-    fitted: FittedGraph
-    name: str = "union"
-    knows_links: bool = True
+    nearest: SampleGraph | None = None
+    factors: tuple[float, float] = (1.0, 1.0)
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
+        super().check_stored()
+        if self.nearest is None or self.nearest.n_nodes != self.graph.n_nodes:
+            raise ValueError("the neighbours are not those of the graph")
         if not all(0 < factor < np.inf for factor in self.factors):
             raise ValueError(f"factors={self.factors!r} must be positive")
-
-    @property
-    def shares(self) -> FloatArray:  # type: ignore[override]
-        """Shares of the samples."""
-        return self.fitted.shares
-
-    @property
-    def abstaining(self) -> NDArray[np.integer]:  # type: ignore[override]
-        """Samples without a path to a label."""
-        return self.fitted.abstaining
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
         """Return shares of new rows, attached by what they have."""
@@ -326,20 +254,10 @@ class Union(FittedMember):
             with np.errstate(over="ignore"):  # no link is heavier than a sum can bear
                 data = np.minimum(self.factors[0] * links.data, HEAVIEST)
             parts.append(sp.csr_array((data, links.indices, links.indptr), links.shape))
-        if X is not None:
+        if X is not None and self.nearest is not None:
             parts.append(self.factors[1] * self.nearest.attach(X)[0])
         weights = parts[0] if len(parts) == 1 else sp.csr_array(parts[0] + parts[1])
-        return self.fitted.predict_rows(weights)[0]
-
-    def with_labels(
-        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> Union:
-        """Return the same graph with other labels: the scores move."""
-        return replace(self, fitted=self.fitted.with_labels(rows, codes, options, tol))
-
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> Union:
-        """Return the same graph beside more classes."""
-        return replace(self, fitted=self.fitted.with_classes(labels, place))
+        return self.predict_rows(weights)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -392,6 +310,8 @@ class LinkFit:
     graph: SampleGraph
     data: FitData
     part: FitData
+    # Linear models on smoothed features without a fold, by fold and strength.
+    fold_models: dict[tuple[int, float], tuple[LinearModel, ...]] = field(default_factory=dict)
 
     @cached_property
     def smoother(self) -> Smoother:
@@ -516,33 +436,41 @@ class LinkFit:
         return shares
 
     def _smoothed_fold(self, inside: NDArray[np.bool_], f: int, C: float) -> FloatArray:
-        out = self.data.labeled[~inside]
-        self._fold_models[f, C] = self._linear(inside, C)
-        return self._fold_models[f, C].shares_by(partial(self.smoother.product, rows=out))
+        self.fold_models[f, C] = self._linear(inside, C)
+        return self._step_shares(self.fold_models[f, C], rows=self.data.labeled[~inside])
 
-    @cached_property
-    def _fold_models(self) -> dict[tuple[int, float], StepModels]:
-        """Models without a fold, by fold and strength."""
-        return {}
-
-    def _linear(self, inside: NDArray[np.bool_], C: float, sharpness: float = 1.0) -> StepModels:
+    def _linear(self, inside: NDArray[np.bool_], C: float) -> tuple[LinearModel, ...]:
         """Fit one model for each number of steps to the labels inside."""
-        data = self.data
+        data, models = self.data, []
         rows = np.flatnonzero(inside)
         rows = rows[stratified_subsample(data.codes[rows], MOST_LABELS)]
-        slopes, constants = [], []
         for t in self.steps:
             points = self.smoother.points(t, data.labeled[rows])
             fit = fit_logistic(points, data.codes[rows], data.n_classes, C)
-            slopes.append(fit[0])
-            constants.append(fit[1])
-        return StepModels(self.steps, np.stack(slopes), np.stack(constants), float(sharpness))
+            models.append(LinearModel(None, *fit))
+        return tuple(models)
+
+    def _step_shares(
+        self,
+        models: tuple[LinearModel, ...],
+        sharpness: float = 1.0,
+        rows: NDArray[np.intp] | slice = slice(None),
+    ) -> FloatArray:
+        """Return mean shares of samples."""
+        total = np.zeros(())
+        for t, model in zip(self.steps, models, strict=True):
+            scores = self.smoother.product(t, model.coefficients, rows) + model.intercepts
+            total = total + softmax(scores, axis=1)
+        return sharpen(total / len(models), sharpness)
 
     @cached_property
-    def model(self) -> Smoothed:
+    def model(self) -> SmoothedModel:
         """The smoothed models, fitted on all labels."""
-        models = self._linear(np.ones(self.data.codes.size, dtype=bool), *self.smoothed[0])
-        return Smoothed(self.smoother, models, models.shares_by(self.smoother.product))
+        C, sharpness = self.smoothed[0]
+        models = self._linear(np.ones(self.data.codes.size, dtype=bool), C)
+        shares = self._step_shares(models, sharpness)
+        parts = ("smoothed", self.smoother, self.steps, models, shares)
+        return SmoothedModel(*parts, float(sharpness))
 
     # Their shares as evidence.
 
@@ -555,8 +483,7 @@ class LinkFit:
             return weights[0], None
         (C, sharpness), found = self.smoothed[0], []
         for f in range(int(self.folds.max()) + 1):
-            models = replace(self._fold_models[f, C], sharpness=sharpness)
-            found.append(models.shares_by(self.smoother.product))
+            found.append(self._step_shares(self.fold_models[f, C], sharpness))
         tried = {}
         for e in weights:
             setting = Setting(LABEL_PART * e, 0.0)
@@ -587,9 +514,11 @@ class LinkFit:
         """Hold labels out of trees on smoothed features."""
         return ForestMember().cross_fit(self.smooth_data)[self.judged]
 
-    def build_forest(self) -> SmoothedForest:
+    def build_forest(self) -> SmoothedModel:
         """Grow trees on smoothed features."""
-        return SmoothedForest(self.smoother, ForestMember().fit(self.smooth_data))
+        trees = ForestMember().fit(self.smooth_data)
+        parts = ("smoothed forest", self.smoother, (FOREST_STEPS,), (trees.model,), trees.shares)
+        return SmoothedModel(*parts)
 
     @cached_property
     def union(self) -> tuple[SampleGraph, SampleGraph, tuple[float, float]]:
@@ -605,8 +534,10 @@ class LinkFit:
         setting = Setting(np.inf, self.data.self_loop * both.unit)
         return self.held_out(partial(self.spread, setting=setting, graph=both))
 
-    def build_union(self) -> Union:
+    def build_union(self) -> FittedUnion:
         """Solve on links and neighbours together."""
         nearest, both, ways = self.union
         data, setting = self.data, Setting(np.inf, self.data.self_loop * both.unit)
-        return Union(nearest, ways, solve_graph(both, data.labels, setting, data.options))
+        parts = (both, data.labels, setting, data.options)
+        fitted = solve_graph(*parts, name="union", knows_links=True)
+        return FittedUnion(**vars(fitted), nearest=nearest, factors=ways)

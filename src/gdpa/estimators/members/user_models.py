@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
 
 from .base import Features, FitData, FittedModel, Member, Model
 
@@ -46,9 +47,7 @@ class UserModel(Model):
         """Return probabilities of rows, `fallback` where they are not finite."""
         p = np.zeros((X.shape[0], self.n_classes))
         with np.errstate(all="ignore"):
-            p[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = self.estimator.predict_proba(
-                X
-            )
+            p[:, self.estimator.classes_.astype(np.intp)] = self.estimator.predict_proba(X)
         wrong = ~np.isfinite(p).all(axis=1)
         if wrong.any():
             if fallback is None:
@@ -57,49 +56,33 @@ class UserModel(Model):
         return p
 
 
-class _Constant:
-    """Stands in for a model where its training labels have one class."""
-
-    def __init__(self, code: int) -> None:
-        self.classes_ = np.array([code])
-
-    def predict_proba(self, X: Features) -> FloatArray:
-        return np.ones((X.shape[0], 1))
-
-
 class UserMember(Member):
     """A classifier of the user, cloned; unset seeds are set, so that fits repeat."""
 
     def __init__(self, model: BaseEstimator, name: str, random_state: int) -> None:
         self.name = name
         self.model: Any = clone(model)
-        unset = {
-            key: random_state
-            for key, value in self.model.get_params(deep=True).items()
-            if value is None and (key == "random_state" or key.endswith("__random_state"))
-        }
-        self.model.set_params(**unset)
+        for key, value in self.model.get_params(deep=True).items():
+            if value is None and (key == "random_state" or key.endswith("__random_state")):
+                self.model.set_params(**{key: random_state})
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by a model fitted on the others."""
-        held_out = np.empty((data.codes.size, data.n_classes))
-        for f in range(data.n_folds):
-            out = np.asarray(data.folds == f)
-            fitted = self._fitted(data, np.flatnonzero(~out))
-            held_out[out] = fitted.probabilities(data.X[data.labeled[out]])
-        return held_out
+    def predict_fold(
+        self, data: FitData, f: int, held: NDArray[np.bool_]
+    ) -> Iterator[tuple[None, FloatArray]]:
+        """Predict a fold by a model fitted on the others."""
+        fitted = self._fitted(data, ~held)
+        yield None, fitted.probabilities(data.X[data.labeled[held]])
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""
-        fitted = self._fitted(data, np.arange(data.codes.size))
+        fitted = self._fitted(data, np.ones(data.codes.size, dtype=bool))
         return FittedModel(self.name, fitted, fitted.predict(data.X))
 
-    def _fitted(self, data: FitData, kept: NDArray[np.intp]) -> UserModel:
-        codes = data.codes[kept]
-        model: Any = _Constant(int(codes[0]))
-        if np.unique(codes).size > 1:
-            model = clone(self.model).fit(data.X[data.labeled[kept]], codes)
-        return UserModel(model, data.n_classes)
+    def _fitted(self, data: FitData, kept: NDArray[np.bool_]) -> UserModel:
+        rows, codes = data.X[data.labeled[kept]], data.codes[kept]
+        one_class = np.unique(codes).size == 1  # few classifiers take it
+        model: Any = DummyClassifier() if one_class else clone(self.model)
+        return UserModel(model.fit(rows, codes), data.n_classes)
 
 
 def user_members(

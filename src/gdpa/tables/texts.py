@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,9 +18,10 @@ from numpy.typing import NDArray
 
 from ..codec import check_numbers, storable
 
-__all__ = ["TextDirections"]
+__all__ = ["TextEncoding"]
 
 BUCKETS = 2**15
+TEXT_BLOCK = 20_000  # texts whose features are computed at a time
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -63,10 +66,23 @@ def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
     return counts.tocsr()
 
 
-@storable("text-directions")
+def _weigh(
+    counts: sp.csr_array, buckets: NDArray[np.int32], rarity: NDArray[np.float32]
+) -> sp.csr_array:
+    """Logarithmic counts times rarity, every text brought to length one."""
+    A = counts[:, buckets]
+    A.data = (1.0 + np.log(A.data)).astype(np.float32)
+    A.data *= rarity[A.indices]
+    norms = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
+    norms[norms == 0] = 1.0
+    A.data /= np.repeat(norms, np.diff(A.indptr)).astype(np.float32)
+    return A
+
+
+@storable("text-encoding")
 @dataclass(frozen=True)
-class TextDirections:
-    """Directions learnt from texts, and what makes features of a text.
+class TextEncoding:
+    """Texts: places along the main directions of their character n-grams.
 
     Parameters
     ----------
@@ -76,45 +92,31 @@ class TextDirections:
         Their weights: the logarithm of how few texts have them.
     directions : ndarray of float32 of shape (n_buckets, n_features)
         The directions.
+    shift : ndarray
+        Mean place.
+    scale : float
+        Divisor that makes the column count as one.
     """
 
     buckets: NDArray[np.int32]
     rarity: NDArray[np.float32]
     directions: NDArray[np.float32]
+    shift: NDArray[np.float32]
+    scale: float
 
     def __post_init__(self) -> None:
         check_numbers("buckets", self.buckets, (None,), at_least=0, at_most=BUCKETS - 1)
         check_numbers("rarity", self.rarity, self.buckets.shape)
-        check_numbers("directions", self.directions, (self.buckets.size, None))
-        if not (np.diff(self.buckets) > 0).all():
-            raise ValueError("buckets must be in order")
+        check_numbers("shift", self.shift, (None,))
+        check_numbers("directions", self.directions, (self.buckets.size, self.shift.size))
+        if not (np.diff(self.buckets) > 0).all() or not 0 < self.scale < np.inf:
+            raise ValueError(f"buckets must be in order, scale={self.scale} positive")
 
     @classmethod
     def fit(
-        cls,
-        texts: Sequence[str],
-        counts: NDArray[np.intp],
-        n_features: int,
-        random_state: int = 0,
-    ) -> TextDirections:
-        """Learn the directions.
-
-        Parameters
-        ----------
-        texts : list of str
-            The different texts.
-        counts : ndarray of int
-            How often each occurs.
-        n_features : int
-            Most directions to keep.
-        random_state : int, default=0
-            Seed of the sample and of the SVD.
-
-        Returns
-        -------
-        TextDirections
-            The directions.
-        """
+        cls, texts: Sequence[str], counts: NDArray[Any], n_features: int, random_state: int
+    ) -> TextEncoding:
+        """Learn from the different texts and how often they occur."""
         rng = np.random.default_rng(random_state)
         chosen = np.arange(len(texts))
         if chosen.size > 4000:
@@ -138,40 +140,45 @@ class TextDirections:
 
             _, _, V = randomized_svd(A, k, n_iter=2, n_oversamples=10, random_state=random_state)
             directions = np.ascontiguousarray(V.T, dtype=np.float32)
-        return cls(buckets, rarity, directions)
+        step = max(1, len(texts) // 5_000)
+        Z = _places(texts[::step], buckets, rarity, directions).astype(np.float64)
+        weight = counts[::step] / counts[::step].sum()
+        shift = (weight @ Z).astype(np.float32)
+        total = float(weight @ ((Z - shift) ** 2).sum(axis=1))
+        scale = float(np.sqrt(total)) if total > 0 else 1.0
+        return cls(buckets, rarity, directions, shift, scale)
 
-    def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Features of texts.
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of the features add to the column's."""
+        return tuple(f" text {k + 1}" for k in range(self.shift.size))
 
-        Parameters
-        ----------
-        texts : list of str
-            Texts.
-
-        Returns
-        -------
-        ndarray of shape (n_texts, n_features)
-            Their places along the directions.
-        """
-        parts = [
-            np.asarray(
-                _weigh(_count_ngrams(texts[a:b]), self.buckets, self.rarity) @ self.directions
-            )
-            for a, b in _blocks(texts)
-        ]
-        if not parts:
-            return np.zeros((0, self.directions.shape[1]), dtype=np.float32)
-        return np.concatenate(parts)
+    def encode(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the features into `out`; missing texts are in the middle."""
+        codes = codes.astype(np.int32, copy=False)
+        # Rows in the order of their texts, so that these are read block by block.
+        rows = np.argsort(codes, kind="stable").astype(np.int32)
+        ends = np.cumsum(np.bincount(codes // TEXT_BLOCK + 1, minlength=2)).tolist()
+        out[rows[: ends[0]]] = 0.0
+        for number, (first, end) in enumerate(pairwise(ends)):
+            start = number * TEXT_BLOCK
+            some = texts[start : start + TEXT_BLOCK]
+            Z = _places(some, self.buckets, self.rarity, self.directions) - self.shift
+            Z /= np.float32(self.scale)
+            for place in range(first, end, TEXT_BLOCK):
+                part = rows[place : min(place + TEXT_BLOCK, end)]
+                out[part] = Z[codes[part] - start]
 
 
-def _weigh(
-    counts: sp.csr_array, buckets: NDArray[np.int32], rarity: NDArray[np.float32]
-) -> sp.csr_array:
-    """Logarithmic counts times rarity, every text brought to length one."""
-    A = counts[:, buckets]
-    A.data = (1.0 + np.log(A.data)).astype(np.float32)
-    A.data *= rarity[A.indices]
-    norms = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
-    norms[norms == 0] = 1.0
-    A.data /= np.repeat(norms, np.diff(A.indptr)).astype(np.float32)
-    return A
+def _places(
+    texts: Sequence[str],
+    buckets: NDArray[np.int32],
+    rarity: NDArray[np.float32],
+    directions: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Places of texts along the directions."""
+    parts = [
+        np.asarray(_weigh(_count_ngrams(texts[a:b]), buckets, rarity) @ directions)
+        for a, b in _blocks(texts)
+    ]
+    return np.concatenate([np.empty((0, directions.shape[1]), dtype=np.float32), *parts])

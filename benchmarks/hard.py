@@ -1,0 +1,325 @@
+"""Maximum cuts and QUBOs: values, proved bounds and time, beside samplers that are installed.
+
+    python -m benchmarks.hard                     # what is missing in benchmarks/hard.json
+    python -m benchmarks.hard --parts gset biqmac # only these
+    python -m benchmarks.hard --only G1 bqp50-1   # only these instances
+    python -m benchmarks.hard --again gset        # measure a part again
+    python -m benchmarks.hard --write             # only write benchmarks/HARD.md again
+
+Parts:
+
+- *gset*: graphs of 800 to 20,000 nodes; value and certified bound by default arguments;
+- *biqmac*: instances up to 300 variables with known optimum; value by ``search``;
+- *exact*: those of them up to 60 variables, by branch and bound;
+- *triangle*: ``g05_*`` and ``pm1s_*``: how much of the relaxation's gap triangles close;
+- *gershgorin*: the bound by diagonal dominance in changing bases, and what it costs;
+- *random*: random signed problems up to 14 variables against brute force, in lots of 500;
+- *million*: 1,000,000 variables with 5,000,000 couplings;
+- *peers*: dwave-samplers and simulated-bifurcation on the Gset graphs, where they are installed.
+
+Instances are read from ``$GDPA_PROBLEMS``, by default ``../shared/problems`` beside the repository.
+Seconds are CPU time with one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.util
+import json
+import os
+import resource
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import gdpa
+from gdpa.tables.coupling_files import read_couplings
+
+HERE = Path(__file__).parent
+STORE, PAGE = HERE / "hard.json", HERE / "HARD.md"
+FOLDER = Path(os.environ.get("GDPA_PROBLEMS", HERE.parent.parent / "shared" / "problems"))
+RANDOM_LOTS, LOT = 100, 500
+
+
+def gset() -> Iterator[tuple[str, Path, float]]:
+    """Name, file and best known cut."""
+    with (FOLDER / "gset" / "best-known.csv").open() as file:
+        for row in csv.DictReader(file):
+            yield (
+                row["name"],
+                FOLDER / "gset" / f"{row['name']}.txt.gz",
+                float(row["best_known_cut"]),
+            )
+
+
+def biqmac() -> Iterator[tuple[str, Path, str, int, float]]:
+    """Name, file, kind, variables and optimum."""
+    with (FOLDER / "biqmac" / "optimal.csv").open() as file:
+        for row in csv.DictReader(file):
+            path = FOLDER / "biqmac" / row["folder"] / f"{row['name']}.txt.gz"
+            yield row["name"], path, row["kind"], int(row["n"]), float(row["optimum"])
+
+
+def problem_of(path: Path, kind: str) -> gdpa.BinaryQuadratic:
+    """Read an instance."""
+    if kind == "cut":
+        return gdpa.BinaryQuadratic.max_cut(read_couplings(path, "max-cut").matrix)
+    return gdpa.BinaryQuadratic.qubo(read_couplings(path, "qubo").matrix)
+
+
+def timed(problem: gdpa.BinaryQuadratic, method: str = "auto", **options: Any) -> dict[str, Any]:
+    """Solve and report."""
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solution = gdpa.solve(problem, method, **options)
+    return {
+        "value": solution.value,
+        "bound": solution.bound,
+        "status": solution.bound_status,
+        "kind": solution.bound_kind,
+        "method": solution.method,
+        "seconds": time.process_time() - start,
+        "sdr": solution.info.get("sdr_value"),
+    }
+
+
+def tasks(parts: list[str]) -> Iterator[tuple[str, str, Callable[[], dict[str, Any]]]]:
+    """Part, name and measurement."""
+    if "gset" in parts:
+        for name, path, best in gset():
+            yield "gset", name, lambda p=path, b=best: timed(problem_of(p, "cut")) | {"best": b}
+    for name, path, kind, n, optimum in biqmac() if FOLDER.is_dir() else ():
+        known = {"best": optimum, "n": n}
+        if "biqmac" in parts:
+            yield (
+                "biqmac",
+                name,
+                lambda p=path, k=kind, o=known: timed(problem_of(p, k), "search") | o,
+            )
+        if "exact" in parts and n <= 60:
+            yield (
+                "exact",
+                name,
+                lambda p=path, k=kind, o=known: timed(problem_of(p, k), "branch-and-bound") | o,
+            )
+        if "triangle" in parts and name.startswith(("g05_", "pm1s_")):
+            yield (
+                "triangle",
+                name,
+                lambda p=path, k=kind, o=known: two_bounds(problem_of(p, k), "triangle") | o,
+            )
+        if "gershgorin" in parts and n <= 60:
+            yield (
+                "gershgorin",
+                name,
+                lambda p=path, k=kind, o=known: two_bounds(problem_of(p, k), "gershgorin") | o,
+            )
+    if "random" in parts:
+        for lot in range(RANDOM_LOTS):
+            yield "random", str(lot), lambda seed=lot: against_brute_force(seed)
+    if "million" in parts:
+        yield "million", "1,000,000", million
+    if "peers" in parts:
+        for name, path, best in gset():
+            for peer, run in PEERS.items():
+                if importlib.util.find_spec(peer.split(".")[0]) is not None:
+                    yield (
+                        "peers",
+                        f"{peer} {name}",
+                        lambda r=run, p=path, b=best: r(problem_of(p, "cut")) | {"best": b},
+                    )
+
+
+def two_bounds(problem: gdpa.BinaryQuadratic, bound: str) -> dict[str, Any]:
+    """The relaxation's bound and another, with the time of each."""
+    sdr = timed(problem, "search", effort=1e-3)
+    other = timed(problem, "search", effort=1e-3, bound=bound)
+    return {
+        "sdr": sdr["bound"],
+        "bound": other["bound"],
+        "sdr_seconds": sdr["seconds"],
+        "seconds": other["seconds"],
+    }
+
+
+def against_brute_force(seed: int) -> dict[str, Any]:
+    """Count wrong bounds and wrong claims of optimality in one lot of random problems."""
+    rng = np.random.default_rng([22, seed])
+    counts = {"problems": LOT, "wrong_bounds": 0, "wrong_optima": 0, "optimal": 0}
+    start = time.process_time()
+    for k in range(LOT):
+        n = int(rng.integers(2, 15))
+        A = rng.integers(-3, 4, (n, n)).astype(float)
+        if rng.random() < 0.5:
+            A = rng.normal(size=(n, n)) * 10.0 ** rng.integers(-6, 7)
+        A *= rng.random((n, n)) < rng.choice([0.3, 0.6, 1.0])
+        S = np.triu(A, 1) + np.triu(A, 1).T
+        problem = [
+            lambda A=A, S=S: gdpa.BinaryQuadratic.max_cut(S),
+            lambda A=A, S=S: gdpa.BinaryQuadratic.qubo(A, constant=1.0),
+            lambda A=A, S=S: gdpa.BinaryQuadratic.ising(A[0], S),
+        ][k % 3]()
+        u = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        signs = 2.0 * u - 1.0
+        if problem.hidden:
+            signs = np.column_stack((signs, np.ones(len(u))))
+        forms = float(np.einsum("ij,ij->i", signs @ problem.P.toarray(), signs).max())
+        sign = 1.0 if problem.sense == "minimise" else -1.0
+        best = problem.constant - sign * forms
+        rounding = 1e-12 * (abs(best) + float(np.abs(problem.P.data).sum()))
+        options = [
+            ("auto", {}),
+            ("branch-and-bound", {"effort": 0.02}),
+            ("search", {"effort": 0.01, "bound": ("sdr", "triangle", "gershgorin")[k // 9 % 3]}),
+        ][k // 3 % 3]
+        found = timed(problem, options[0], **options[1])
+        counts["wrong_bounds"] += bool(sign * found["bound"] > sign * best + rounding)
+        claimed = found["kind"] == "optimum"
+        off = abs(found["value"] - best) > 1e-9 * (abs(best) + float(np.abs(problem.P.data).sum()))
+        counts["wrong_optima"] += bool(claimed and off)
+        counts["optimal"] += not off
+    return counts | {"seconds": time.process_time() - start}
+
+
+def million() -> dict[str, Any]:
+    """A random graph with weights of both signs."""
+    rng = np.random.default_rng(0)
+    n, m = 1_000_000, 5_000_000
+    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
+    keep = i != j
+    W = sp.coo_array((rng.choice([-1.0, 1.0], m)[keep], (i[keep], j[keep])), shape=(n, n)).tocsr()
+    found = timed(gdpa.BinaryQuadratic.max_cut(W + W.T))
+    return found | {"gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
+def _dwave(problem: gdpa.BinaryQuadratic) -> dict[str, Any]:
+    from dwave.samplers import SimulatedAnnealingSampler
+
+    model = problem.to_dimod()
+    start = time.process_time()
+    best = SimulatedAnnealingSampler().sample(model, num_reads=32, seed=0).first.energy
+    return {"value": -best, "seconds": time.process_time() - start}
+
+
+def _bifurcation(problem: gdpa.BinaryQuadratic) -> dict[str, Any]:
+    import simulated_bifurcation
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    matrix = torch.tensor(problem.P.toarray(), dtype=torch.float32)
+    start = time.process_time()
+    signs, _ = simulated_bifurcation.maximize(matrix, domain="spin", agents=64, verbose=False)
+    seconds = time.process_time() - start
+    return {"value": problem.value(signs.numpy().astype(float)), "seconds": seconds}
+
+
+PEERS = {"dwave.samplers": _dwave, "simulated_bifurcation": _bifurcation}
+PARTS = ("gset", "biqmac", "exact", "triangle", "gershgorin", "random", "million", "peers")
+
+
+def page(results: dict[str, dict[str, Any]]) -> str:
+    """Write what was measured and what it means for the bars."""
+    lines = ["# Max-cut, QUBO and Ising", "", "Printed by `python -m benchmarks.hard`.", ""]
+    if cells := results.get("gset"):
+        gaps = [100 * (1 - c["value"] / c["best"]) for c in cells.values()]
+        loose = [100 * (c["bound"] / -c["sdr"] - 1) for c in cells.values() if c["sdr"]]
+        lines += [
+            f"## Gset: {len(cells)} graphs",
+            "",
+            f"{sum(g <= 0.1 for g in gaps)} cuts within 0.1 % of the best known, the worst "
+            f"{max(gaps):.3f} % below; {sum(c['status'] == 'certified' for c in cells.values())} "
+            f"bounds certified, at most {max(loose, default=0):.3f} % above the relaxation; "
+            f"{sum(c['seconds'] for c in cells.values()) / 60:.1f} minutes of CPU.",
+            "",
+            "| graph | cut | best known | % below | bound | status | s |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for (name, c), gap in zip(cells.items(), gaps, strict=True):
+            lines.append(
+                f"| {name} | {c['value']:g} | {c['best']:g} | {gap:.3f} | {c['bound']:.2f} | "
+                f"{c['status']} | {c['seconds']:.1f} |"
+            )
+    for part, title in (("biqmac", "Biq Mac, search"), ("exact", "Biq Mac, branch and bound")):
+        if cells := results.get(part):
+            hit = [abs(c["value"] - c["best"]) <= 1e-6 * abs(c["best"]) for c in cells.values()]
+            proved = sum(c["kind"] == "optimum" for c in cells.values())
+            slowest = max(c["seconds"] for c in cells.values())
+            lines += [
+                "",
+                f"## {title}: {len(cells)} instances",
+                "",
+                f"Optimum found in {sum(hit)}, proved in {proved}; slowest {slowest:.1f} s.",
+            ]
+    for part in ("triangle", "gershgorin"):
+        if cells := results.get(part):
+            lines += ["", f"## {part.capitalize()} bounds", ""]
+            lines += ["| instance | optimum | relaxation | bound | gap closed % | s |"]
+            lines += ["|---|---|---|---|---|---|"]
+            for name, c in cells.items():
+                closed = 100 * (1 - (c["bound"] - c["best"]) / (c["sdr"] - c["best"]))
+                lines.append(
+                    f"| {name} | {c['best']:g} | {c['sdr']:.2f} | {c['bound']:.2f} | {closed:.0f} "
+                    f"| {c['seconds']:.1f} |"
+                )
+    if cells := results.get("random"):
+        total = {k: sum(c[k] for c in cells.values()) for k in next(iter(cells.values()))}
+        lines += [
+            "",
+            "## Random problems against brute force",
+            "",
+            f"{total['problems']:,} problems: {total['wrong_bounds']} bounds beyond the optimum, "
+            f"{total['wrong_optima']} wrong claims of optimality, {total['optimal']:,} optima.",
+        ]
+    for name, c in results.get("million", {}).items():
+        lines += [
+            "",
+            f"## {name} variables",
+            "",
+            f"Cut {c['value']:,.0f}, bound {c['bound']:,.0f} ({c['status']}), {c['seconds']:.0f} s "
+            f"of CPU, {c['gigabytes']:.1f} GB.",
+        ]
+    if cells := results.get("peers"):
+        lines += [
+            "",
+            "## Peers",
+            "",
+            "| peer and graph | cut | best known | s |",
+            "|---|---|---|---|",
+        ]
+        for name, c in cells.items():
+            lines.append(f"| {name} | {c['value']:g} | {c['best']:g} | {c['seconds']:.1f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure what is missing and write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--only", nargs="+", help="names of instances")
+    parser.add_argument("--again", nargs="+", choices=PARTS, default=[])
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    results: dict[str, dict[str, Any]] = json.loads(STORE.read_text()) if STORE.exists() else {}
+    for part in asked.again:
+        results.pop(part, None)
+    for part, name, measure in () if asked.write else tasks(asked.parts):
+        if name in results.get(part, {}) or (asked.only and name not in asked.only):
+            continue
+        results.setdefault(part, {})[name] = measure()
+        STORE.write_text(json.dumps(results, indent=1) + "\n")
+        print(part, name, results[part][name], flush=True)
+    PAGE.write_text(page(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""The exact optimum of small problems: branch and bound on triangle bounds.
+
+A node of the tree fixes some variables relative to the apex, that is, merges their rows into the
+apex's with a sign. Its bound is ``triangle_bound``, proved; it is dropped once that bound shows
+that no better value is below it. Where all couplings are multiples of one number, values come in
+steps and a bound of less than one step above the best value will do. Nodes of few variables are
+enumerated. Until the tree is empty the bound of the problem is the largest bound of an open node.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..errors import UnsupportedProblemError
+from ..gershgorin.bounds import rounding_margin
+from ..problem import Problem
+from ..problem.binary_quadratic import value_step
+from ..threads import one_thread
+from .base import Outcome, Run, Solver, StopSolver
+from .search import Limits, search
+from .triangle import Cuts, TriangleBound, triangle_bound
+
+__all__ = ["BranchAndBound"]
+
+FloatArray = NDArray[np.float64]
+
+_ENUMERATE = 12  # free variables of a node that are enumerated
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """Couplings of the rows that are free and of the apex (the last); what is fixed already."""
+
+    P: FloatArray
+    base: float
+    free: NDArray[np.intp]
+    fixed: tuple[tuple[int, int], ...]
+    bound: float
+    start: tuple[FloatArray, Cuts] | None = None
+
+    def child(self, row: int, sign: int, found: TriangleBound, bound: float) -> _Node:
+        """Fix the variable of a row at `sign`; the parent's dual point is where to start."""
+        P = self.P.copy()
+        coupling = sign * P[row]
+        P[-1] += coupling
+        P[:, -1] += coupling
+        base = self.base + 2.0 * sign * float(self.P[row, -1])
+        P = np.delete(np.delete(P, row, axis=0), row, axis=1)
+        P[-1, -1] = 0.0
+        variable = int(self.free[row])
+        start = (np.delete(found.y, row), found.cuts.merged(row, self.free.size, sign))
+        fixed = (*self.fixed, (variable, sign))
+        return _Node(P, base, np.delete(self.free, row), fixed, bound, start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BranchAndBound(Solver):
+    """Exact optimum by branch and bound, or the gap at the limit.
+
+    ``info`` has ``nodes``, how many bounds were computed, and ``optimal``: whether the labels are
+    proved to be optimal.
+
+    Parameters
+    ----------
+    max_iter : int, default=10000
+        Most nodes of the tree.
+    time_limit : float, default=60
+        Seconds after which the best value and the bound so far are returned.
+    effort : float, default=0.3
+        Effort of the search for the first value.
+    n_jobs : int, default=1
+        Threads of that search.
+    largest : int, default=500
+        Variables that are accepted.
+    """
+
+    name = "branch-and-bound"
+    summary = "exact optimum of small problems by branch and bound on triangle bounds"
+    kind = "exact"
+    binary_quadratic = True
+    signed = True
+    whole: ClassVar[dict[str, int]] = {"largest": 1}
+    positive: ClassVar[tuple[str, ...]] = ("time_limit", "effort")
+
+    max_iter: int = 10_000
+    time_limit: float = 60.0
+    effort: float = 0.3
+    n_jobs: int = 1
+    largest: int = 500
+
+    def _solve(self, problem: Problem, run: Run) -> Outcome:
+        form = problem.reduced()
+        n = form.P.shape[0]
+        if n > self.largest + 1:
+            raise UnsupportedProblemError(
+                f"method {self.name!r} takes up to largest={self.largest} variables, and the "
+                f"problem has {n}; method 'search' takes any number"
+            )
+        order = np.append(np.delete(np.arange(n), form.apex), form.apex)
+        dense = form.P.toarray()[order][:, order]
+        tree = _Tree(dense, time.monotonic() + self.time_limit, self.max_iter)
+        message, stopped = "", False
+        try:
+            with run.stage("search"):
+                tree.start(self.effort, self.random_state, self.n_jobs)
+            with run.stage("tree"), one_thread():
+                for value, bound in tree.grow():
+                    run.report(objective=form.constant - value, lower_bound=form.constant - bound)
+        except StopSolver:
+            message, stopped = "stopped by the callback", True
+        labels = problem.spread(tree.signs[:-1].astype(np.int8))
+        objective = problem.objective(labels)
+        # A closed tree proves the labels optimal: their own objective is the bound.
+        optimal = tree.closed
+        bound = form.constant - tree.bound - rounding_margin(problem)
+        return Outcome(
+            scores=labels.astype(np.float64),
+            labels=labels,
+            lower_bound=objective if optimal and tree.exact else min(bound, objective),
+            bound_status="certified",
+            bound_kind="optimum" if optimal else "relaxation",
+            iterations=tree.nodes,
+            converged=optimal and not stopped,
+            message=message or ("optimal" if optimal else tree.message),
+            info={"nodes": tree.nodes, "optimal": optimal},
+        )
+
+
+class _Tree:
+    """The open nodes, best bound first, and the best signs so far."""
+
+    def __init__(self, P: FloatArray, deadline: float, max_nodes: int) -> None:
+        self.P, self.deadline, self.max_nodes = P, deadline, max_nodes
+        n = P.shape[0]
+        self.signs = np.ones(n)
+        self.value = float(P.sum())
+        self.step = value_step(P[P != 0])
+        self.exact = self.step > 0
+        self.margin = 16.0 * (n + 8) * float(np.finfo(np.float64).eps) * float(np.abs(P).sum())
+        # What a node must exceed to be worth keeping open.
+        self.excess = 0.999 * self.step if self.exact else 1e-9 * float(np.abs(P).sum())
+        self.root_bound = float(np.abs(P).sum())
+        self.done = 0.0  # the largest bound of nodes that were dropped without a step
+        self.heap: list[tuple[float, int, _Node]] = []
+        self.nodes, self.started = 0, False
+        self.message = ""
+        self.count = itertools.count()
+
+    @property
+    def closed(self) -> bool:
+        """Whether no node is open, so that the best value is the optimum."""
+        return self.started and not self.heap and not self.message
+
+    @property
+    def bound(self) -> float:
+        """Upper bound of the value of the whole problem."""
+        if not self.started:
+            return self.root_bound
+        open_bound = -self.heap[0][0] if self.heap else -np.inf
+        closed = self.value if self.exact else max(self.value, self.done)
+        return max(closed, open_bound)
+
+    def start(self, effort: float, random_state: int, n_jobs: int) -> None:
+        """Find good signs before the first bound."""
+        n = self.P.shape[0]
+        if n - 1 > _ENUMERATE:
+            P = sp.csr_array(self.P)
+            limits = Limits.for_size(n, P.nnz, effort, self.deadline)
+            found = search(P, limits=limits, random_state=random_state, n_jobs=n_jobs)
+            self._offer(found.astype(np.float64) * float(found[-1]))
+        root = _Node(self.P, 0.0, np.arange(n - 1), (), self.root_bound)
+        self._push(root)
+        self.started = True
+
+    def _offer(self, signs: FloatArray) -> None:
+        value = float(signs @ self.P @ signs)
+        if value > self.value:
+            self.signs, self.value = signs, value
+
+    def _push(self, node: _Node) -> None:
+        heapq.heappush(self.heap, (-node.bound, next(self.count), node))
+
+    def _needless(self, bound: float) -> bool:
+        return bool(bound + self.margin < self.value + self.excess)
+
+    def grow(self) -> Iterator[tuple[float, float]]:
+        """Take the node with the largest bound, bound its children; yields value and bound."""
+        while self.heap:
+            if time.monotonic() > self.deadline or self.nodes >= self.max_nodes:
+                self.message = "time limit" if self.nodes < self.max_nodes else "max_iter reached"
+                return
+            node = heapq.heappop(self.heap)[2]
+            if self._needless(node.bound):
+                self._drop(node.bound)
+                continue
+            self.nodes += 1
+            if node.free.size <= _ENUMERATE:
+                self._enumerate(node)
+            else:
+                self._branch(node)
+            yield self.value, self.bound
+
+    def _drop(self, bound: float) -> None:
+        self.done = max(self.done, bound + self.margin) if self.done else bound + self.margin
+
+    def _branch(self, node: _Node) -> None:
+        target = self.value + self.excess - self.margin - node.base
+        found: TriangleBound = triangle_bound(
+            node.P,
+            target=target,
+            start=node.start,
+            should_stop=lambda: time.monotonic() > self.deadline,
+        )
+        bound = min(node.bound, found.bound + node.base)
+        rounded = np.where(found.X[:, -1] < 0, -1.0, 1.0)
+        self._offer(self._whole(node, rounded[:-1]))
+        if self._needless(bound):
+            self._drop(bound)
+            return
+        # The variable that X decides least.
+        row = int(np.argmin(np.abs(found.X[:-1, -1])))
+        for sign in (1, -1):
+            self._push(node.child(row, sign, found, bound))
+
+    def _whole(self, node: _Node, free: FloatArray) -> FloatArray:
+        signs = np.ones(self.P.shape[0])
+        signs[node.free] = free
+        for variable, sign in node.fixed:
+            signs[variable] = sign
+        return signs
+
+    def _enumerate(self, node: _Node) -> None:
+        k = node.free.size
+        bits = (np.arange(2**k)[:, None] >> np.arange(k)) & 1
+        Z = np.concatenate((2.0 * bits - 1.0, np.ones((2**k, 1))), axis=1)
+        values = np.einsum("ij,ij->i", Z @ node.P, Z)
+        self._offer(self._whole(node, Z[int(np.argmax(values)), :-1]))
+        self._drop(float(values.max()) + node.base)

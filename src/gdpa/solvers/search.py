@@ -1,0 +1,421 @@
+"""Good signs for ``max x' P x``: annealing and recombination on blocks of replicas.
+
+*Sparse couplings.* Nodes of one colour of the graph have no coupling to each other, so a sweep of
+Metropolis annealing is one sparse product per colour, for all replicas at once. The temperature of
+a node is in proportion to the norm of its row: a hub would freeze early otherwise. The replicas are
+then recombined: neighbours whose relative sign is the same in several parents are merged, and the
+small problem that is left, which contains every parent, is annealed in turn (genetic
+renormalisation; Houdayer, Martin 1999). A population that has become uniform is replaced by a new
+one; the best of every population meet in the last.
+
+*Dense couplings.* Discrete simulated bifurcation (Goto et al. 2021),
+
+    Y += dt (-(1 - a) X + c P sign(X)),   X += dt Y,   walls at +-1,   a from 0 to 1,
+
+then tabu search by single flips, in the same block of replicas.
+
+Roundings of a factor V of the semidefinite relaxation (Goemans, Williamson 1995) are further
+starts of both. Memory is O(nnz + n * replicas). Results depend on the seed, not on `n_jobs`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from ..threads import effective_jobs, one_thread
+
+__all__ = ["Limits", "Replicas", "bifurcate", "color_classes", "contract", "search", "tabu"]
+
+FloatArray = NDArray[np.float64]
+Replicas = NDArray[np.float32]
+Report = Callable[[float], None]
+
+_HOT, _WARM, _COLD = 0.5, 0.2, 0.02  # temperatures, in units of the norm of a node's row
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop.
+
+    Parameters
+    ----------
+    rounds : int
+        Recombinations of each population.
+    sweeps : int
+        Sweeps of the first annealing; recombinations take a quarter of them.
+    replicas : int
+        Size of a population.
+    populations : int
+        Populations, the last of which is made of the best of the others.
+    deadline : float
+        Value of ``time.monotonic()`` at which to end with the best found so far.
+    """
+
+    rounds: int
+    sweeps: int
+    replicas: int
+    populations: int
+    deadline: float = np.inf
+
+    @classmethod
+    def for_size(cls, n: int, nnz: int, effort: float = 1.0, deadline: float = np.inf) -> Limits:
+        """Choose limits so that the work grows about linearly with the number of couplings."""
+        share = min(1.0, 1e5 / (n + nnz))
+        effort *= float(np.clip(np.sqrt(n / 700), 0.7, 3.0))
+        return cls(
+            rounds=max(int(60 * effort * share), 4),
+            sweeps=max(int(1500 * effort * share**0.5), 60),
+            replicas=int(np.clip(4_000_000 // n, 4, 32)),
+            populations=1 + max(min(round(3 * effort * share**0.5), 3), 1),
+            deadline=deadline,
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.deadline
+
+
+def color_classes(P: sp.csr_array, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    """Partition the nodes into sets without couplings inside (Luby's maximal independent sets)."""
+    n = P.shape[0]
+    priority = sp.csr_array((np.empty(P.nnz, dtype=np.float32), P.indices, P.indptr), shape=P.shape)
+    rank = (rng.permutation(n) + 1).astype(np.float32)
+    degree = np.diff(P.indptr)
+    left = np.ones(n, dtype=bool)
+    classes = []
+    while left.any():
+        candidates, chosen = left.copy(), np.zeros(n, dtype=bool)
+        while candidates.any():
+            active = np.where(candidates, rank, 0.0).astype(np.float32)
+            priority.data = active[P.indices]
+            highest = priority.max(axis=1).toarray().ravel()
+            winners = candidates & (active > highest)
+            chosen |= winners
+            candidates &= ~winners
+            candidates[P.indices[np.repeat(winners, degree)]] = False
+        classes.append(np.flatnonzero(chosen))
+        left &= ~chosen
+    return classes
+
+
+class Annealer:
+    """Annealing and descent of replicas, one colour of the graph after the other.
+
+    Parameters
+    ----------
+    P : csr_array of shape (n, n)
+        Couplings, zero diagonal.
+    rng : Generator
+        Source of randomness.
+    """
+
+    def __init__(self, P: sp.csr_array, rng: np.random.Generator) -> None:
+        self.rng = rng
+        classes = color_classes(P, rng)
+        self.order = np.concatenate(classes)
+        ordered = P[self.order][:, self.order].astype(np.float32)
+        ends = np.cumsum([0, *(c.size for c in classes)])
+        self.parts = [(slice(a, b), ordered[a:b]) for a, b in itertools.pairwise(ends)]
+        self.norms = np.sqrt(np.asarray(ordered.power(2).sum(axis=1))).astype(np.float32)
+
+    def anneal(self, S: Replicas, sweeps: int, hot: FloatArray, limits: Limits) -> Replicas:
+        """Cool the replicas (columns of S) from `hot`, then descend to a local optimum."""
+        x = np.ascontiguousarray(S[self.order])
+        n, replicas = x.shape
+        # Thresholds of Metropolis' rule, used over and over from random places.
+        pool = self.rng.standard_exponential(n * replicas + 4096, dtype=np.float32)
+        offsets = self.rng.integers(0, 4096, size=(sweeps, len(self.parts)))
+        for t in range(sweeps):
+            if t % 16 == 0 and limits.over:
+                break
+            temperature = hot + (_COLD - hot) * (t / sweeps)
+            for k, (rows, P) in enumerate(self.parts):
+                part = x[rows]
+                gain = P @ x
+                gain *= part
+                first = rows.start * replicas + offsets[t, k]
+                threshold = pool[first : first + part.size].reshape(part.shape)
+                threshold = threshold * self.norms[rows, None]
+                threshold *= temperature.astype(np.float32)
+                np.negative(part, out=part, where=gain <= threshold)
+        self._descend(x)
+        result = np.empty_like(x)
+        result[self.order] = x
+        return result
+
+    def descend(self, S: Replicas) -> Replicas:
+        """Flip single signs as long as that gains."""
+        x = np.ascontiguousarray(S[self.order])
+        self._descend(x)
+        result = np.empty_like(x)
+        result[self.order] = x
+        return result
+
+    def _descend(self, x: Replicas) -> None:
+        floor = -1e-5 * self.norms  # a gain below single precision is none: no endless flipping
+        for _ in range(1000):
+            flips = 0
+            for rows, P in self.parts:
+                part = x[rows]
+                uphill = (P @ x) * part < floor[rows, None]
+                np.negative(part, out=part, where=uphill)
+                flips += int(np.count_nonzero(uphill))
+            if not flips:
+                return
+
+
+def contract(P: sp.csr_array, parents: Replicas) -> tuple[sp.csr_array, sp.csr_array]:
+    """Merge coupled nodes whose relative sign is the same in all parents.
+
+    Parameters
+    ----------
+    P : csr_array of shape (n, n)
+        Couplings, zero diagonal.
+    parents : ndarray of shape (n, k)
+        Signs.
+
+    Returns
+    -------
+    C : csr_array of shape (n, m)
+        ``x = C z`` spreads the signs z of the merged nodes; ``z = 1`` is the first parent.
+    Q : csr_array of shape (m, m)
+        ``C' P C`` without its diagonal.
+    """
+    n = P.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(P.indptr))
+    # Strong couplings only: where they fall off with the distance, clusters are to stay local.
+    size = np.abs(P.data)
+    largest = abs(P).max(axis=1).toarray().ravel()
+    agree = size >= 0.1 * np.minimum(largest[rows], largest[P.indices])
+    relative = parents * parents[:, :1]
+    for column in relative.T[1:]:
+        agree &= column[rows] == column[P.indices]
+    links = sp.csr_array((agree.astype(np.int8), P.indices.copy(), P.indptr.copy()), shape=P.shape)
+    links.eliminate_zeros()
+    m, merged = connected_components(links, directed=False)
+    C = sp.csr_array((parents[:, 0].astype(np.float64), merged, np.arange(n + 1)), shape=(n, m))
+    Q = sp.csr_array(C.T @ P @ C)
+    Q.setdiag(0.0)
+    Q.eliminate_zeros()
+    return C, Q
+
+
+def bifurcate(
+    P: sp.csr_array | FloatArray, X: Replicas, steps: int, rng: np.random.Generator, limits: Limits
+) -> Replicas:
+    """Discrete simulated bifurcation from positions X; returns signs of shape (n, replicas)."""
+    n = P.shape[0]
+    dt = 0.5
+    squares = float((P * P).sum())  # P is dense, or sparse and multiplied by entries
+    force = (P * (dt * 0.5 / np.sqrt(squares / n))).astype(np.float32)
+    Y = 0.1 * rng.standard_normal(X.shape, dtype=np.float32)
+    X = X.copy()
+    for t in range(steps):
+        if t % 16 == 0 and limits.over:
+            break
+        Y += force @ np.sign(X)
+        Y -= np.float32(dt * (1.0 - t / steps)) * X
+        X += np.float32(dt) * Y
+        Y[np.abs(X) > 1.0] = 0.0
+        np.clip(X, -1.0, 1.0, out=X)
+    return np.where(X < 0, -1, 1).astype(np.float32)
+
+
+def tabu(
+    P: FloatArray, S: Replicas, steps: int, rng: np.random.Generator, limits: Limits
+) -> Replicas:
+    """Tabu search by single flips, for all replicas at once, on a dense matrix.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n)
+        Couplings, zero diagonal.
+    S : ndarray of shape (n, replicas)
+        Signs to start from.
+    steps : int
+        Flips of each replica.
+    rng : Generator
+        Source of the random part of the tenure.
+    limits : Limits
+        Only the deadline is used.
+
+    Returns
+    -------
+    ndarray of shape (n, replicas)
+        The best signs of each replica.
+    """
+    x = np.ascontiguousarray(S.T, dtype=np.float64)
+    replicas, n = x.shape
+    every = np.arange(replicas)
+    loss = x * (x @ P)  # flipping i loses 4 loss_i
+    value = np.zeros(replicas)
+    best, best_value = x.copy(), value.copy()
+    until = np.zeros((replicas, n), dtype=np.int32)
+    tenures = rng.integers(n // 20 + 1, n // 20 + 11, size=(steps, replicas), dtype=np.int32)
+    slack = 1e-12 * float(np.abs(P).sum())
+    for t in range(steps):
+        if t % 64 == 0 and limits.over:
+            break
+        # Aspiration: a flip that leads to a new best is allowed at any time.
+        allowed = (until <= t) | (loss < (value - best_value)[:, None] - slack)
+        j = np.where(allowed, loss, np.inf).argmin(axis=1)
+        value -= loss[every, j]
+        old = x[every, j]
+        loss[every, j] *= -1.0
+        x[every, j] = -old
+        row = P[j] * x
+        row *= (2.0 * old)[:, None]
+        loss -= row
+        # P[j, j] = 0, so the flipped entry is left as it is.
+        until[every, j] = t + tenures[t]
+        better = value > best_value + slack
+        if better.any():
+            best[better], best_value[better] = x[better], value[better]
+    return best.T.astype(np.float32)
+
+
+class Tabu:
+    """Simulated bifurcation and tabu search of replicas, on a dense matrix.
+
+    Parameters
+    ----------
+    P : csr_array of shape (n, n)
+        Couplings, zero diagonal.
+    rng : Generator
+        Source of randomness.
+    """
+
+    def __init__(self, P: sp.csr_array, rng: np.random.Generator) -> None:
+        self.P, self.rng = P.toarray(), rng
+
+    def anneal(self, S: Replicas, sweeps: int, hot: FloatArray, limits: Limits) -> Replicas:
+        """Bifurcate, from S where it is not to be heated much, then search."""
+        noise = 0.1 * self.rng.standard_normal(S.shape, dtype=np.float32)
+        X = noise + np.where(hot < _HOT, np.float32(0.1), np.float32(0.0)) * S
+        S = bifurcate(self.P, X.astype(np.float32), sweeps // 2 + 1, self.rng, limits)
+        return tabu(self.P, S, min(10 * S.shape[0], 5 * sweeps), self.rng, limits)
+
+    def descend(self, S: Replicas) -> Replicas:
+        """Search for a few flips per node."""
+        return tabu(self.P, S, S.shape[0], self.rng, Limits(1, 1, 1, 1))
+
+
+def search(
+    P: sp.csr_array,
+    *,
+    limits: Limits,
+    V: FloatArray | None = None,
+    starts: Replicas | None = None,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    report: Report | None = None,
+) -> NDArray[np.int8]:
+    """Search for signs x with a large ``x' P x``.
+
+    Parameters
+    ----------
+    P : csr_array of shape (n, n)
+        Symmetric couplings, zero diagonal, finite.
+    limits : Limits
+        How much to do.
+    V : ndarray of shape (n, rank), optional
+        Factor of the semidefinite relaxation, rounded for further starts.
+    starts : ndarray of shape (n, k), optional
+        Signs to improve.
+    random_state : int, default=0
+        Random seed.
+    n_jobs : int, default=1
+        Threads, -1 for all cores; the result does not depend on it.
+    report : callable, optional
+        Called with the value of each new population.
+
+    Returns
+    -------
+    ndarray of int8 of shape (n,)
+        The best signs found.
+    """
+    n = P.shape[0]
+    P = P * (1.0 / float(np.abs(P.data).max()))
+    seeds = np.random.SeedSequence(random_state).spawn(limits.populations)
+
+    def one(k: int) -> Replicas:
+        rng = np.random.default_rng(seeds[k])
+        S, hot = _first_signs(n, limits.replicas, V, rng)
+        improver = _improver(P, rng)
+        return _recombine(P, improver, improver.anneal(S, limits.sweeps, hot, limits), limits, rng)
+
+    best: list[Replicas] = [] if starts is None else [np.asarray(starts, dtype=np.float32)]
+    with one_thread(), ThreadPoolExecutor(effective_jobs(n_jobs)) as pool:
+        for found in pool.map(one, range(limits.populations - 1)):
+            best.append(found)
+            if report is not None:
+                report(float(_values(P, found).max()))
+    elite = np.concatenate(best, axis=1)
+    rng = np.random.default_rng(seeds[-1])
+    improver = _improver(P, rng)
+    elite = _recombine(P, improver, improver.descend(elite), limits, rng)
+    winner = elite[:, 0]
+    return np.asarray(winner * winner[0], dtype=np.int8)
+
+
+def _improver(P: sp.csr_array, rng: np.random.Generator) -> Annealer | Tabu:
+    n = P.shape[0]
+    return Tabu(P, rng) if P.nnz > 0.2 * n * n and n <= 6000 else Annealer(P, rng)
+
+
+def _first_signs(
+    n: int, replicas: int, V: FloatArray | None, rng: np.random.Generator
+) -> tuple[Replicas, FloatArray]:
+    """Random signs, half of them roundings of V, and the temperature to start each from."""
+    S = np.where(rng.random((n, replicas), dtype=np.float32) < 0.5, -1, 1).astype(np.float32)
+    hot = np.full(replicas, _HOT)
+    if V is not None:
+        half = replicas // 2
+        S[:, :half] = np.where(V @ rng.standard_normal((V.shape[1], half)) < 0, -1, 1)
+        hot[:half] = _WARM
+    return S, hot
+
+
+def _values(P: sp.csr_array, S: Replicas) -> FloatArray:
+    return np.asarray(np.einsum("ir,ir->r", S, P @ S.astype(np.float64)))
+
+
+def _recombine(
+    P: sp.csr_array,
+    improver: Annealer | Tabu,
+    S: Replicas,
+    limits: Limits,
+    rng: np.random.Generator,
+) -> Replicas:
+    """Recombine until the population is uniform; return the best quarter, best first."""
+    values = _values(P, S)
+    size = S.shape[1]
+    for _ in range(limits.rounds):
+        spread = values.max() - values.min()
+        if size < 3 or limits.over or spread <= 1e-9 * abs(values.max()):
+            break
+        count = int(np.clip(np.exp(rng.uniform(np.log(3), np.log(size + 1))), 3, size))
+        parents = rng.choice(size, count, replace=False)
+        C, Q = contract(P, S[:, parents])
+        if Q.nnz == 0:
+            continue
+        Z = np.where(rng.random((Q.shape[0], 4)) < 0.5, -1, 1).astype(np.float32)
+        Z[:, 0] = 1.0
+        Z = _improver(Q, rng).anneal(Z, limits.sweeps // 4 + 1, np.full(4, _HOT), limits)
+        children = improver.descend((C @ Z).astype(np.float32))
+        child_values = _values(P, children)
+        child = int(np.argmax(child_values))
+        worst = parents[int(np.argmin(values[parents]))]
+        if child_values[child] > values[worst]:
+            S[:, worst], values[worst] = children[:, child], child_values[child]
+    return S[:, np.argsort(-values, kind="stable")[: max(size // 4, 1)]]

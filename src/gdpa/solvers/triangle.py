@@ -1,0 +1,257 @@
+"""Bounds of ``max x' P x`` tightened by triangle inequalities.
+
+Signs satisfy ``1 + a x_i x_j + b x_i x_k + a b x_j x_k >= 0`` for a, b = +-1. With multipliers
+g >= 0 of some of them and a diagonal y,
+
+    x' P x <= 1'g + x' P_g x <= 1'g + 1'y + n max(0, lambda_max(P_g - diag(y))) ,
+
+P_g being P plus the inequalities' couplings. Good y and g minimise the smooth function
+``1'g + 1'y + |(P_g - diag(y))_+|^2 / (2 alpha)`` with a decreasing alpha (Malick, Roupin 2013, as
+in BiqCrunch) by L-BFGS-B: one eigenvalue decomposition per evaluation. Inequalities that
+``X = (P_g - diag(y))_+ / alpha`` violates are added between the minimisations, those with a zero
+multiplier dropped. The eigenvalue of the bound is proved by a Cholesky factorisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.optimize import minimize
+
+from .sdr_form import certified_dual
+
+__all__ = ["TriangleBound", "triangle_bound"]
+
+FloatArray = NDArray[np.float64]
+
+_SIGNS = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Triangle inequalities with their multipliers."""
+
+    nodes: NDArray[np.intp]  # (m, 3)
+    signs: FloatArray  # (m, 3): of the pairs 01, 02, 12
+    weight: FloatArray  # (m,)
+
+    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return self.nodes[:, (0, 0, 1)], self.nodes[:, (1, 2, 2)]
+
+    def added(self, P: FloatArray, weight: FloatArray) -> FloatArray:
+        """P plus the couplings of the inequalities."""
+        n = P.shape[0]
+        i, j = self.pairs()
+        half = np.bincount(
+            (i * n + j).ravel(),
+            weights=(0.5 * self.signs * weight[:, None]).ravel(),
+            minlength=n * n,
+        ).reshape(n, n)
+        return np.asarray(P + half + half.T)
+
+    def slack(self, X: FloatArray) -> FloatArray:
+        i, j = self.pairs()
+        return np.asarray(1.0 + (self.signs * X[i, j]).sum(axis=1))
+
+    def merged(self, row: int, apex: int, sign: int) -> Cuts:
+        """Inequalities after a row was merged into the apex, the last row, with a sign."""
+        both = (self.nodes == row).any(axis=1) & (self.nodes == apex).any(axis=1)
+        nodes, signs, weight = self.nodes[~both], self.signs[~both].copy(), self.weight[~both]
+        moved = nodes == row
+        for pair, ends in enumerate(((0, 1), (0, 2), (1, 2))):
+            signs[moved[:, ends].any(axis=1), pair] *= sign
+        nodes = np.where(moved, apex, nodes)
+        nodes = nodes - (nodes > row)
+        # The apex comes last again, and the signs of the pairs follow.
+        order = np.argsort(nodes, axis=1)
+        left, right = order[:, (0, 0, 1)], order[:, (1, 2, 2)]
+        pairs = np.minimum(left, right) + np.maximum(left, right) - 1
+        return Cuts(
+            np.take_along_axis(nodes, order, axis=1),
+            np.take_along_axis(signs, pairs, axis=1),
+            weight,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleBound:
+    """A proved upper bound of ``max x' P x``, and the matrix X that belongs to it.
+
+    Parameters
+    ----------
+    bound : float
+        No signs have a larger ``x' P x``.
+    X : ndarray of shape (n, n)
+        Nearly optimal matrix of the relaxation.
+    n_triangles : int
+        Inequalities with a positive multiplier.
+    rounds : int
+        Minimisations.
+    y, cuts
+        The diagonal and the inequalities, from which a similar problem may start.
+    """
+
+    bound: float
+    X: FloatArray
+    n_triangles: int
+    rounds: int
+    y: FloatArray
+    cuts: Cuts
+
+
+def triangle_bound(
+    P: FloatArray,
+    *,
+    target: float = -np.inf,
+    max_rounds: int = 40,
+    triangles: bool = True,
+    start: tuple[FloatArray, Cuts] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> TriangleBound:
+    """Bound ``max x' P x`` from above.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n)
+        Symmetric, zero diagonal, at least 2 rows.
+    target : float, optional
+        Stop as soon as the bound is below.
+    max_rounds : int, default=40
+        Most minimisations.
+    triangles : bool, default=True
+        Use triangle inequalities; without, the bound is that of the semidefinite relaxation.
+    start : tuple, optional
+        Diagonal and inequalities of a similar problem, both in the units of P.
+    should_stop : callable, optional
+        Asked after each round.
+
+    Returns
+    -------
+    TriangleBound
+        The best proved bound.
+    """
+    n = P.shape[0]
+    size = float(np.abs(P).sum()) / n
+    cuts = Cuts(np.empty((0, 3), dtype=np.intp), np.empty((0, 3)), np.empty(0))
+    if size == 0.0:
+        return TriangleBound(0.0, np.eye(n), 0, 0, np.zeros(n), cuts)
+    scaled = P / size
+    y, alpha = np.abs(scaled).sum(axis=1) * 0.7, 0.05
+    if start is not None:
+        y, alpha = start[0] / size, 0.002
+        cuts = Cuts(start[1].nodes, start[1].signs, start[1].weight / size)
+    best, best_X, kept = np.inf, np.eye(n), (y, cuts)
+    rounds, slow = 0, 0
+    while rounds < max_rounds:
+        rounds += 1
+        y, cuts, X, estimate = _minimise(scaled, y, cuts, alpha)
+        # Give up where the distance to the target, or to nothing at all, closes too slowly.
+        goal = target / size if np.isfinite(target) else estimate * (1.0 - 2e-3)
+        slow = slow + 1 if best - estimate < 0.05 * (estimate - goal) else 0
+        if estimate < best:
+            best, best_X, kept = estimate, X, (y, cuts)
+        if size * best < target or slow >= 4 or (should_stop is not None and should_stop()):
+            break
+        added = 0
+        if triangles and n > 2:
+            cuts, added = _exchange(cuts, X, limit=5 * n)
+        alpha = max(alpha * (0.8 if added > n else 0.5), 1e-5)
+    y, cuts = kept
+    cuts = Cuts(cuts.nodes, cuts.signs, cuts.weight * size)
+    bound = _proved(scaled, y, kept[1]) * size
+    return TriangleBound(bound, best_X, int(np.count_nonzero(cuts.weight)), rounds, y * size, cuts)
+
+
+def _minimise(
+    P: FloatArray, y: FloatArray, cuts: Cuts, alpha: float
+) -> tuple[FloatArray, Cuts, FloatArray, float]:
+    """Minimise the smooth dual function; new point, X and the bound there (not proved yet)."""
+    n = P.shape[0]
+    last: dict[str, FloatArray] = {}
+
+    def dual(point: FloatArray) -> tuple[float, FloatArray]:
+        g = point[n:]
+        A = cuts.added(P, g)
+        A.ravel()[:: n + 1] -= point[:n]
+        values, vectors = eigh(A, check_finite=False, driver="evd", overwrite_a=True)
+        first = int(np.searchsorted(values, 0.0))
+        part = vectors[:, first:]
+        X = (part * (values[first:] / alpha)) @ part.T
+        last["X"] = X
+        value = float(point.sum()) + 0.5 / alpha * float(np.square(values[first:]).sum())
+        return value, np.concatenate((1.0 - X.diagonal(), cuts.slack(X)))
+
+    found = minimize(
+        dual,
+        np.concatenate((y, cuts.weight)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None, None)] * n + [(0.0, None)] * cuts.weight.size,
+        options={"maxiter": 40, "maxcor": 12, "gtol": 1e-3, "ftol": 1e-9},
+    )
+    y, g = found.x[:n].copy(), np.maximum(found.x[n:], 0.0)
+    cuts = Cuts(cuts.nodes, cuts.signs, g)
+    A = cuts.added(P, g)
+    A.ravel()[:: n + 1] -= y
+    top = float(eigh(A, eigvals_only=True, subset_by_index=[n - 1, n - 1], check_finite=False)[0])
+    y += max(top, 0.0)
+    return y - max(top, 0.0), cuts, last["X"], float(y.sum() + g.sum())
+
+
+def _proved(P: FloatArray, y: FloatArray, cuts: Cuts) -> float:
+    """Raise y until a factorisation proves the bound; rounding of all sums is added."""
+    A = cuts.added(P, cuts.weight)
+    proved = certified_dual(A, y)
+    if proved is None:
+        return float(np.abs(P).sum())
+    total = float(proved.sum()) + float(cuts.weight.sum())
+    # Entries of A are sums of up to n inequalities; each is wrong by a few units in the last place.
+    size = float(np.abs(A).sum()) + 3.0 * float(cuts.weight.sum()) + float(np.abs(proved).sum())
+    return total + 8.0 * (len(P) + 8) * float(np.finfo(np.float64).eps) * size
+
+
+def _exchange(cuts: Cuts, X: FloatArray, *, limit: int) -> tuple[Cuts, int]:
+    """Drop inequalities that are not active, add the most violated ones."""
+    keep = (cuts.weight > 1e-8) | (cuts.slack(X) < 0)
+    nodes, signs, codes = _violated(X, limit)
+    n = X.shape[0]
+    old = _codes(cuts.nodes[keep], cuts.signs[keep], n)
+    fresh = ~np.isin(codes, old)
+    return (
+        Cuts(
+            np.concatenate((cuts.nodes[keep], nodes[fresh])),
+            np.concatenate((cuts.signs[keep], signs[fresh])),
+            np.concatenate((cuts.weight[keep], np.zeros(int(fresh.sum())))),
+        ),
+        int(fresh.sum()),
+    )
+
+
+def _codes(nodes: NDArray[np.intp], signs: FloatArray, n: int) -> NDArray[np.intp]:
+    kind = (signs[:, 0] < 0) * 2 + (signs[:, 1] < 0)
+    return np.asarray(((nodes[:, 0] * n + nodes[:, 1]) * n + nodes[:, 2]) * 4 + kind)
+
+
+def _violated(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
+    """Triangles with the most negative slack, at most `limit` of them."""
+    n = X.shape[0]
+    nodes, signs, slacks = [], [], []
+    for i in range(n - 2):
+        row, block = X[i, i + 1 :], X[i + 1 :, i + 1 :]
+        j, k = np.triu_indices(n - i - 1, 1)
+        for sign in _SIGNS:
+            slack = 1.0 + sign[0] * row[j] + sign[1] * row[k] + sign[2] * block[j, k]
+            bad = np.flatnonzero(slack < -0.02)
+            if bad.size > limit:
+                bad = bad[np.argpartition(slack[bad], limit)[:limit]]
+            nodes.append(np.column_stack((np.full(bad.size, i), j[bad] + i + 1, k[bad] + i + 1)))
+            signs.append(np.broadcast_to(sign, (bad.size, 3)))
+            slacks.append(slack[bad])
+    every, slack = np.concatenate(nodes), np.concatenate(slacks)
+    all_signs = np.concatenate(signs)
+    top = np.argsort(slack, kind="stable")[:limit]
+    return every[top], all_signs[top], _codes(every[top], all_signs[top], n)
