@@ -29,6 +29,7 @@ from ..gershgorin.bounds import class_bounds
 from ..graph.rescale import Rescaler
 from ..solution import Solution
 from ..system import arrange
+from .few_labels import supported_trust
 from .labels import LabelCoding, expand_class_columns, stratified_folds
 from .members.base import (
     Features,
@@ -38,6 +39,7 @@ from .members.base import (
     cross_validated_loss,
     subsample,
 )
+from .members.class_sizes import ClassSizesMember, FittedClassSizes, supports_class_sizes
 from .members.forest import ForestMember
 from .members.graphs import (
     AUTO_NEIGHBORS,
@@ -71,6 +73,7 @@ FloatArray = NDArray[np.float64]
 # some, and none on most: it is their difference that makes the ensemble good.
 MEMBERS: Mapping[str, type[Member]] = {
     "neighbours": NeighborMember,
+    "class sizes": ClassSizesMember,
     "forest": ForestMember,
     "linear": LinearMember,
     "self-trained": SelfTrainedMember,
@@ -96,7 +99,8 @@ FOREST_BESIDE_LINKS = 0.15
 # are best on digits (88.6 %) and no better than the others on tables; so weighted the ensemble
 # loses 0.7 points on digits and has the least error of all on tables (2 points below the
 # neighbours). Scores of a graph fade with the distance to a label: their shares want sharpening.
-PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0}
+# Class sizes, where they are chosen, take the place of the neighbours.
+PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0, "class sizes": 8.0}
 PRIOR_SHARPNESS = {"neighbours": 4.0, "forest graph": 4.0}
 # Smaller weights are set to 0; those from a subsample, where the member would have to be fitted to
 # many samples, below the second number.
@@ -131,6 +135,12 @@ class MemberWeights:
         Log-loss of the ensemble.
     loss_without_models : float or None
         The same without the user's models, where there are any.
+    rule : str
+        How the weights were chosen: "held-out loss"; with too few labels for that "fixed", or
+        "cut and stability" where these speak for class sizes.
+    trust : float
+        Part of the combined probabilities that counts; the rest is equal for all classes. Less than
+        1 where no label could be held out.
     """
 
     names: tuple[str, ...]
@@ -139,12 +149,16 @@ class MemberWeights:
     sharpness: FloatArray
     loss: float | None = None
     loss_without_models: float | None = None
+    rule: str = "held-out loss"
+    trust: float = 1.0
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         m = len(self.names)
         check_numbers("weights", self.weights, (m,), at_least=0, at_most=1.0 + 1e-9)
         check_numbers("sharpness", self.sharpness, (m,), at_least=0)
+        if not 0 <= self.trust <= 1:
+            raise ValueError(f"trust={self.trust!r} must be between 0 and 1")
         if self.losses is not None:
             check_numbers("losses", self.losses, (m,))
         if len(set(self.names)) < m or abs(self.weights.sum() - 1.0) > 1e-6:
@@ -159,6 +173,7 @@ class MemberWeights:
             lines.append(f"{self.names[i]:20s} {self.weights[i]:6.3f}{loss}")
         if self.loss is not None:
             lines.append(f"{'all together':20s} {1:6.3f}  {self.loss:.3f}")
+        lines.append(f"weights chosen by: {self.rule}")
         return "\n".join(lines)
 
     def of(self, name: str) -> float:
@@ -192,7 +207,8 @@ class MemberWeights:
                 total, available = total + p, available + w
         silent = available == 0  # no member knows anything: what they fall back to
         total = np.where(silent, fallback, total)
-        return np.asarray(total / np.where(silent, total.sum(axis=1, keepdims=True), available))
+        p = total / np.where(silent, total.sum(axis=1, keepdims=True), available)
+        return np.asarray(self.trust * p + (1.0 - self.trust) / p.shape[1])
 
 
 def soft_weights(losses: FloatArray, n_labels: int, least: float = LEAST_WEIGHT) -> FloatArray:
@@ -236,11 +252,15 @@ def weigh(
             each, sharpness[i] = cross_validated_loss(p, codes)
             losses[i] = each.mean()
             shares.append(p)
+    replaced = np.isin(names, "neighbours") & ("class sizes" in names)  # one vote for one graph
     if len(shares) < n:
-        return MemberWeights(names, losses / losses.sum(), None, sharpness)
+        weights = np.where(replaced, 0.0, losses)
+        rule = "cut and stability" if replaced.any() else "fixed"
+        return MemberWeights(names, weights / weights.sum(), None, sharpness, rule=rule)
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
     # Never worth more than a factor e.
     fair = losses - min(FOREST_ALLOWANCE, m**-0.5) * np.isin(names, FOREST_MEMBERS)
+    fair[replaced] = np.inf
     inside = np.arange(n) < n - n_models
     if names[0] == "links":
         # Beside a given graph every second member may know nothing but noise. Each alone would
@@ -292,6 +312,30 @@ def is_redundant(
     gain = losses[0] - losses[1]
     noise = float(gain.std()) / np.sqrt(max(gain.size, 1))
     return bool(gain.mean() <= max(noise, LEAST_GAIN))
+
+
+def choose_class_sizes(
+    member: ClassSizesMember,
+    data: FitData,
+    codes: NDArray[np.integer],
+    held_out: tuple[FloatArray | None, FloatArray | None],
+    ready: dict[str, FittedMember],
+) -> bool:
+    """Return whether class sizes, not the harmonic function, speak for the neighbour graph.
+
+    They do where their labelling has a smaller cut, it is stable, and held-out labels (`held_out`
+    has the probabilities of class sizes and of the neighbours, or None with too few labels) do not
+    speak against it by more than a standard error: a subsample of MNIST hardly tells the two
+    apart, all samples do. Members that are fitted for this are put into `ready`.
+    """
+    losses = [cross_validated_loss(p, codes)[0] for p in held_out if p is not None]
+    if losses:
+        excess = losses[0] - losses[1]
+        if excess.mean() > excess.std() / np.sqrt(excess.size):
+            return False
+    graph, sized = NeighborMember().fit(data), member.fit(data)
+    ready |= {"neighbours": graph, member.name: sized}
+    return supports_class_sizes(graph, sized)
 
 
 def should_skip(name: str, held_out: Mapping[str, FloatArray | None], part: FitData) -> bool:
@@ -472,10 +516,12 @@ class Ensemble:
         if X is not None and self.rescaler is not None:
             X = self.rescaler.transform(X)
         found: dict[str, FloatArray | None] = {}
-        same = None
+        same = weights = None
         for member in self.members:
             if member is self.first and not self.linked and X is not None:
-                found[member.name], same = self.first.predict_rows(X)
+                found[member.name], same, weights = self.first.predict_rows(X)
+            elif weights is not None and isinstance(member, FittedClassSizes):
+                found[member.name] = member.by_weights(weights, same)
             else:
                 found[member.name] = member.predict(X, links)
         return found, same
@@ -684,9 +730,13 @@ def fit_ensemble(
     several = codes[judged_labels(codes, k)]
     enough = np.unique(several).size >= 2 and several.size >= options.policy.fewest_labels
     folds = stratified_folds(codes, 5) if enough else None
-    data = FitData(X, labels, folds, replace(options, class_prior=None), links)
+    given = options.class_prior
+    if isinstance(given, str):
+        given = np.bincount(codes, minlength=k) / codes.size
+    data = FitData(X, labels, folds, replace(options, class_prior=None), links, class_shares=given)
     part, kept = data, None
-    if folds is not None and X.shape[0] > options.policy.judged_nodes:
+    many = X.shape[0] > options.policy.judged_nodes
+    if folds is not None and many:
         part, kept = subsample(data)
     candidates: list[Member] = []
     for kind in members.values():
@@ -701,14 +751,21 @@ def fit_ensemble(
         candidates += user_members(models, [m.name for m in candidates], options.random_state)
     held_out: dict[str, FloatArray | None] = {}
     tried: list[Member] = []
+    ready: dict[str, FittedMember] = {}
     for member in candidates:
         skipping = kept is not None or links is not None
         if (
-            not (folds is None and member.needs_folds)
+            not (folds is None and (member.needs_folds or (many and member.needs_search)))
             and member.suits(part)
             and not (skipping and should_skip(member.name, held_out, part))
+            and not (folds is None and many and "class sizes" in held_out)
         ):
-            held_out[member.name] = None if folds is None else member.cross_fit(part)
+            p = None if folds is None else member.cross_fit(part)
+            if isinstance(member, ClassSizesMember):
+                found = (p, held_out["neighbours"])
+                if not choose_class_sizes(member, data, part.codes, found, ready):
+                    continue
+            held_out[member.name] = p
             tried.append(member)
             report(options, stage="member", member=member.name, action="cross-validated")
     weighting = weigh(
@@ -732,9 +789,16 @@ def fit_ensemble(
     fitted: list[FittedMember] = []
     for member, weight in zip(tried, weighting.weights.tolist(), strict=True):
         if weight > 0 or not fitted:
-            fitted.append(member.fit(data))
+            fitted.append(ready.get(member.name) or member.fit(data))
             report(options, stage="member", member=member.name, action="fitted", weight=weight)
     assert isinstance(fitted[0], FittedGraph)
+    if folds is None:
+        free = labels.codes < 0
+        shares = {member.name: member.shares[free] for member in fitted}
+        p = weighting.combine([shares.get(name) for name in weighting.names])
+        votes = np.array([weighting.of(name) for name in shares])
+        trust = supported_trust(p, [s.argmax(axis=1) for s in shares.values()], votes)
+        weighting = replace(weighting, trust=trust)
     tuning = Tuning(fitted[0].setting, loss, source, whole, len(tried), checked=kept)
     ensemble = build_ensemble(
         *(labels, fitted, weighting, tuning, options),

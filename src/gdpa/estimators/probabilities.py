@@ -332,6 +332,19 @@ def confidence_of(ensemble: Any) -> Confidence | None:
     )
 
 
+def cautions(ensemble: Any) -> list[str]:
+    """Return what is to be said about the confidence of a fitted ensemble."""
+    weighting, labels = ensemble.weighting, ensemble.labels
+    if weighting is not None and weighting.losses is None and (labels.codes < 0).any():
+        return [
+            f"{labels.labeled.size} labels of {labels.classes.size} classes are too few to hold "
+            "any out: the accuracy is not known, and probabilities are lowered to what the "
+            "agreement of the members supports; label more rows"
+        ]
+    found = confidence_of(ensemble)
+    return [] if found is None else found.sentences()
+
+
 def warn_about(ensemble: Any, run: Any) -> None:
     """Warn about unreached samples, solves that did not converge, and too much confidence."""
     if ensemble.unreached.size:
@@ -347,7 +360,5 @@ def warn_about(ensemble: Any, run: Any) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
-    found = confidence_of(ensemble)
-    sure = found is not None and found.mean > found.accuracy + found.standard_error
-    for sentence in found.sentences() if found is not None and (found.lost or sure) else []:
+    for sentence in cautions(ensemble):
         warnings.warn(sentence, ConfidenceWarning, stacklevel=4)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from ..certificate import Certificate, certify
-from ..estimators.probabilities import confidence_of
+from ..estimators.probabilities import cautions
 from ..graph.adjacency import component_labels
 from ..plotting.layout import Picture, picture
 from ..problem import GraphProblem
@@ -189,7 +189,6 @@ def gather(
     if X is not None and state.rescaler is not None:
         points = state.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
-    confidence = confidence_of(state)
     certificate = _certificate(model, known, codes)
     questions, shown = _questions(model, None if table is None else table_of(table), target, ids)
     return ReportData(
@@ -214,7 +213,7 @@ def gather(
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_labeled=known[drawn.nodes],
         held_out=held_out_labels(model),
-        cautions=() if confidence is None else tuple(confidence.sentences()),
+        cautions=tuple(cautions(state)),
         committee=_committee(model, columns),
         baselines=baselines(model, points),
         certificate=certificate,

@@ -41,6 +41,8 @@ METHODS: dict[str, str | type[Solver]] = {
     "search": "signed_search:SignedSearch",
     "branch-and-bound": "branch_and_bound:BranchAndBound",
     "vote": "vote:Vote",
+    "poisson": "poisson:Poisson",
+    "class-sizes": "class_sizes:ClassSizes",
     "sdcut": "sdcut:SDcut",
     "bcr": "bcr:BCR",
     "sns": "sns:SNS",

@@ -62,6 +62,8 @@ class FitData:
         Which rows of `whole` a subsample has.
     whole : FitData, optional
         The data that a subsample was drawn from; its labels are held out all at once.
+    class_shares : ndarray of shape (n_classes,), optional
+        Class shares that the user gave.
     cache : dict
         What several members share, such as the forest.
     """
@@ -73,6 +75,7 @@ class FitData:
     links: sp.csr_array | None = None
     rows: NDArray[np.intp] | None = None
     whole: FitData | None = None
+    class_shares: FloatArray | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     labeled: NDArray[np.intp] = field(init=False)
     codes: NDArray[np.int32] = field(init=False)
@@ -137,6 +140,7 @@ class Member:
 
     name: str
     needs_folds = False  # whether it is left out where no label can be held out
+    needs_search = False  # the same with many samples: it needs another neighbour search
     label_free = False  # whether it is a graph of the samples that no label has a part in
     setting: Any = None
 
@@ -270,7 +274,8 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     at_once = np.full(data.codes.size, -1, dtype=np.int32)
     at_once[kept] = 0
     whole, folds = replace(data, folds=at_once), data.folds[kept]
-    return FitData(data.X[rows], labels, folds, data.options, data.links, rows, whole), kept
+    about = (folds, data.options, data.links, rows, whole, data.class_shares)
+    return FitData(data.X[rows], labels, *about), kept
 
 
 def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.intp]:

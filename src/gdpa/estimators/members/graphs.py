@@ -422,8 +422,8 @@ class FittedGraph(FittedMember):
         rows = links if self.knows_links else X
         return None if rows is None else self.predict_rows(rows)[0]
 
-    def predict_rows(self, X: Features) -> tuple[FloatArray, sp.csr_array | None]:
-        """Return shares of new rows, and which samples they coincide with."""
+    def predict_rows(self, X: Features) -> tuple[FloatArray, sp.csr_array | None, sp.csr_array]:
+        """Return shares of new rows, the samples they coincide with, and weights to samples."""
         graph = self.graph
         weights, same = graph.attach(self.view.transform(X))
         scores = attached_scores(
@@ -437,7 +437,7 @@ class FittedGraph(FittedMember):
             laplacian=graph.laplacian,
             self_loop=self.setting.self_loop,
         )
-        return to_shares(scores, self.prior), same
+        return to_shares(scores, self.prior), same, weights
 
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
@@ -653,6 +653,7 @@ class ForestGraphMember(GraphMember):
     """The samples that share most leaves of the forest."""
 
     name = "forest graph"
+    needs_search = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the forest graph, of a fold from the trees that have not seen it."""

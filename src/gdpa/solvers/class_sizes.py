@@ -1,0 +1,267 @@
+"""Threshold dynamics with class sizes: labels decided jointly, for very few labels a class.
+
+    minimise  sum of w_ij over edges between different labels
+    subject to the given labels, and class shares within [low_c, high_c]
+
+The relaxations forget that labels are integers, and with one label a class they forget the class
+sizes too. With both, the problem is NP-hard again (bisection is a special case). This method
+starts from Poisson learning and from the harmonic function with a self-loop, and repeats (Merriman,
+Bence, Osher; with volumes Jacobs, Merkurjev, Esedoglu 2018): one-hot labels, a few steps of the
+random walk with the given labels held, one factor per class such that the shares of the winners
+lie within their interval, winners. The smaller cut wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from ..gershgorin.bounds import class_bounds, relaxation_bound
+from ..graph.adjacency import degrees
+from ..policy import DEFAULT_POLICY, Policy
+from ..problem import ClassProblem, GraphProblem
+from ..solution import ClassSolution
+from ..system import LabeledSystem
+from .base import Outcome, Run, Solver
+from .poisson import Poisson, positive_scores
+
+__all__ = ["ClassSizes", "cut_share", "match_shares"]
+
+FloatArray = NDArray[np.float64]
+
+
+# Slacks between which a stable labelling hardly changes.
+TIGHT, LOOSE = 1.05, 1.6
+
+
+class Rounds(NamedTuple):
+    """Labels and their scores after the rounds.
+
+    `stability` is the smaller of two shares of nodes that keep their label: from one start to the
+    other, and from tight class sizes to loose ones. It is NaN where it was not measured.
+    """
+
+    labels: NDArray[np.intp]
+    scores: FloatArray
+    rounds: int
+    settled: bool
+    stability: float = np.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassSizes(Solver):
+    """Volume-constrained threshold dynamics.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_classes,), optional
+        Expected share of each class among all nodes; by default those of the labels.
+    slack : float or array-like of shape (n_classes,), default=1.2
+        A class may have from 1 / slack to slack times its expected share. Chosen on MNIST with 1
+        and 5 labels a class, five draws each, started from Poisson learning alone: 1.2 has 8.3 and
+        5.3 % error, exact shares 8.2 and 5.9, 1.5 11.1 and 6.9, no constraint 15.7 and 8.8.
+    steps : int, default=10
+        Steps of the random walk between two decisions.
+    max_iter : int, default=15
+        Most rounds.
+    trial : int, default=15
+        Rounds after which the start with the larger cut is given up. On MNIST 3 err as little and
+        save a third of the time; on small graphs the cut after 3 misleads.
+    policy, n_jobs
+        Of the linear solve that starts the rounds.
+    tol : float, default=1e-3
+        The rounds end when less than this share of the labels changes.
+    x0, callback, random_state
+        As in :class:`~gdpa.solvers.Solver`; `x0` is not used.
+    """
+
+    name: ClassVar[str] = "class-sizes"
+    summary: ClassVar[str] = "threshold dynamics with class sizes, for very few labels a class"
+    kind: ClassVar[str] = "heuristic"
+    whole: ClassVar[dict[str, int]] = {"steps": 1, "trial": 1}
+
+    shares: ArrayLike | None = None
+    slack: ArrayLike = 1.2
+    steps: int = 10
+    max_iter: int = 15
+    trial: int = 15
+    tol: float = 1e-3
+    policy: Policy = DEFAULT_POLICY
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options of this method."""
+        super().__post_init__()
+        slack = np.asarray(self.slack, dtype=np.float64)
+        if slack.ndim > 1 or not (np.isfinite(slack).all() and (slack >= 1.0).all()):
+            raise ValueError(f"slack={self.slack!r} must be one or more numbers of at least 1")
+        if self.shares is not None:
+            shares = np.asarray(self.shares, dtype=np.float64)
+            if shares.ndim != 1 or not (np.isfinite(shares).all() and (shares > 0).all()):
+                raise ValueError(f"shares={self.shares!r} must be one positive number per class")
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        known = problem.labeled
+        signs = problem.labels[known]
+        targets = np.column_stack([signs < 0, signs > 0]).astype(np.float64)
+        found, scores, rounds, converged, _ = self.rounds(problem, targets, run)
+        labels = np.where(found == 1, 1, -1).astype(np.int8)
+        bound = relaxation_bound(problem, scores[:, 1] - scores[:, 0])
+        return Outcome(
+            scores=scores[:, 1] - scores[:, 0],
+            labels=labels,
+            lower_bound=bound,
+            bound_status="certified" if np.isfinite(bound) else "none",
+            iterations=rounds,
+            converged=converged,
+            message="labels settled" if converged else f"labels still move after {rounds} rounds",
+            info={"cut": cut_share(problem.W, found)},
+        )
+
+    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
+        _, scores, rounds, converged, _ = self.rounds(problem, problem.targets, run)
+        return ClassSolution(
+            method=self.name,
+            scores=scores,
+            lower_bounds=class_bounds(problem),
+            iterations=rounds,
+            matvecs=rounds * self.steps * problem.targets.shape[1],
+            converged=converged,
+            message="labels settled" if converged else f"labels still move after {rounds} rounds",
+            seconds=MappingProxyType(dict(run.seconds)),
+        )
+
+    def rounds(
+        self,
+        problem: GraphProblem | ClassProblem,
+        targets: FloatArray,
+        run: Run,
+        *,
+        stability: bool = False,
+    ) -> Rounds:
+        """Repeat the rounds from both starts; go on from the smaller cut."""
+        known, k = problem.labeled, targets.shape[1]
+        shares = targets.sum(axis=0) if self.shares is None else np.asarray(self.shares, float)
+        if shares.size != k:
+            raise ValueError(f"shares has {shares.size} entries, there are {k} classes")
+        shares = shares / shares.sum()
+        slack = np.broadcast_to(np.asarray(self.slack, dtype=np.float64), k)
+        interval = shares / slack, np.minimum(shares * slack, 1.0)
+        poisson = Poisson(policy=self.policy, n_jobs=self.n_jobs)
+        system = LabeledSystem(
+            problem.adjacency,
+            problem.diagonal,
+            known,
+            targets,
+            self_loop=0.03 * float(problem.diagonal.mean()),
+            policy=self.policy,
+            n_jobs=self.n_jobs,
+        )
+        with run.stage("starts"):
+            starts = [
+                positive_scores(poisson.potential(problem, targets).x),
+                np.maximum(system.solve(tol=self.tol).x, 1e-300),
+            ]
+        d = degrees(problem.W)
+        walk = sp.csr_array(sp.diags_array(1.0 / np.maximum(d, 1e-300)) @ problem.W)
+        walk = walk.astype(np.float32)
+        with run.stage("rounds"):
+            found = [self._settle(walk, s, known, targets, interval, run, 0) for s in starts]
+            cuts = [cut_share(problem.W, one.labels) for one in found]
+            best = found[int(np.argmin(cuts))]
+            if not best.settled:
+                rounds = best.rounds
+                best = self._settle(walk, best.scores, known, targets, interval, run, rounds)
+        if not stability:
+            return best
+        with run.stage("stability"):
+            agreement = [float((found[0].labels == found[1].labels).mean())]
+            found = []
+            for factor in TIGHT, LOOSE:
+                bounds = shares / factor, np.minimum(shares * factor, 1.0)
+                found.append(self._settle(walk, starts[0], known, targets, bounds, run, 0))
+            agreement.append(float((found[0].labels == found[1].labels).mean()))
+        return best._replace(stability=min(agreement))
+
+    def _settle(
+        self,
+        walk: sp.csr_array,
+        scores: FloatArray,
+        known: NDArray[np.intp],
+        targets: FloatArray,
+        interval: tuple[FloatArray, FloatArray],
+        run: Run,
+        first: int,
+    ) -> Rounds:
+        """Repeat decision and random walk until labels settle, or the trial rounds are over."""
+        n, k = scores.shape
+        codes, held = targets.argmax(axis=1), targets.astype(np.float32)
+        labels, rounds, settled = np.full(n, -1), first, False
+        last = self.max_iter if first else min(self.trial, self.max_iter)
+        for rounds in range(first, last + 1):
+            scores = scores * match_shares(scores, *interval)
+            found = scores.argmax(axis=1)
+            found[known] = codes
+            changed = float((found != labels).mean())
+            labels = found
+            run.report(iteration=rounds, changed=changed)
+            settled = changed <= self.tol
+            if settled or rounds == last:
+                break
+            block = np.zeros((n, k), dtype=np.float32)
+            block[np.arange(n), labels] = 1.0
+            for _ in range(self.steps):
+                block = walk @ block
+                block[known] = held
+            scores = block.astype(np.float64) + 1e-12
+        scores[known] = targets
+        return Rounds(labels, scores / scores.sum(axis=1, keepdims=True), rounds, settled)
+
+
+def match_shares(
+    scores: FloatArray, low: FloatArray, high: FloatArray, *, max_rows: int = 20_000
+) -> FloatArray:
+    """Return one factor per class such that the winners' shares lie between `low` and `high`.
+
+    Multiplicative updates of the factors; rows are thinned evenly to at most `max_rows`.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Positive scores.
+    low, high : ndarray of shape (n_classes,)
+        Bounds of the shares of rows whose largest scaled score is in each class.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        The factors; the nearest reached where no factors meet the bounds.
+    """
+    step = -(-scores.shape[0] // max_rows)
+    logs = np.log(np.maximum(scores[::step], 1e-300))
+    k = low.size
+    shift, best, least = np.zeros(k), np.zeros(k), np.inf
+    for t in range(100):
+        share = np.bincount((logs + shift).argmax(axis=1), minlength=k) / logs.shape[0]
+        share = np.maximum(share, 1e-6)
+        pull = np.log(np.clip(share, low, high) / share)
+        miss = float(np.abs(pull).max())
+        if miss < least:
+            best, least = shift.copy(), miss
+        if miss < 0.01:
+            break
+        shift += (0.5 if t < 30 else 0.2) * np.clip(pull, -1.0, 1.0)
+    return np.asarray(np.exp(best - best.max()))
+
+
+def cut_share(W: sp.csr_array, labels: NDArray[np.intp]) -> float:
+    """Return the share of the edge weight between nodes of different labels."""
+    rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    total = float(W.data.sum())
+    across = float(W.data[labels[rows] != labels[W.indices]].sum())
+    return across / total if total > 0 else 0.0

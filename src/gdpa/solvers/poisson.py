@@ -1,0 +1,124 @@
+"""Poisson learning: labels as sources and sinks on the graph.
+
+    L u = sum_j (y_j - mean y) delta_j        (Calder, Cook, Thorpe, Slepcev 2020)
+
+With one label a class the harmonic function is nearly constant away from the labels, and the
+largest score follows tiny differences. Poisson learning removes the constant. It is the labelled
+system with centred targets in the limit of a small label weight, on the combinatorial Laplacian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..gershgorin.bounds import class_bounds
+from ..graph.adjacency import component_labels, degrees
+from ..linalg.spd import SPDResult
+from ..policy import DEFAULT_POLICY, Policy
+from ..problem import ClassProblem, GraphProblem
+from ..solution import ClassSolution
+from ..system import LabeledSystem
+from .base import Outcome, Run, Solver
+
+__all__ = ["Poisson"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Solver):
+    """Poisson learning.
+
+    Parameters
+    ----------
+    policy : Policy
+        Size limits of the linear solve.
+    n_jobs : int, optional
+        Threads of the linear solve; results do not depend on it.
+    tol, max_iter, x0, callback, random_state
+        As in :class:`~gdpa.solvers.Solver`; `x0` is not used.
+    """
+
+    name: ClassVar[str] = "poisson"
+    summary: ClassVar[str] = "Poisson learning: labels as sources on the graph, for very few labels"
+    kind: ClassVar[str] = "limit"
+
+    tol: float = 1e-4
+    policy: Policy = DEFAULT_POLICY
+    n_jobs: int | None = None
+
+    def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        signs = problem.labels[problem.labeled, None].astype(np.float64)
+        with run.stage("solve"):
+            result = self.potential(problem, signs)
+        run.report(iteration=result.iterations, residual=result.residual)
+        return Outcome(
+            scores=result.x[:, 0],
+            iterations=result.iterations,
+            converged=result.converged,
+            message=result.message,
+            info={"residual": result.residual, "matvecs": result.matvecs},
+        )
+
+    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
+        with run.stage("solve"):
+            result = self.potential(problem, problem.targets)
+        return ClassSolution(
+            method=self.name,
+            scores=positive_scores(result.x),
+            lower_bounds=class_bounds(problem),
+            iterations=result.iterations,
+            matvecs=result.matvecs,
+            residual=result.residual,
+            converged=result.converged,
+            message=result.message,
+            seconds=MappingProxyType(dict(run.seconds)),
+        )
+
+    def potential(self, problem: GraphProblem | ClassProblem, targets: FloatArray) -> SPDResult:
+        """Return the solution u of Poisson's equation, one column per column of `targets`."""
+        d = degrees(problem.W)
+        component = component_labels(problem.W)[1]
+        # Sources must balance in every component, or its equation has no solution.
+        at = component[problem.labeled]
+        means = component_means(targets, at, np.ones(at.size), int(component.max()) + 1)
+        centred = targets - means[at]
+        weight = 1e-6 * max(float(d.mean()), 1e-300)
+        system = LabeledSystem(
+            problem.W,
+            d,
+            problem.labeled,
+            centred,
+            label_weight=weight,
+            self_loop=1e-9 * weight,
+            policy=self.policy,
+            n_jobs=self.n_jobs,
+        )
+        result = system.solve(tol=self.tol, max_iter=self.max_iter, callback=self.callback)
+        u = (result.x - component_means(result.x, component, d)[component]) / weight
+        # What is left free is a constant per component: its own labels decide there.
+        present = np.bincount(at, minlength=means.shape[0]) > 0
+        offset = np.where(present[:, None], means - targets.mean(axis=0), 0.0)
+        return replace(result, x=u + max(float(np.abs(u).max()), 1.0) * offset[component])
+
+
+def component_means(
+    values: FloatArray, component: NDArray[np.int32], weights: FloatArray, n: int = 0
+) -> FloatArray:
+    """Return the weighted mean of each column in each of (at least `n`) components."""
+    total = np.maximum(np.bincount(component, weights=weights, minlength=n), 1e-300)
+    sums = [np.bincount(component, weights=weights * v, minlength=n) for v in values.T]
+    return np.asarray(np.column_stack(sums) / total[:, None])
+
+
+def positive_scores(potential: FloatArray) -> FloatArray:
+    """Turn potentials into positive scores: exponentials of standard deviations."""
+    scale = float(potential.std())
+    if scale == 0.0:
+        return np.ones_like(potential)
+    return np.asarray(np.exp(np.clip(potential / scale, -30.0, 30.0)))

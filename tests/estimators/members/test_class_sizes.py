@@ -1,0 +1,76 @@
+"""Class sizes as a member: expected shares, and when they replace the neighbours."""
+
+import numpy as np
+import pytest
+
+from gdpa import CommitteeClassifier
+from gdpa.errors import ConfidenceWarning
+from gdpa.estimators.few_labels import MOST_CONFIDENCE, mean_agreement, supported_trust
+from gdpa.estimators.labels import LabelCoding
+from gdpa.estimators.members.class_sizes import SLACK, expected_shares
+from gdpa.estimators.probabilities import cautions
+
+pytestmark = pytest.mark.filterwarnings("ignore::gdpa.errors.ConfidenceWarning")
+
+
+def coding(counts):
+    codes = np.repeat(np.arange(len(counts)), counts)
+    return LabelCoding(np.append(codes, -1).astype(np.int32), np.arange(len(counts)))
+
+
+def clusters(shares, n=600, seed=0):
+    """Three clusters in five dimensions, one label in each."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3), (np.array(shares) * n).astype(int))
+    X = 6.0 * np.eye(5)[y] + rng.normal(size=(y.size, 5))
+    labels = np.full(y.size, -1)
+    for c in range(3):
+        labels[rng.choice(np.flatnonzero(y == c))] = c
+    return X, y, labels
+
+
+def test_shares_come_from_the_user_else_from_unequal_counts():
+    given = np.array([0.7, 0.2, 0.1])
+    np.testing.assert_array_equal(expected_shares(coding([1, 5, 9]), given)[0], given)
+    shares, slack = expected_shares(coding([5, 4, 5]), None)
+    np.testing.assert_allclose(shares, 1 / 3)
+    np.testing.assert_allclose(slack, SLACK)
+    shares, slack = expected_shares(coding([4, 16, 20]), None)
+    np.testing.assert_allclose(shares, [0.1, 0.4, 0.5])
+    assert slack[0] == 1.5  # one standard deviation of four labels
+    assert (np.diff(slack) <= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unequal_classes_with_equal_labels_lose_nothing(seed):
+    X, y, labels = clusters([0.9, 0.08, 0.02], seed=seed)
+    model = CommitteeClassifier(n_jobs=1).fit(X, labels)
+    assert model.committee_.of("class sizes") == 0
+    assert model.committee_.rule == "fixed"
+    assert (model.transduction_ == y).mean() > 0.98
+
+
+def test_few_labels_lower_probabilities_and_warn():
+    X, _, labels = clusters([1 / 3, 1 / 3, 1 / 3])
+    with pytest.warns(ConfidenceWarning, match="too few to hold any out"):
+        model = CommitteeClassifier(n_jobs=1).fit(X, labels)
+    free = labels < 0
+    assert model.ensemble_.probabilities()[free].max() <= MOST_CONFIDENCE + 1e-9
+    assert model.predict_proba(X[free] + 0.01).max() <= MOST_CONFIDENCE + 1e-9
+    assert len(cautions(model.ensemble_)) == 1
+    assert (model.predict_proba(X[~free]).max(axis=1) > 0.99).all()  # given labels are kept
+
+
+def test_trust_falls_with_agreement():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(4, 0.1), 500)
+    same, weights = p.argmax(axis=1), np.ones(2) / 2
+    assert mean_agreement([same, same], weights) == 1.0
+    other = np.where(rng.random(500) < 0.5, (same + 1) % 4, same)
+    trusts = [
+        supported_trust(p, [same, second], weights) for second in (same, other, (same + 1) % 4)
+    ]
+    assert trusts[0] > trusts[1] > trusts[2] == 0.0
+    mixed = trusts[0] * p + (1 - trusts[0]) / 4
+    assert mixed.max() <= MOST_CONFIDENCE + 1e-9
+    np.testing.assert_array_equal(mixed.argmax(axis=1), same)
