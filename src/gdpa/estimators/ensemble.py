@@ -756,6 +756,7 @@ def fit_ensemble(
         skipping = kept is not None or links is not None
         if (
             not (folds is None and (member.needs_folds or (many and member.needs_search)))
+            and part.labeled.size <= member.labels_per_class * part.n_classes
             and member.suits(part)
             and not (skipping and should_skip(member.name, held_out, part))
             and not (folds is None and many and "class sizes" in held_out)

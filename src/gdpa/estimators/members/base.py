@@ -141,6 +141,7 @@ class Member:
     name: str
     needs_folds = False  # whether it is left out where no label can be held out
     needs_search = False  # the same with many samples: it needs another neighbour search
+    labels_per_class = np.inf  # with more on average it is left out
     label_free = False  # whether it is a graph of the samples that no label has a part in
     setting: Any = None
 

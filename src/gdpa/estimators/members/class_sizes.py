@@ -160,6 +160,9 @@ class ClassSizesMember(Member):
     """Labels on the neighbour graph, decided jointly so that class sizes are plausible."""
 
     name = "class sizes"
+    # With 20 labels a class the 16 tables gain nothing (15.93 % error, 15.90 without), with 5 they
+    # do (25.30, 25.47 without).
+    labels_per_class = 8.0
 
     def suits(self, data: FitData) -> bool:
         """Return whether the neighbour graph is the only one."""
