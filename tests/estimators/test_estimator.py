@@ -256,7 +256,7 @@ def test_the_papers_classifier_is_its_program_on_its_graph():
     assert model.solution_.method == "gdpa-published"
 
 
-@pytest.mark.parametrize("method", ["vote", "harmonic", "gdpa"])
+@pytest.mark.parametrize("method", ["vote", "harmonic", "poisson"])
 def test_methods_of_the_registry(blobs, method):
     X, y, truth = blobs
     binary = np.where(y == 2, -1, y)

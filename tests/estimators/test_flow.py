@@ -32,7 +32,7 @@ def test_the_record_is_that_of_the_solver_on_the_same_graph(k, laplacian):
         labels = np.where(y < 0, 0, np.where(y == c, 1, -1))
         solved = gdpa.solve(
             gdpa.GraphProblem(model.graph_, labels, laplacian=laplacian),
-            "gdpa",
+            "harmonic",
             label_weight=model.label_weight_,
             self_loop=model.self_loop_,
             tol=1e-10,

@@ -70,7 +70,7 @@ def test_one_labelled_sample_with_a_model():
 
 
 def attributes(model: BaseClassifier) -> dict[str, object]:
-    names = ["classes_", "transduction_", "label_scores_", "n_features_in_", "n_iter_", "_ensemble"]
+    names = ["classes_", "transduction_", "label_scores_", "n_features_in_", "n_iter_", "ensemble_"]
     return {name: getattr(model, name) for name in names}
 
 

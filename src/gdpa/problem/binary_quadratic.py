@@ -348,7 +348,8 @@ def value_step(entries: NDArray[np.float64]) -> float:
     Flipping a sign changes ``x' P x`` by four times a sum of couplings.
     """
     entries = np.abs(entries)
-    for exponent in range(31 if entries.size else 0):
+    small = entries.size and float(entries.max()) < 2.0**50
+    for exponent in range(31 if small else 0):
         # Multiples of a power of two are exact in floating point.
         for part in (entries[:100], entries):
             whole = np.ldexp(part, exponent)

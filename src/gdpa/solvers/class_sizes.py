@@ -28,7 +28,7 @@ from ..problem import ClassProblem, GraphProblem
 from ..solution import ClassSolution
 from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
-from .poisson import Poisson, positive_scores
+from .poisson import Poisson, positive_scores, unit_weights
 
 __all__ = ["ClassSizes", "cut_share", "match_shares"]
 
@@ -167,8 +167,8 @@ class ClassSizes(Solver):
                 positive_scores(poisson.potential(problem, targets).x),
                 np.maximum(system.solve(tol=self.tol).x, 1e-300),
             ]
-        d = degrees(problem.W)
-        walk = sp.csr_array(sp.diags_array(1.0 / np.maximum(d, 1e-300)) @ problem.W)
+        W = unit_weights(problem.W)
+        walk = sp.csr_array(sp.diags_array(1.0 / np.maximum(degrees(W), 1e-300)) @ W)
         walk = walk.astype(np.float32)
         with run.stage("rounds"):
             found = [self._settle(walk, s, known, targets, interval, run, 0) for s in starts]

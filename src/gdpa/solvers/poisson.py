@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..gershgorin.bounds import class_bounds
@@ -81,16 +82,21 @@ class Poisson(Solver):
         )
 
     def potential(self, problem: GraphProblem | ClassProblem, targets: FloatArray) -> SPDResult:
-        """Return the solution u of Poisson's equation, one column per column of `targets`."""
-        d = degrees(problem.W)
-        component = component_labels(problem.W)[1]
+        """Return the solution u of Poisson's equation, one column per column of `targets`.
+
+        The weights are divided by the power of two next to the largest degree, so that u neither
+        overflows nor vanishes.
+        """
+        W = unit_weights(problem.W)
+        d = degrees(W)
+        component = component_labels(W)[1]
         # Sources must balance in every component, or its equation has no solution.
         at = component[problem.labeled]
         means = component_means(targets, at, np.ones(at.size), int(component.max()) + 1)
         centred = targets - means[at]
         weight = 1e-6 * max(float(d.mean()), 1e-300)
         system = LabeledSystem(
-            problem.W,
+            W,
             d,
             problem.labeled,
             centred,
@@ -105,6 +111,15 @@ class Poisson(Solver):
         present = np.bincount(at, minlength=means.shape[0]) > 0
         offset = np.where(present[:, None], means - targets.mean(axis=0), 0.0)
         return replace(result, x=u + max(float(np.abs(u).max()), 1.0) * offset[component])
+
+
+def unit_weights(W: sp.csr_array) -> sp.csr_array:
+    """Return weights divided by a power of two, so that the largest degree is between 1/2 and 1."""
+    with np.errstate(over="ignore"):
+        largest = float(degrees(W).max(initial=0.0))
+    exponent = int(np.frexp(largest)[1]) if 0.0 < largest < np.inf else 0
+    data = np.ldexp(W.data, -exponent)
+    return sp.csr_array((data, W.indices, W.indptr), shape=W.shape)
 
 
 def component_means(

@@ -345,7 +345,8 @@ def search(
         The best signs found.
     """
     n = P.shape[0]
-    P = P * (1.0 / float(np.abs(P.data).max()))
+    P = P.copy()
+    P.data = P.data / np.abs(P.data).max()  # the reciprocal of a tiny number would overflow
     seeds = np.random.SeedSequence(random_state).spawn(limits.populations)
 
     def one(k: int) -> Replicas:
