@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 import gdpa
 from gdpa import GraphClassifier
 from gdpa.estimators import GraphOptions
+from gdpa.gershgorin.bounds import trivial_bound
 
 single = partial(GraphClassifier)  # one graph, no committee
 
@@ -39,11 +40,12 @@ def test_the_record_is_that_of_the_solver_on_the_same_graph(k, laplacian):
         )
         assert record.method == "harmonic"
         assert record.bound_status == solved.bound_status == "certified"
-        assert record.lower_bound == pytest.approx(solved.lower_bound, rel=1e-12)
+        # Both come from scores that are solved to 1e-10.
+        assert record.lower_bound == pytest.approx(solved.lower_bound, rel=1e-6)
+        assert record.bound_kind == solved.bound_kind
         assert record.converged == solved.converged
         np.testing.assert_allclose(record.scores, solved.scores, atol=1e-8)
         assert record.lower_bound <= record.objective
-        assert set(record.seconds) <= set(solved.seconds)
         assert sum(record.seconds.values()) > 0
         if k == 2:
             np.testing.assert_array_equal(record.labels, solved.labels)
@@ -56,9 +58,8 @@ def test_the_bound_follows_more_labels():
     model.add_labels([1, 2, 3], truth[[1, 2, 3]])
     y[[1, 2, 3]] = truth[[1, 2, 3]]
     problem = gdpa.GraphProblem(model.graph_, np.where(y < 0, 0, 2 * y - 1), laplacian="normalized")
-    assert model.solution_.lower_bound == pytest.approx(
-        gdpa.solve(problem, "gdpa").lower_bound, rel=1e-12
-    )
+    best = gdpa.solve(problem, "min-cut").objective
+    assert trivial_bound(problem) <= model.solution_.lower_bound <= best + 1e-9
 
 
 @pytest.mark.parametrize("weight", [np.inf, 2.0])

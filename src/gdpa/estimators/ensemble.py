@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 
 from ..codec import check_numbers, storable
 from ..errors import DegenerateProblemWarning
-from ..gershgorin.bounds import class_bounds
+from ..gershgorin.bounds import class_bounds, relaxation_bound
 from ..graph.rescale import Rescaler
 from ..solution import Solution
 from ..system import arrange
@@ -576,19 +576,23 @@ class Ensemble:
         names = ("residual", "matvecs", "edge_visits", "drift")
         info = MappingProxyType({name: getattr(run, name) for name in names})
         records = []
-        for c, bound in zip(
+        for c, trivial in zip(
             range(1, 2) if k == 2 else range(k), class_bounds(problem).tolist(), strict=True
         ):
             x = np.where(codes == c, 1, -1).astype(np.int8)
-            certified = bool(np.isfinite(bound)) and run.method == "harmonic"
+            against_rest = problem.against_rest(c)
+            scores = 2.0 * first.scores[:, c] - first.scores.sum(axis=1)
+            certified = bool(np.isfinite(trivial)) and run.method == "harmonic"
+            relaxed = relaxation_bound(against_rest, scores) if certified else -np.inf
             records.append(
                 Solution(
                     method=run.method,
                     labels=x,
-                    scores=2.0 * first.scores[:, c] - first.scores.sum(axis=1),
-                    objective=problem.against_rest(c).objective(x),
-                    lower_bound=bound if certified else -np.inf,
+                    scores=scores,
+                    objective=against_rest.objective(x),
+                    lower_bound=max(trivial, relaxed) if certified else -np.inf,
                     bound_status="certified" if certified else "none",
+                    bound_kind="relaxation" if relaxed > trivial else "trivial",
                     iterations=run.iterations,
                     converged=run.converged,
                     message=run.message,
