@@ -77,7 +77,7 @@ def write_report(folder: Path, rows: Mapping[str, Sequence[Row]], docs: Path | N
             beside = [table for table in group if table.beside]
             if beside:
                 head = f"---\norphan: true\n---\n\n# {name}: tables by data set and size\n\n"
-                text = head + "\n".join(table.to_markdown(origin) for table in beside)
+                text = head + "\n".join(table.to_markdown(origin)[1:] for table in beside)
                 write_text(docs / "reproduction" / f"{name}.md", text)
                 parts[name] += f"\nMore tables: [{name}.md](reproduction/{name}.md).\n"
         page = docs / "REPRODUCTION.md"

@@ -163,7 +163,7 @@ def H_tilde_matrix(L: Array, x_hat: Array, y: Array, z: Array, phi: float) -> Ar
 
 
 def error_bound(L: Array, x_hat: Array, phi: float) -> float:
-    """eq:errBound: |F(H_bar) - F(H_tilde)|, where phi is large enough to cover the optimal z.
+    """eq:errBound: ``|F(H_bar) - F(H_tilde)|``, where phi is large enough to cover the optimal z.
 
     F(H_tilde) is taken over positive graphs (z_i <= phi), from a point without self-loops.
     """
@@ -188,7 +188,7 @@ def lp(
     """eq:LP_dual: the objective over y and z, subject to all disc left-ends >= 0.
 
     As signs are known (those of s by the colours of the balanced graph, those of z by the labels:
-    z_i <= 0 where x_hat_i = 1, z_i >= 0 where x_hat_i = -1) every |s_i A_ij / s_j| is
+    z_i <= 0 where x_hat_i = 1, z_i >= 0 where x_hat_i = -1) every ``|s_i A_ij / s_j|`` is
     -A_ij v_j / v_i, and the left-end of row i is (A v)_i / v_i: affine in y and z.
     """
     known = x_hat[x_hat != 0]
