@@ -64,10 +64,9 @@ def test_site_builds_without_warnings(site):
 def test_every_public_name_has_a_page(site):
     import gdpa
     from gdpa import datasets, gershgorin, graph, linalg, plotting
-    from gdpa.problem import dual
     from gdpa.solvers.registry import METHODS
 
-    modules = (gdpa, datasets, dual, gershgorin, graph, linalg, plotting)
+    modules = (gdpa, datasets, gershgorin, graph, linalg, plotting)
     for module in modules:
         for name in module.__all__:
             value = getattr(module, name)

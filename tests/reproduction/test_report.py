@@ -73,7 +73,7 @@ def test_page_for_the_documents_has_its_figures_beside_it(tmp_path, data_home):
     assert re.findall(r"!\[\w+\]\((\S+)\)", text) == ["reproduction/runtime.svg"]
     assert "<svg" in (docs / "reproduction" / "runtime.svg").read_text()
     beside = (docs / "reproduction" / "runtime.md").read_text()
-    assert "### Running time by problem size (ms): the authors' stored times" in beside
+    assert "## Running time by problem size (ms): the authors' stored times" in beside
     assert "the authors' stored times\n" not in text
     assert "(reproduction/runtime.md)" in text
 
