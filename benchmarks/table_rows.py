@@ -16,11 +16,11 @@ Answer = tuple[Any, Any]
 NEIGHBORS = 10
 
 
-def _ours(**options: Any) -> Callable[[Any, Any], Answer]:
+def _ours(estimator: str) -> Callable[[Any, Any], Answer]:
     def run(X: Any, codes: Any) -> Answer:
-        from gdpa import CommitteeClassifier
+        import gdpa
 
-        model = CommitteeClassifier(**options).fit(X, codes)
+        model = getattr(gdpa, estimator)().fit(X, codes)
         return model.transduction_, model.predict_proba(X)
 
     return run
@@ -98,8 +98,8 @@ def _boosting() -> Any:
 
 
 ROWS: dict[str, Callable[[Any, Any], Answer]] = {
-    "gdpa": _ours(),
-    'gdpa, graph="knn"': _ours(graph="knn"),
+    "gdpa": _ours("CommitteeClassifier"),
+    'gdpa, graph="knn"': _ours("GraphClassifier"),
     "LabelSpreading knn": _spreading("knn"),
     "LabelSpreading rbf": _spreading("rbf"),
     "SelfTraining (logistic)": _self_training,

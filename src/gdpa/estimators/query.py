@@ -64,7 +64,7 @@ def query_nodes(
     strategy : {"auto", "margin", "representatives", "discs", "random"}
         How they are chosen.
     seed : int, default=0
-        Seed of what is random.
+        Random seed.
 
     Returns
     -------

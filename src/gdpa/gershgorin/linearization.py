@@ -267,7 +267,7 @@ def _result(run: ProgramSequence, update: str, start: Point) -> LinearizationRes
     assert run.theta is not None
     point = Point.at(run.family, run.theta)
     if point.lambda_min < 0 < start.lambda_min:
-        # The LP's tolerance leaves the cone by a hair; lambda_min is concave, so a hair towards
+        # The LP's tolerance leaves the cone by a little; lambda_min is concave, so a small step towards
         # an inner point brings it back.
         step = point.lambda_min / (point.lambda_min - start.lambda_min)
         if step < 1e-6:
