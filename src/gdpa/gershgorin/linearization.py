@@ -267,8 +267,8 @@ def _result(run: ProgramSequence, update: str, start: Point) -> LinearizationRes
     assert run.theta is not None
     point = Point.at(run.family, run.theta)
     if point.lambda_min < 0 < start.lambda_min:
-        # The LP's tolerance leaves the cone by a little; lambda_min is concave, so a small step towards
-        # an inner point brings it back.
+        # The LP's tolerance leaves the cone by a little; lambda_min is concave, so a small step
+        # towards an inner point brings it back.
         step = point.lambda_min / (point.lambda_min - start.lambda_min)
         if step < 1e-6:
             theta = point.theta + step * (start.theta - point.theta)
