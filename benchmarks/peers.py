@@ -27,7 +27,7 @@ class Peer:
     load: Callable[[dict[str, Any]], Fit]
 
 
-def _gdpa(**options: Any) -> Callable[[dict[str, Any]], Fit]:
+def _gdpa(graph: bool = False, **options: Any) -> Callable[[dict[str, Any]], Fit]:
     def load(notes: dict[str, Any]) -> Fit:
         import time
 
@@ -41,9 +41,8 @@ def _gdpa(**options: Any) -> Callable[[dict[str, Any]], Fit]:
             def listen(event: Any) -> None:
                 stamps.setdefault(event["stage"], time.perf_counter() - start)
 
-            model = gdpa.CommitteeClassifier(
-                **options, n_jobs=n_jobs, options=GraphOptions(callback=listen)
-            )
+            make = gdpa.GraphClassifier if graph else gdpa.CommitteeClassifier
+            model = make(**options, n_jobs=n_jobs, options=GraphOptions(callback=listen))
             model.fit(X, codes)
             total = time.perf_counter() - start
             notes["graph_s"] = stamps["graph"]
@@ -121,7 +120,7 @@ def _networkx(notes: dict[str, Any]) -> Fit:
 
 
 PEERS: dict[str, Peer] = {
-    "gdpa": Peer((), _gdpa(graph="knn", n_neighbors=NEIGHBORS)),
+    "gdpa": Peer((), _gdpa(graph=True, n_neighbors=NEIGHBORS)),
     "gdpa, committee": Peer((), _gdpa()),
     "scikit-learn LabelSpreading": Peer((), _spreading),
     "scikit-learn LabelPropagation": Peer((), _propagation),

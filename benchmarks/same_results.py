@@ -51,7 +51,9 @@ def fits(rows: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def fit(name: str, X: Any, y: np.ndarray, **options: Any) -> None:
-        model = gdpa.CommitteeClassifier(**{"graph": "knn"} | options).fit(X, y)
+        # The old commit has one estimator, with another name for one neighbour graph.
+        make = getattr(gdpa, "GraphClassifier", None) or gdpa.GDPAClassifier
+        model = make(**{"graph": "knn"} | options).fit(X, y)
         setting = model.tuning_.setting
         chosen = (setting.label_weight, setting.self_loop, model.n_neighbors_ or 0)
         found[name] = (model.transduction_, model.label_scores_, chosen)
