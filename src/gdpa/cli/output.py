@@ -161,7 +161,8 @@ class Output:
             for show in self._last:
                 show()
             code = DONE if self.converged else NOT_CONVERGED
-            self._document("done" if self.converged else "not converged", self.result)
+            if self.json:
+                self._document("done" if self.converged else "not converged", self.result)
             sys.stdout.flush()
             return code
         if isinstance(error, KeyboardInterrupt):
@@ -238,8 +239,9 @@ class Stages:
         self.detail(detail)
 
     def detail(self, text: str, fraction: float | None = None) -> None:
-        """Show a detail of the current stage."""
-        self._detail = _short(text)
+        """Show a detail of the current stage, of a long text the end: a path's file name."""
+        line, most = clean(text), 34  # a narrow terminal must hold it
+        self._detail = line if len(line) <= most else "..." + line[3 - most :]
         self._bar.update(self._task, detail=self._detail)
         if fraction is not None:
             self._bar.update(self._task, total=1.0, completed=min(fraction, 0.99))
@@ -264,9 +266,3 @@ class Stages:
             self._end()
         if self._drawn:  # an older rich ends a disabled bar with an empty line
             self._bar.stop()
-
-
-def _short(text: str, most: int = 34) -> str:
-    """The end of a long text: of a path, the file's name. A line must fit a narrow terminal."""
-    line = clean(text)
-    return line if len(line) <= most else "..." + line[3 - most :]
