@@ -256,7 +256,7 @@ def test_restoration_errors_are_near_the_papers(tmp_path):
         run_tasks(tasks, store, jobs=2)
         (table,) = EXPERIMENTS["table1"].tables(store.rows)
     compared = [row for row in table.rows if row[5] is not None]
-    assert len(compared) == 2 * 3
+    assert len(compared) == 2 * 4
     assert all(abs(row[7]) <= 2.0 for row in compared)
 
 

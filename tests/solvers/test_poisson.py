@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 import gdpa
+from gdpa.errors import UnsupportedProblemError
 
 
 def test_potential_is_the_pseudo_inverse_applied_to_centred_labels(random_graph):
@@ -42,3 +44,10 @@ def test_a_component_with_labels_of_one_class_gets_that_class(random_graph):
     labels[[0, 3, 15]] = [1, -1, -1]
     found = gdpa.solve(gdpa.GraphProblem(W, labels), method="poisson")
     assert (found.labels[10:] == -1).all()
+
+
+@pytest.mark.parametrize("method", ["poisson", "class-sizes"])
+def test_a_bias_is_refused_by_name(random_graph, method):
+    problem = gdpa.GraphProblem(random_graph(6, 0), np.zeros(6, dtype=int), bias=np.arange(6) - 2.5)
+    with pytest.raises(UnsupportedProblemError, match="takes labels only"):
+        gdpa.solve(problem, method)

@@ -28,7 +28,7 @@ from ..problem import ClassProblem, GraphProblem
 from ..solution import ClassSolution
 from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
-from .poisson import Poisson, positive_scores, unit_weights
+from .poisson import Poisson, positive_scores, refuse_bias, unit_weights
 
 __all__ = ["ClassSizes", "cut_share", "match_shares"]
 
@@ -106,6 +106,7 @@ class ClassSizes(Solver):
                 raise ValueError(f"shares={self.shares!r} must be one positive number per class")
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        refuse_bias(problem, self.name)
         known = problem.labeled
         signs = problem.labels[known]
         targets = np.column_stack([signs < 0, signs > 0]).astype(np.float64)

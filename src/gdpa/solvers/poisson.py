@@ -24,7 +24,7 @@ from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 from ..solution import ClassSolution
 from ..system import LabeledSystem
-from .base import Outcome, Run, Solver
+from .base import OtherMethodsError, Outcome, Run, Solver
 
 __all__ = ["Poisson"]
 
@@ -54,6 +54,7 @@ class Poisson(Solver):
     n_jobs: int | None = None
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:
+        refuse_bias(problem, self.name)
         signs = problem.labels[problem.labeled, None].astype(np.float64)
         with run.stage("solve"):
             result = self.potential(problem, signs)
@@ -111,6 +112,12 @@ class Poisson(Solver):
         present = np.bincount(at, minlength=means.shape[0]) > 0
         offset = np.where(present[:, None], means - targets.mean(axis=0), 0.0)
         return replace(result, x=u + max(float(np.abs(u).max()), 1.0) * offset[component])
+
+
+def refuse_bias(problem: GraphProblem, method: str) -> None:
+    """Raise an error if a problem has linear terms, which this method does not take."""
+    if problem.bias.any():
+        raise OtherMethodsError(f"method {method!r} takes labels only, and the problem has a bias")
 
 
 def unit_weights(W: sp.csr_array) -> sp.csr_array:
