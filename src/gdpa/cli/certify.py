@@ -71,7 +71,7 @@ def certify(
         from ..certificate import certify as prove
         from ..tables import read_labels
 
-        with Stages(output, 3) as stages:
+        with Stages(output) as stages:
             stages.start("reading", graph)
             network, known, stated = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter

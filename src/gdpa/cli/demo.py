@@ -42,7 +42,7 @@ def demo(options: DemoOptions) -> None:
     """
     with Output("demo", json=options.json, quiet=options.quiet) as output:
         rows = []
-        with OutputFiles() as files, Stages(output, 2) as stages:
+        with OutputFiles() as files, Stages(output) as stages:
             files.claim("--out", options.out, stdout=False)
             output.one_thread_each()
             stages.start("compare")

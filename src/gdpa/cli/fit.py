@@ -90,7 +90,6 @@ def fit(options: FitOptions) -> None:
     With --edges rows are linked, too: edges name cells of the --id column, or row numbers from 1.
     The column "links" is the weight of the models that use the links.
     """
-    n_stages = 7 + (options.edges is not None) + (options.report is not None)
     with (
         Output("fit", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.data, options.edges) as files,
@@ -101,7 +100,7 @@ def fit(options: FitOptions) -> None:
         files.claim("--out", options.out)
         files.claim("--model", options.model, stdout=False)
         files.claim("--report", options.report, stdout=False)
-        with Stages(output, n_stages) as stages:
+        with Stages(output) as stages:
             stages.start("starting", "loading modules")
             task = _read(options, output, stages)
             output.one_thread_each()

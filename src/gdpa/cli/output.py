@@ -205,12 +205,10 @@ class Stages:
     ----------
     output : Output
         Where to show them (stderr).
-    total : int
-        How many there will be.
     """
 
-    def __init__(self, output: Output, total: int) -> None:
-        self.output, self.total = output, total
+    def __init__(self, output: Output) -> None:
+        self.output = output
         self.seconds: dict[str, float] = {}
         self._name = self._detail = ""
         self._since = 0.0
@@ -218,7 +216,7 @@ class Stages:
         self._drawn = output.console.is_terminal and not output.quiet
         self._bar = Progress(
             SpinnerColumn(finished_text="+"),
-            TextColumn("{task.fields[place]} {task.description:<9}", markup=False),
+            TextColumn("{task.description:<9}", markup=False),
             BarColumn(bar_width=18),
             TimeElapsedColumn(),
             TextColumn("{task.fields[detail]}", markup=False),
@@ -233,9 +231,8 @@ class Stages:
         """End the stage before, and start another."""
         self._end()
         self._name, self._since = name, time.perf_counter()
-        place = f"{len(self.seconds) + 1}/{self.total}"
         # No total: the bar pulses as long as the stage lasts.
-        self._task = self._bar.add_task(name, total=None, place=place, detail="")
+        self._task = self._bar.add_task(name, total=None, detail="")
         self.detail(detail)
 
     def detail(self, text: str, fraction: float | None = None) -> None:

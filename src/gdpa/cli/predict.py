@@ -61,7 +61,7 @@ def predict(options: PredictOptions) -> None:
         OutputFiles(options.model, options.data, options.edges) as files,
     ):
         files.claim("--out", options.out)
-        with Stages(output, 5 + (options.edges is not None)) as stages:
+        with Stages(output) as stages:
             stages.start("starting", "loading modules")
             import gdpa.tables  # noqa: F401
 

@@ -75,7 +75,7 @@ def solve(
             refuse_labels(labels)
             solve_quadratic(graph, problem, method, options, format, out, output, files, raw)
             return
-        with Stages(output, 3) as stages:
+        with Stages(output) as stages:
             stages.start("reading", graph)
             network, known, stated = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter

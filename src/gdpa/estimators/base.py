@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
@@ -108,13 +108,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = copy(self)
         fitted._validate_params()
         A = fitted._check_X(X)
-        labels = encode_labels(y, self.unlabeled)
         n = A.shape[0]
-        if labels.codes.size != n:
+        if isinstance(y, Sized) and getattr(y, "ndim", 1) and len(y) != n:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
-                f"y has {labels.codes.size}"
+                f"y has {len(y)}"
             )
+        labels = encode_labels(y, self.unlabeled)
         options, rescaler = fitted._fit_options(labels.classes), None
         if options.rescale is not None and self.graph != "precomputed":
             rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
@@ -175,10 +175,18 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importances of the features in the forest; they add up to 1."""
-        if self.ensemble_.importances is None:
+        """Importance of each input column in the forest; they add up to 1."""
+        values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
+        if values is None:
             raise AttributeError("no forest was grown: importances come with CommitteeClassifier")
-        return self.ensemble_.importances
+        if hasattr(self, "encoder_"):  # a column becomes several features, or none
+            column = np.repeat(np.arange(len(self.columns_)), [p.n_features for p in self.columns_])
+            return np.bincount(column, values, minlength=len(self.columns_))
+        if rescaler is None:
+            return values
+        out = np.zeros(rescaler.columns.size)
+        out[rescaler.columns] = values
+        return out
 
     @property
     def graph_share_(self) -> FloatArray:

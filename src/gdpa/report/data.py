@@ -214,7 +214,7 @@ def gather(
         picture_labeled=known[drawn.nodes],
         held_out=held_out_labels(model),
         cautions=tuple(cautions(state)),
-        committee=_committee(model, columns),
+        committee=_committee(model),
         baselines=baselines(model, points),
         certificate=certificate,
         setting=_setting(model),
@@ -281,13 +281,14 @@ def _questions(
     return tuple(rows), names
 
 
-def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
+def _committee(model: BaseEstimator) -> CommitteeCard | None:
     """Return the models by weight and the columns by importance; None for a single graph."""
     committee = model.committee_
     if committee is None:
         return None
     order = np.argsort(-committee.weights, kind="stable")
-    names, values = _column_importances(model, columns)
+    values = getattr(model, "feature_importances_", np.zeros(0))
+    names = getattr(model, "feature_names_in_", [f"column {j + 1}" for j in range(values.size)])
     unknown = model.ensemble_.labels.codes < 0
     share = None
     if model.ensemble_.linked:
@@ -298,24 +299,10 @@ def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
         tuple(float(committee.weights[i]) for i in order),
         None if committee.losses is None else tuple(float(committee.losses[i]) for i in order),
         committee.loss,
-        tuple(names[i] for i in top),
+        tuple(str(names[i]) for i in top),
         tuple(float(values[i]) for i in top),
         share,
     )
-
-
-def _column_importances(model: BaseEstimator, columns: Any) -> tuple[list[str], Any]:
-    """Return names and importances of the columns: sums over the features of each."""
-    values = getattr(model, "feature_importances_", np.zeros(0))
-    plans = [plan for plan in columns if plan.n_features]
-    if plans and sum(plan.n_features for plan in plans) == values.size:
-        ends = np.cumsum([plan.n_features for plan in plans])
-        sums = np.diff(np.concatenate([[0.0], np.cumsum(values)[ends - 1]]))
-        return [plan.name for plan in plans], np.maximum(sums, 0.0)
-    named = getattr(model, "feature_names_in_", None)
-    if named is None:
-        named = [f"column {j + 1}" for j in range(values.size)]
-    return [str(name) for name in named], values
 
 
 def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
