@@ -27,6 +27,7 @@ from .options import (
 from .output import Output, Stages
 
 if TYPE_CHECKING:
+    from ..report.evaluation import Baselines
     from ..tables import RowLinks, Table
 
 __all__ = ["register"]
@@ -111,7 +112,12 @@ def fit(options: FitOptions) -> None:
                 classifier, about | {"id_column": options.id_column, "ids": task.ids}
             )
             predicted = fitted.fitted_rows()
-            output.result = _summary(fitted, task, predicted, options.compare)
+            compared = None
+            if options.compare or options.report is not None:
+                from ..report.evaluation import baselines
+
+                compared = baselines(classifier, fitted.points(task.table))
+            output.result = _summary(fitted, task, predicted, compared)
             stages.start("writing")
             columns = first_columns(task.table, options.keep, options.id_column, task.ids)
             columns += predicted._asdict().items()
@@ -124,7 +130,7 @@ def fit(options: FitOptions) -> None:
                 fitted.save(files.path("--model"))
             if options.report is not None:
                 stages.start("report")
-                files.text("--report", _report(options, task, fitted))
+                files.text("--report", _report(options, task, fitted, compared))
         output.result["seconds"] = stages.seconds
         _print_summary(options, output)
 
@@ -208,16 +214,15 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
 
 
 def _summary(
-    fitted: FittedTable, task: _Task, predicted: Predictions, compare: bool
+    fitted: FittedTable, task: _Task, predicted: Predictions, compared: Baselines | None
 ) -> dict[str, Any]:
     """Return the result as plain data, with the accuracy on held-out labels."""
-    from ..report.evaluation import baselines, held_out_labels
+    from ..report.evaluation import held_out_labels
 
     model, labels = fitted.model, task.labels
     codes = model.ensemble_.labels.codes
     known = codes >= 0
     checked = held_out_labels(model)
-    compared = baselines(model, fitted.points(task.table)) if compare else None
     counts = np.bincount(codes[known], minlength=model.classes_.size).tolist()
     committee = model.committee_
     linked = model.ensemble_.linked and not known.all()
@@ -253,7 +258,9 @@ def _summary(
     }
 
 
-def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
+def _report(
+    options: FitOptions, task: _Task, fitted: FittedTable, compared: Baselines | None
+) -> str:
     """Return the report."""
     from ..report import gather, render
 
@@ -277,6 +284,7 @@ def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
         target=options.target,
         sure=options.sure,
         ids=task.ids,
+        compared=compared,
     )
     return render(data)
 

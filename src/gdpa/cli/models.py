@@ -124,11 +124,19 @@ class FittedTable:
         named = self.about.get("id_column")
         return texts | {str(named)} if self.model.ensemble_.linked and named else texts
 
+    def predictions(
+        self, P: NDArray[np.float64], codes: NDArray[np.intp], sure: float | None = None
+    ) -> Predictions:
+        """Return predictions; all are uncertain where no label could be held out."""
+        least = self.sure if sure is None else sure
+        least = least if self.model.ensemble_.calibrated else np.inf
+        return Predictions.of(self.model.classes_, P, codes, least)
+
     def fitted_rows(self) -> Predictions:
         """Return the predictions of the rows that were fitted; given labels are kept."""
         model = self.model
         codes = np.searchsorted(model.classes_, model.transduction_)
-        found = Predictions.of(model.classes_, model.ensemble_.probabilities(), codes, self.sure)
+        found = self.predictions(model.ensemble_.probabilities(), codes)
         found.unsure[model.ensemble_.labels.codes >= 0] = False
         found.unsure[model.unreached_] = True
         return found

@@ -448,6 +448,11 @@ class Ensemble:
         return member
 
     @property
+    def calibrated(self) -> bool:
+        """Whether held-out labels support the probabilities."""
+        return self.tuning.source != "too few labels"
+
+    @property
     def linked(self) -> bool:
         """Whether a graph was given beside features."""
         return self.members[0].knows_links

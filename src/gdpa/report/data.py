@@ -114,6 +114,7 @@ class ReportData:
     graph: GraphSummary
     top: FloatArray
     sure: float
+    calibrated: bool
     n_unsure: int
     n_unreached: int
     questions: tuple[tuple[str, ...], ...]  # name, two classes with probabilities, some cells
@@ -144,6 +145,7 @@ def gather(
     target: str | None = None,
     sure: float = 0.75,
     ids: Sequence[str] | None = None,
+    compared: Baselines | None = None,
 ) -> ReportData:
     """Gather the content of the report.
 
@@ -171,6 +173,8 @@ def gather(
         Probability below which a prediction is marked uncertain.
     ids : sequence of str, optional
         Names of the rows; numbers from 1 by default.
+    compared : Baselines, optional
+        Comparison with simple classifiers; computed if not given.
 
     Returns
     -------
@@ -183,7 +187,7 @@ def gather(
     known = state.labels.codes >= 0
     k = model.classes_.size
     top = P[np.arange(codes.size), codes]
-    unsure = (top < sure) & ~known
+    unsure = ((top < sure) | (not state.calibrated)) & ~known
     unsure[model.unreached_] = True
     points = fitted_points(state.first.graph) if X is None else X
     if X is not None and state.rescaler is not None:
@@ -204,6 +208,7 @@ def gather(
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
         sure=sure,
+        calibrated=state.calibrated,
         n_unsure=int(unsure.sum()),
         n_unreached=int(model.unreached_.size),
         questions=questions,
@@ -215,7 +220,7 @@ def gather(
         held_out=held_out_labels(model),
         cautions=tuple(cautions(state)),
         committee=_committee(model),
-        baselines=baselines(model, points),
+        baselines=compared or baselines(model, points),
         certificate=certificate,
         setting=_setting(model),
         versions=_versions(),
