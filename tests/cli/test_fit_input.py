@@ -22,7 +22,10 @@ GOOD = "u,v,y\n" + ROWS
         ("u,u,y\n1,2,a\n", ["two columns are called 'u'"]),
         ("u,v,y\n1,2,a\n1,2\n", ["line 3", "2 cells where the header has 3"]),
         ("u,v,z\n1,2,a\n", ["no target column 'y'", "Accepted"]),
-        ("u,v,y\n" + ROWS.replace("a", "").replace("b", ""), ["no row has a label", "gdpa label", "--target 'y'"]),
+        (
+            "u,v,y\n" + ROWS.replace("a", "").replace("b", ""),
+            ["no row has a label", "gdpa label", "--target 'y'"],
+        ),
         ("u,v,y\n" + ROWS.replace("b", "a"), ["the only class is 'a'"]),
         (
             "u,v,y\n" + "".join(f"{i},0,{'ab'[i % 2]}\n" for i in range(9)),

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from .options import read_defaults
+
 __all__ = ["app", "run"]
 
 COMMANDS = (
@@ -29,7 +31,7 @@ app = typer.Typer(
     help="Classify the rest of your data from a few labels, over a graph, with a certificate. "
     "Exit codes: 0 done, 1 not converged, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -74,7 +76,12 @@ def run(args: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     args = sys.argv[1:] if args is None else args
     try:
-        app(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]))
+        defaults = read_defaults(typer.main.get_command(app), args)
+    except ValueError as error:
+        print(f"gdpa: error: {error}", file=sys.stderr)
+        return 2
+    try:
+        app(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]), default_map=defaults)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from functools import partial
@@ -38,13 +39,19 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
     """Options of ``gdpa fit``."""
 
     target: str = option(
-        "--target", "-t", help="Column with the labels; empty cells are unknown.", default=MISSING
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        help="Column with the labels; empty cells are unknown.",
+        default=MISSING,
     )
-    model: str | None = option("--model", help="File to save the classifier to (.npz).")
-    report: str | None = option("--report", help="HTML file to write a report to.")
+    model: str | None = option(
+        "--model", metavar="FILE", help="File to save the classifier to (.npz)."
+    )
+    report: str | None = option("--report", metavar="FILE", help="HTML file to write a report to.")
     keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
     neighbors: int | None = option(
-        "--neighbors", min=1, help="Neighbours per row; chosen if unset."
+        "--neighbors", metavar="N", min=1, help="Neighbours per row; chosen if unset."
     )
     method: str = option(
         "--method", "-m", help="committee, or one graph with a solver of gdpa methods.",
@@ -82,7 +89,13 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(options: FitOptions) -> None:
-    """Predict the missing cells of the TARGET column of a table.
+    r"""Predict the missing cells of the TARGET column of a table.
+
+    \b
+    gdpa fit plants.csv --target species --out predictions.csv --report report.html
+    gdpa fit plants.csv --target species --id name --model plants.npz
+    gdpa fit papers.csv --target topic --id paper --edges cites.txt --out topics.csv
+    cat plants.csv | gdpa fit - --target species > predictions.csv
 
     Writes CSV: row (or the --id column), prediction, probability, margin (lead over the second
     class), unsure, known. Numbers, categories, texts and dates are encoded automatically; the log
@@ -189,10 +202,14 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
         classifier.fit(encoder.fit(features).transform(features), task.labels)
         adopt_encoder(classifier, encoder)
     output.note(f"columns encoded as {classifier.columns_.words()}")
-    notes, most = classifier.encoder_.notes_, 25
-    output.note(*notes[:most])
-    if len(notes) > most:
-        output.note(f"... and {len(notes) - most} more notes about columns; --json lists them")
+    notes = classifier.encoder_.notes_
+    if len(notes) > 8:  # a wide table: summarised
+        left_out = Counter(p.reason for p in classifier.columns_ if p.encoding is None)
+        output.note(*(f"{n} columns left out: {why}" for why, n in left_out.most_common(3)))
+        gaps = sum(p.missing > 0 for p in classifier.columns_)
+        output.note(f"{gaps} columns have missing cells; --json and --report list every column")
+    else:
+        output.note(*notes)
     task.notes.extend(notes)
     output.converged &= bool(classifier.ensemble_.first.run.converged)
     return classifier

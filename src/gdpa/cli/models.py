@@ -75,17 +75,6 @@ class Predictions(NamedTuple):
     margin: NDArray[np.float64]
     unsure: NDArray[np.bool_]
 
-    @classmethod
-    def of(
-        cls, classes: NDArray[Any], P: NDArray[np.float64], codes: NDArray[np.intp], sure: float
-    ) -> Predictions:
-        """Predict the classes with these numbers, which may be given labels."""
-        rows = np.arange(codes.size)
-        top = P[rows, codes]
-        others = P.copy()
-        others[rows, codes] = 0.0
-        return cls(classes[codes], top, top - others.max(axis=1), top < sure)
-
     def counts(self, classes: NDArray[Any], among: Any = slice(None)) -> dict[str, int]:
         """Return how many rows `among` all are predicted to be in each class."""
         counts = (self.prediction[among, None] == classes).sum(axis=0).tolist()
@@ -129,8 +118,11 @@ class FittedTable:
     ) -> Predictions:
         """Return predictions; all are uncertain where no label could be held out."""
         least = self.sure if sure is None else sure
-        least = least if self.model.ensemble_.calibrated else np.inf
-        return Predictions.of(self.model.classes_, P, codes, least)
+        rows = np.arange(codes.size)
+        top, others = P[rows, codes], P.copy()
+        others[rows, codes] = 0.0
+        unsure = (top < least) | (not self.model.ensemble_.calibrated)
+        return Predictions(self.model.classes_[codes], top, top - others.max(axis=1), unsure)
 
     def fitted_rows(self) -> Predictions:
         """Return the predictions of the rows that were fitted; given labels are kept."""

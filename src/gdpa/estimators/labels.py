@@ -174,7 +174,7 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     if not known.any():
         raise ValueError(
             f"y has no known label: all {values.size} entries are missing or the marker "
-            f"unlabeled={unlabeled!r}; at least one is needed, and query(n, X=X) picks rows to label"
+            f"unlabeled={unlabeled!r}; at least one label is needed"
         )
     labels = values[known]
     if labels.dtype.kind == "O":
