@@ -6,7 +6,7 @@ import pytest
 
 
 def test_a_file_beside_the_table_sets_defaults_and_options_override_them(command, table, tmp_path):
-    (tmp_path / "gdpa.toml").write_text('[fit]\ntarget = "width"\nsure = 0.6\nid = "name"\n')
+    (tmp_path / "gdpa.toml").write_text('[fit]\ntarget = "width"\nid = "name"\n[label]\nport = 1\n')
     beside = tmp_path / "data"
     beside.mkdir()
     table = table.rename(beside / "rows.csv")

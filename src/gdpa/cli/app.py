@@ -6,6 +6,7 @@ import importlib
 import shlex
 import signal
 import sys
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -55,8 +56,10 @@ def _top(
     """Take the options that belong to no command."""
 
 
-for _name in COMMANDS:
-    importlib.import_module(f"gdpa.cli.{_name}").register(app)
+@cache
+def _register(name: str) -> None:
+    """Add a command; its module is imported only when it may be run."""
+    importlib.import_module(f"gdpa.cli.{name}").register(app)
 
 
 def run(args: list[str] | None = None) -> int:
@@ -75,13 +78,16 @@ def run(args: list[str] | None = None) -> int:
     # So that files half-written are removed when the process is asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     args = sys.argv[1:] if args is None else args
+    for name in args[:1] if args[:1] and args[0] in COMMANDS else COMMANDS:
+        _register(name)
+    command = typer.main.get_command(app)
     try:
-        defaults = read_defaults(typer.main.get_command(app), args)
+        defaults = read_defaults(command, args, COMMANDS)
     except ValueError as error:
         print(f"gdpa: error: {error}", file=sys.stderr)
         return 2
     try:
-        app(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]), default_map=defaults)
+        command(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]), default_map=defaults)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

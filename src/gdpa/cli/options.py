@@ -247,7 +247,7 @@ def parse_options(pairs: list[str]) -> dict[str, object]:
     return options
 
 
-def read_defaults(command: Any, args: Sequence[str]) -> dict[str, Any]:
+def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
     """Return the defaults for a command line, by command and parameter.
 
     Parameters
@@ -259,6 +259,8 @@ def read_defaults(command: Any, args: Sequence[str]) -> dict[str, Any]:
     args : sequence of str
         The arguments. A ``gdpa.toml`` beside the first file that they name comes before that of
         the current folder.
+    known : sequence of str
+        Names of all commands: sections of those that are not loaded are not read.
 
     Returns
     -------
@@ -271,9 +273,10 @@ def read_defaults(command: Any, args: Sequence[str]) -> dict[str, Any]:
         if not path.is_file():
             continue
         try:
-            sections = tomllib.loads(path.read_text(encoding="utf-8"))
+            read = tomllib.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{path} is not a TOML file: {error}") from error
+        sections = {n: v for n, v in read.items() if n in command.commands or n not in known}
         for name, values in _checked(command, sections, str(path)).items():
             found[name] = found.get(name, {}) | values
     return found

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.int32]
 
-# Cells of one block of rows in a walk.
-BLOCK = 2**21
+# Cells of one block of rows in a walk; rows up to which threads cost more than they save, because
+# a small tree is grown mostly by the interpreter.
+BLOCK, FEW = 2**21, 2_000
 # Single precision holds values of up to this power of two as they are; scikit-learn's trees take
 # values within 1e-7 of each other for equal, so small columns are brought to the size of 1.
 ORDINARY, SMALL = 60, -10
@@ -199,8 +200,8 @@ class CrossForest:
 
     def leaves(self, X: Features) -> Leaves:
         """Return the leaves, as :meth:`Forest.leaves` does, by scikit-learn's compiled walk."""
-        A = as_single(X, self.units)
-        found = in_threads(lambda tree: tree.tree_.apply(A), self.trees, self.n_jobs)
+        A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
+        found = in_threads(lambda tree: tree.tree_.apply(A), self.trees, jobs)
         return np.column_stack(found).astype(np.int32)
 
     def group(self, f: int) -> slice:
@@ -239,7 +240,7 @@ def cross_forest(
         for _ in range(max(1, n_trees // n_groups)):
             seed = draw.randint(np.iinfo(np.int32).max)
             found.append(ExtraTreeClassifier(max_features="sqrt", random_state=seed))
-        in_threads(partial(_grow, rows, classes), found, jobs)
+        in_threads(partial(_grow, rows, classes), found, jobs if codes.size > FEW else 1)
         trees += found
         importances.append(_mean_importances(found))
     for estimator in trees:
