@@ -6,7 +6,6 @@ import importlib
 import shlex
 import signal
 import sys
-from functools import cache
 from typing import Annotated
 
 import typer
@@ -26,6 +25,8 @@ COMMANDS = (
     "methods",
     "distributed",
 )
+
+LOADED: set[str] = set()
 
 app = typer.Typer(
     name="gdpa",
@@ -56,12 +57,6 @@ def _top(
     """Take the options that belong to no command."""
 
 
-@cache
-def _register(name: str) -> None:
-    """Add a command; its module is imported only when it may be run."""
-    importlib.import_module(f"gdpa.cli.{name}").register(app)
-
-
 def run(args: list[str] | None = None) -> int:
     """Run the command line.
 
@@ -78,8 +73,11 @@ def run(args: list[str] | None = None) -> int:
     # So that files half-written are removed when the process is asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     args = sys.argv[1:] if args is None else args
-    for name in args[:1] if args[:1] and args[0] in COMMANDS else COMMANDS:
-        _register(name)
+    # A command's module is imported only when it may be run.
+    for name in args[:1] if args and args[0] in COMMANDS else COMMANDS:
+        if name not in LOADED:
+            importlib.import_module(f"gdpa.cli.{name}").register(app)
+            LOADED.add(name)
     command = typer.main.get_command(app)
     try:
         defaults = read_defaults(command, args, COMMANDS)

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..threads import one_thread
 from .files import OutputFiles
 from .models import new_classifier
 from .options import RunOptions, add_command, option
@@ -40,9 +41,8 @@ def demo(options: DemoOptions) -> None:
     Needs no download and takes less than 20 seconds on two cores.
     """
     with Output("demo", json=options.json, quiet=options.quiet) as output:
-        with OutputFiles() as files, Stages(output) as stages:
+        with OutputFiles() as files, Stages(output) as stages, one_thread():
             files.claim("--out", options.out, stdout=False)
-            output.one_thread_each()
             rows = []
             stages.start("compare")
             for row in _compare():

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..threads import one_thread
 from .files import OutputFiles, write_rows
 from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
@@ -107,6 +108,7 @@ def fit(options: FitOptions) -> None:
     with (
         Output("fit", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.data, options.edges) as files,
+        one_thread(),
     ):
         options.kinds()
         if options.edges is not None and options.method != "committee":
@@ -117,7 +119,6 @@ def fit(options: FitOptions) -> None:
         with Stages(output) as stages:
             stages.start("starting", "loading modules")
             task = _read(options, output, stages)
-            output.one_thread_each()
             classifier = _fit(options, task, output, stages)
             stages.start("checking", "accuracy on held-out labels")
             about = {"target": options.target, "source": task.table.source, "sure": options.sure}
@@ -309,7 +310,7 @@ def _report(
 def _print_summary(options: FitOptions, output: Output) -> None:
     """Print the result in a few lines."""
     result = output.result
-    classes = ", ".join(f"{c} {n}" for c, n in result["predicted"].items())
+    classes = ", ".join(map("{} {}".format, *zip(*result["predicted"].items(), strict=True)))
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])

@@ -97,11 +97,6 @@ class FittedTable:
     about: dict[str, Any]
 
     @property
-    def sure(self) -> float:
-        """Probability below which a prediction is marked uncertain."""
-        return float(self.about.get("sure", 0.75))
-
-    @property
     def encoder(self) -> TableEncoder | None:
         """How columns are encoded."""
         return getattr(self.model, "encoder_", None)
@@ -117,7 +112,7 @@ class FittedTable:
         self, P: NDArray[np.float64], codes: NDArray[np.intp], sure: float | None = None
     ) -> Predictions:
         """Return predictions; all are uncertain where no label could be held out."""
-        least = self.sure if sure is None else sure
+        least = self.about.get("sure", 0.75) if sure is None else sure
         rows = np.arange(codes.size)
         top, others = P[rows, codes], P.copy()
         others[rows, codes] = 0.0
@@ -177,7 +172,7 @@ def load_model(path: str) -> FittedTable:
         if ids is not None and len(ids) != model.graph_.shape[0]:
             raise ValueError("the number of row names differs from the number of rows")
         fitted = FittedTable(model, about)
-        if not 0.0 <= fitted.sure <= 1.0:
+        if not 0.0 <= about.get("sure", 0.75) <= 1.0:
             raise ValueError("the threshold of uncertain predictions is not a probability")
     except ValueError as error:
         text = str(error)

@@ -115,16 +115,6 @@ class Output:
         # Lines of a file or a pipe have no end.
         Console(highlight=False, width=None if terminal else 10_000).print(drawn)
 
-    def one_thread_each(self) -> None:
-        """Keep BLAS to one thread until the end of the command.
-
-        Its matrices are small here; on a busy machine, threads that wait for each other cost many
-        times the work itself.
-        """
-        from threadpoolctl import threadpool_limits
-
-        self._context.enter_context(threadpool_limits(limits=1, user_api="blas"))
-
     # -- context --------------------------------------------------------------------------------
 
     def __enter__(self) -> Output:

@@ -102,7 +102,8 @@ def _strongest_rows(
 ) -> list[sp.csr_array]:
     """Shares of leaves in common between each row and the k nodes where they are largest.
 
-    One matrix per group of trees, and one of all trees if there are several groups.
+    One matrix per group of trees, and one of all trees if there are several groups; symmetric
+    unless `keep_itself`.
     """
     (m, n_trees), n = rows.shape, nodes.shape[0]
     sizes = [n_trees // groups] * groups + [n_trees] * (groups > 1)
@@ -120,7 +121,7 @@ def _strongest_rows(
         shares = counts[g].ravel() / float(size)
         W = sp.csr_array((shares, indices[g].ravel(), ends), shape=(m, n))
         W.eliminate_zeros()
-        found.append(W)
+        found.append(W if keep_itself else sp.csr_array(W.maximum(W.T)))
     return found
 
 
@@ -183,8 +184,7 @@ def forest_graphs(leaves: ArrayLike, n_neighbors: int, groups: int) -> list[sp.c
             f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
             "use fewer neighbours or trees, or a LeafEmbedding and neighbor_graph",
         )
-    found = _strongest_rows(a, a, k, keep_itself=False, groups=groups)
-    return [sp.csr_array(W.maximum(W.T)) for W in found]
+    return _strongest_rows(a, a, k, keep_itself=False, groups=groups)
 
 
 def leaf_weights(rows: ArrayLike, leaves: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:

@@ -232,7 +232,7 @@ def cross_forest(
     names[place] = codes
     n_groups = 1 if folds is None else int(folds.max()) + 1
     trees: list[ExtraTreeClassifier] = []
-    importances, nodes, roots, jobs = [], [], [0], effective_jobs(n_jobs)
+    nodes, roots, jobs = [], [0], effective_jobs(n_jobs)
     for f in range(n_groups):
         seen = slice(None) if folds is None else np.flatnonzero(folds != f)
         rows, classes = A[seen], place[seen][:, None]
@@ -242,12 +242,13 @@ def cross_forest(
             found.append(ExtraTreeClassifier(max_features="sqrt", random_state=seed))
         in_threads(partial(_grow, rows, classes), found, jobs if codes.size > FEW else 1)
         trees += found
-        importances.append(_mean_importances(found))
-    for estimator in trees:
+    importances = np.zeros((n_groups, A.shape[1]))
+    for number, estimator in enumerate(trees):
         tree, start = estimator.tree_, roots[-1]
+        importances[number * n_groups // len(trees)] += tree.compute_feature_importances()
         n = tree.node_count
         leaf = tree.children_left < 0
-        number = np.arange(start, start + n)
+        itself = np.arange(start, start + n)
         value = np.zeros((n, n_classes), dtype=np.float32)
         value[:, names[estimator.classes_.astype(np.intp)]] = tree.value[:, 0, :]
         value /= value.sum(axis=1, keepdims=True)
@@ -258,14 +259,16 @@ def cross_forest(
             (
                 np.where(leaf, -1, tree.feature).astype(np.int32),
                 np.where(leaf, 0.0, threshold),
-                np.where(leaf, number, tree.children_left + start).astype(np.int32),
-                np.where(leaf, number, tree.children_right + start).astype(np.int32),
+                np.where(leaf, itself, tree.children_left + start).astype(np.int32),
+                np.where(leaf, itself, tree.children_right + start).astype(np.int32),
                 value,
             )
         )
         roots.append(start + n)
     feature, threshold, left, right, values = map(np.concatenate, zip(*nodes, strict=True))
-    first, mean = np.array(roots, dtype=np.int64), np.mean(importances, axis=0)
+    totals = importances.sum(axis=1, keepdims=True)  # 0 where no split tells classes apart
+    mean = np.mean(importances / np.where(totals > 0, totals, 1.0), axis=0)
+    first = np.array(roots, dtype=np.int64)
     forest = Forest(first, feature, threshold, left, right, values, mean)
     return CrossForest(trees, forest, units, n_groups, jobs)
 
@@ -276,12 +279,6 @@ def _grow(X: Features, classes: NDArray[np.intp], tree: ExtraTreeClassifier) -> 
 
     with config_context(skip_parameter_validation=True):
         tree.fit(X, classes, check_input=False)
-
-
-def _mean_importances(trees: list[ExtraTreeClassifier]) -> FloatArray:
-    """Return the importances of the columns, 0 where no split tells classes apart."""
-    mean = np.mean([tree.tree_.compute_feature_importances() for tree in trees], axis=0)
-    return np.asarray(mean / (mean.sum() or 1.0))
 
 
 def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
