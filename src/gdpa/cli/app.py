@@ -12,18 +12,9 @@ import typer
 
 from .options import read_defaults
 
-__all__ = ["app", "run"]
-
 COMMANDS = (
-    "demo",
-    "fit",
-    "predict",
-    "query",
-    "label",
-    "solve",
-    "certify",
-    "methods",
-    "distributed",
+    *("demo", "fit", "predict", "query", "label"),
+    *("solve", "certify", "methods", "distributed"),
 )
 
 LOADED: set[str] = set()

@@ -22,8 +22,6 @@ from .solve import (
     refuse_labels,
 )
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""

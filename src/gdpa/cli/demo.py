@@ -18,9 +18,8 @@ from .models import new_classifier
 from .options import RunOptions, add_command, option
 from .output import Output, Stages
 
-__all__ = ["register"]
-
 LABELS_PER_CLASS, DRAWS = 5, 3
+CAPTION = f"Accuracy on hidden labels, {LABELS_PER_CLASS} per class given, mean over {DRAWS} draws"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,27 +50,17 @@ def demo(options: DemoOptions) -> None:
             stages.start("report", options.out)
             headline, page = _report(rows)
             files.text("--out", page)
-        output.result = {
-            "headline": headline,
-            "table": rows,
-            "report": str(Path(options.out).absolute()),
-            "seconds": stages.seconds,
-        }
+        path = str(Path(options.out).absolute())
+        output.result = {"headline": headline, "table": rows, "report": path}
+        output.result["seconds"] = stages.seconds
         if not options.json:
-            output.write(f"{headline}.\n\n{_caption()}:\n\n")
+            output.write(f"{headline}.\n\n{CAPTION}:\n\n")
             output.table(*_as_table(rows))
             output.write(
                 f"\nReport (open it in a browser): {options.out}\n"
                 "Your table, with some labels:      gdpa fit yourfile.csv --target COLUMN\n"
                 "Your table, with no label yet:     gdpa label yourfile.csv --target COLUMN\n"
             )
-
-
-def _caption() -> str:
-    return (
-        f"Accuracy on hidden labels, {LABELS_PER_CLASS} labels per class given, mean over "
-        f"{DRAWS} draws of the labels"
-    )
 
 
 def _few_labels(y: NDArray[Any], seed: int) -> NDArray[np.bool_]:
@@ -158,7 +147,7 @@ def _report(rows: list[dict[str, Any]]) -> tuple[str, str]:
         "comparison",
         "Comparison",
         "{{ html.table(header, rows, caption=caption, numeric=(1, 2, 3, 4), row_headers=true) }}",
-        caption=_caption(),
+        caption=CAPTION,
         header=header,
         rows=lines,
     )

@@ -14,8 +14,6 @@ from .output import Output, Stages
 if TYPE_CHECKING:
     from ..distributed import Event
 
-__all__ = ["register"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(RunOptions):

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..report.evaluation import Baselines
     from ..tables import RowLinks, Table
 
-__all__ = ["register"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOptions):

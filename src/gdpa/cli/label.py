@@ -16,8 +16,6 @@ from .models import load_model
 from .options import ColumnOptions, Quiet, TableOptions, add_command, option
 from .output import Output
 
-__all__ = ["register"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LabelOptions(ColumnOptions, TableOptions):

@@ -21,8 +21,6 @@ from .files import Column
 if TYPE_CHECKING:
     from ..estimators import CommitteeClassifier, GraphClassifier
 
-__all__ = ["FittedTable", "Predictions", "first_columns", "load_model", "new_classifier"]
-
 
 def new_classifier(
     *,

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from ..tables import RowLinks, Table
     from .output import Output
 
-__all__ = [
-    "ColumnOptions", "Delimiter", "EdgeOptions", "Json", "Method", "Out", "OutputOptions", "Quiet",
-    "RawCells", "RunOptions", "TableOptions", "add_command", "argument", "option", "parse_options",
-    "read_defaults",
-]  # fmt: skip
 
 Options = TypeVar("Options")
 WRITTEN = {"out", "model", "report", "log", "work", "help"}
@@ -44,6 +39,7 @@ GROUPS = {
 
 
 def list_methods(incomplete: str) -> list[str]:
+    """Return the methods whose name starts so, for shell completion."""
     from ..solvers.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
@@ -278,7 +274,7 @@ def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> di
             raise ValueError(f"{path} is not a TOML file: {error}") from error
         sections = {n: v for n, v in read.items() if n in command.commands or n not in known}
         for name, values in _checked(command, sections, str(path)).items():
-            found[name] = found.get(name, {}) | values
+            found.setdefault(name, {}).update(values)
     return found
 
 

@@ -27,17 +27,6 @@ from rich.text import Text
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
 
-__all__ = [
-    "BAD_INPUT",
-    "DONE",
-    "INTERRUPTED",
-    "NOT_CONVERGED",
-    "Output",
-    "Stages",
-    "clean",
-    "to_json",
-]
-
 DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 
 

@@ -20,8 +20,6 @@ from .options import (
 )
 from .output import Output, Stages
 
-__all__ = ["register"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _ModelArgument:

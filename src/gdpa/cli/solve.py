@@ -19,8 +19,6 @@ from .options import Delimiter, Json, Method, Out, Quiet, RawCells, parse_option
 from .output import Output, Stages
 from .quadratic import ProblemKind, solve_quadratic
 
-__all__ = ["GraphFile", "GraphFormat", "KnownLabels", "Laplacian", "Unlabeled", "register"]
-
 GraphFile = Annotated[
     str, typer.Argument(help="Matrix Market, edge-list CSV, NPZ or GraphML; - is an edge list.")
 ]

@@ -109,7 +109,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted._validate_params()
         A = fitted._check_X(X)
         n = A.shape[0]
-        if isinstance(y, Sized) and getattr(y, "ndim", 1) and len(y) != n:
+        if isinstance(y, Sized) and getattr(y, "ndim", 1) != 0 and len(y) != n:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
                 f"y has {len(y)}"
@@ -179,14 +179,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
         if values is None:
             raise AttributeError("no forest was grown: importances come with CommitteeClassifier")
-        if hasattr(self, "encoder_"):  # a column becomes several features, or none
+        column = np.arange(values.size)  # that each feature is made of
+        if hasattr(self, "encoder_"):
             column = np.repeat(np.arange(len(self.columns_)), [p.n_features for p in self.columns_])
-            return np.bincount(column, values, minlength=len(self.columns_))
-        if rescaler is None:
-            return values
-        out = np.zeros(rescaler.columns.size)
-        out[rescaler.columns] = values
-        return out
+        elif rescaler is not None:
+            column = np.flatnonzero(rescaler.columns)
+        sums = np.bincount(column, values, minlength=self.n_features_in_)
+        return np.asarray(sums, dtype=np.float64)
 
     @property
     def graph_share_(self) -> FloatArray:

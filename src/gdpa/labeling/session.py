@@ -120,12 +120,9 @@ class LabelingSession(SessionModel):
 
     def _facts(self) -> list[tuple[str, str]]:
         counts = Counter(map(str, self.labels.values())).most_common(8)
-        return [
-            ("rows", f"{self.n_rows:,}"),
-            ("labelled", f"{len(self.labels):,}"),
-            ("skipped", f"{len(self.skipped):,}"),
-            ("classes", ", ".join(f"{name} {n:,}" for name, n in counts) or "none yet"),
-        ]
+        classes = ", ".join(f"{name} {n:,}" for name, n in counts) or "none yet"
+        facts = {"rows": self.n_rows, "labelled": len(self.labels), "skipped": len(self.skipped)}
+        return [*((name, f"{n:,}") for name, n in facts.items()), ("classes", classes)]
 
     def __repr__(self) -> str:
         return f"LabelingSession({'; '.join(f'{name}: {value}' for name, value in self._facts())})"

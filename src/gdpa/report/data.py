@@ -25,8 +25,6 @@ from ..tables.frames import table_of
 from ..version import __version__
 from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_labels
 
-__all__ = ["CommitteeCard", "GraphSummary", "ReportData", "gather"]
-
 FloatArray = NDArray[np.float64]
 
 CERTIFY_UP_TO = 20_000  # rows; the exact cut takes seconds there

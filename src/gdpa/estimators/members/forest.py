@@ -273,7 +273,7 @@ def cross_forest(
     return CrossForest(trees, forest, units, n_groups, jobs)
 
 
-def _grow(X: Features, classes: NDArray[np.intp], tree: ExtraTreeClassifier) -> None:
+def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) -> None:
     """Grow a tree as ExtraTreesClassifier does, without checks that take longer than the tree."""
     from sklearn import config_context
 
