@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -285,18 +284,6 @@ def test_parts_follow_the_workers_that_a_run_began_with(parts, tmp_path, monkeyp
     assert result.parts == 3
     _, given = run(pattern, tmp_path, "given", n_parts=3)
     assert content(out) == content(given)
-
-
-def test_own_workers_do_without_pandas():
-    code = (
-        "import sys\nfrom gdpa.distributed.cluster import hide_pandas, release_memory\n"
-        "hide_pandas()\n"
-        "import numpy as np, pyarrow as pa\n"
-        "assert pa.array(np.arange(3)).to_numpy().sum() == 3\n"
-        "release_memory()\nassert 'pandas' not in sys.modules"
-    )
-    environment = os.environ | {"GDPA_LOCAL_WORKER": "1"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def test_workers_load_no_scikit_learn():

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import nearest_name
+from ..estimators.probabilities import labeled_prior
 from ..files import LockedError, lock
 from ..tables import TableError
 from ..tables.encoder import SCALES
 from .cluster import Event, Runner, connect
-from .estimator import Tuning, batches, choose_self_loop, labeled_prior
+from .estimator import Tuning, batches, choose_self_loop
 from .folder import Folder
 from .inputs import Inputs, open_inputs
 from .manifest import Manifest
@@ -33,8 +34,6 @@ from .plan import METRICS, check_ids, make_plan, take_sample
 from .predictions import check_out, predict_part, write_predictions
 from .rows import build_rows
 from .solve import MIN_SELF_LOOP, Solver
-
-__all__ = ["FitResult", "default_parts", "fit"]
 
 # Up to so many rows one machine fits the whole ensemble in minutes.
 ONE_MACHINE_ROWS = 1_000_000
@@ -265,7 +264,7 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     )  # fmt: skip
     ends = [result["ends"] for result in found]
     rows = runner.stage("build graph", build_rows, parts, starts=starts, ends=ends)
-    codes, folds = (folder.read_array(f"plan/{what}.npy") for what in ("codes", "folds"))
+    codes, folds = folder.load("plan/plan", "codes", "folds")
     classes = list(plan["classes"])
     solver = Solver(runner, starts, [result["halo"] for result in rows])
     tuning = choose_self_loop(solver, codes, folds, len(classes), asked["self_loop"])
