@@ -115,9 +115,8 @@ def test_another_run_is_refused(parts, tmp_path):
     write_parts(tmp_path / "in", table_columns(X, truth, known), [700, 700, 400])
     run(pattern, tmp_path)
     old = tmp_path / "old-work"
-    old.mkdir()
-    (old / "manifest.json").write_text('{"format": "gdpa-distributed", "version": 1}')
-    with pytest.raises(ValueError, match="has format 1, this version of gdpa uses format 2"):
+    Folder(str(old)).write_json("manifest.json", {"version": 2})
+    with pytest.raises(ValueError, match="has format 2, this version of gdpa uses format 3"):
         run(pattern, tmp_path, "old")
     shutil.rmtree(tmp_path / "run-work")
     with pytest.raises(ValueError, match=r"output folder .* already holds"):

@@ -102,10 +102,6 @@ class Manifest:
             data = self.folder.read_json(NAME)
         except FileNotFoundError:
             return False
-        except DamagedFileError:
-            if b'"format": "gdpa-distributed", "version": 1' not in self.folder.read(NAME):
-                raise
-            data = {"version": 1}  # which had no checksums
         if data["version"] != VERSION:
             raise ValueError(
                 f"work folder {self.folder.url} has format {data['version']}, this version of gdpa "

@@ -13,12 +13,12 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ..errors import nearest_name
+from ..errors import unknown_choice
 from ..estimators.probabilities import labeled_prior
 from ..files import LockedError, lock
 from ..tables import TableError
@@ -387,19 +387,17 @@ def _check_options(**options: Any) -> None:
     """Refuse options that are not accepted, before anything is read or written."""
     for name, known in (("scale", SCALES), ("metric", METRICS)):
         if options[name] not in known:
-            hint = nearest_name(str(options[name]), list(known))
-            raise ValueError(f"{name}={options[name]!r} is not known; {hint}")
+            raise unknown_choice(name, options[name], known)
     for name, least in (("n_neighbors", 1), ("n_parts", 1), ("n_workers", 1), ("random_state", 0)):
         value = options[name]
-        if value is None and name in ("n_parts", "n_workers"):
-            continue
-        if not isinstance(value, Integral) or value < least:
+        chosen_later = value is None and name in ("n_parts", "n_workers")
+        if not chosen_later and not (isinstance(value, Integral) and int(value) >= least):
             raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
     recall, self_loop = options["recall"], options["self_loop"]
-    if recall is not None and not (isinstance(recall, int | float | np.number) and 0 < recall <= 1):
+    if recall is not None and not (isinstance(recall, Real) and 0 < float(recall) <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")
     if self_loop is not None and not (
-        isinstance(self_loop, int | float | np.number) and MIN_SELF_LOOP <= self_loop < np.inf
+        isinstance(self_loop, Real) and MIN_SELF_LOOP <= float(self_loop) < np.inf
     ):
         raise ValueError(
             f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "
