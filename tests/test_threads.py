@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from gdpa.threads import effective_jobs, in_threads, one_thread
 def all_libraries():
     """Look the libraries up again: other tests may have loaded packages that bring their own."""
     module._blas.cache_clear()
+    module._blas()
 
 
 def blas_threads() -> set[int]:
@@ -128,6 +130,24 @@ def test_an_interrupt_waits_for_the_pieces_that_run():
         signal.signal(signal.SIGINT, before)
     assert sorted(begun) == sorted(ended)
     assert len(begun) < 100
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+def test_an_interrupt_at_any_moment_is_an_interrupt():
+    """Waiting for futures, one in some hundreds broke a lock: another error, or a hang."""
+    rng = random.Random(0)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(1000):
+            with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 4e-4))
+                while True:
+                    in_threads(lambda i: i, range(8), 4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert in_threads(lambda i: i, range(8), 4) == list(range(8))
+    assert not module._LIMIT.blocks
 
 
 def test_concurrent_limits_end_with_the_last_of_them(all_libraries):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,8 +50,68 @@ def effective_jobs(n_jobs: Any) -> int:
 
 
 @cache
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads)
+def _jobs(n_threads: int) -> SimpleQueue[Callable[[], None]]:
+    """Return the queue of so many threads that wait for work."""
+    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def serve() -> None:
+        while True:
+            jobs.get()()
+
+    def start() -> None:
+        for _ in range(n_threads):
+            threading.Thread(target=serve, daemon=True).start()
+
+    # From another thread: an interrupt of the main one, in Thread.start, breaks a lock there.
+    start_new_thread(start, ())
+    return jobs
+
+
+class _Batch(Generic[Item, Result]):
+    """Pieces of work for several threads.
+
+    The caller waits in C code only. Where an interrupt comes inside ``Condition.wait``, on which
+    futures rest, the lock is released twice: RuntimeError takes the place of KeyboardInterrupt, or
+    the next call waits for ever.
+    """
+
+    def __init__(self, work: Callable[[Item], Result], pieces: list[Item]) -> None:
+        self.work, self.waiting, self.total = work, deque(enumerate(pieces)), len(pieces)
+        self.results: dict[int, Result] = {}
+        self.errors: dict[int, BaseException] = {}
+        self.running: set[int] = set()
+        self.lock, self.ended = threading.Lock(), SimpleQueue[int]()
+
+    def run(self) -> None:
+        """Work as long as there are pieces: the job of one thread."""
+        while True:
+            with self.lock:
+                if not self.waiting:
+                    return
+                i, piece = self.waiting.popleft()
+                self.running.add(i)
+            try:
+                self.results[i] = self.work(piece)
+            except BaseException as error:
+                self.errors[i] = error
+            finally:
+                self.running.discard(i)
+                self.ended.put(i)
+
+    def wait(self) -> list[Result]:
+        """Return the results in the order of the pieces, or raise the first error."""
+        for _ in range(self.total):
+            self.ended.get()
+            if self.errors:
+                raise self.errors.pop(min(self.errors))
+        return [self.results[i] for i in range(self.total)]
+
+    def stop(self) -> None:
+        """Begin no other piece, and wait for those that run."""
+        with self.lock:
+            self.waiting.clear()
+        while self.running:
+            self.ended.get()
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
@@ -76,15 +138,13 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
     with one_thread():
         if n_jobs == 1 or len(pieces) <= 1:
             return list(map(work, pieces))
-        begun: list[Future[Result]] = []
+        batch = _Batch(work, pieces)
         try:
-            for piece in pieces:
-                begun.append(_pool(n_jobs).submit(work, piece))
-            return list(map(Future.result, begun))
+            for _ in range(min(n_jobs, len(pieces))):
+                _jobs(n_jobs).put(batch.run)
+            return batch.wait()
         finally:
-            for future in begun:
-                future.cancel()
-            wait(begun)
+            batch.stop()
 
 
 @cache
@@ -100,11 +160,11 @@ def _blas() -> Any:
 
 
 class _Limit:
-    """How many blocks of code keep BLAS at one thread, and what the last of them restores."""
+    """Which blocks of code keep BLAS at one thread, and what the last of them restores."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.inside = 0
+        self.blocks: set[object] = set()
         self.limiter: Any = None
 
 
@@ -123,17 +183,19 @@ def one_thread() -> Iterator[None]:
     The limit holds for the whole process. The first caller inside sets it and the last one to leave
     restores the number of threads, in whatever order concurrent callers come and go.
     """
-    with _LIMIT.lock:
-        if _LIMIT.inside == 0:
-            _LIMIT.limiter = _blas().limit(limits=1)
-        _LIMIT.inside += 1
+    block = object()
     try:
-        yield
-    finally:
         with _LIMIT.lock:
-            _LIMIT.inside -= 1
-            if _LIMIT.inside == 0:
+            if not _LIMIT.blocks:
+                _LIMIT.limiter = _blas().limit(limits=1)
+            _LIMIT.blocks.add(block)
+        yield
+    finally:  # also of an interrupt before the block began
+        with _LIMIT.lock:
+            _LIMIT.blocks.discard(block)
+            if not _LIMIT.blocks and _LIMIT.limiter is not None:
                 _LIMIT.limiter.restore_original_limits()
+                _LIMIT.limiter = None
 
 
 @contextmanager
@@ -154,7 +216,7 @@ def openmp_threads(n_threads: int) -> Iterator[None]:
 def _after_fork() -> None:
     """A forked process inherits pool and locks without the threads that would give them back."""
     global _OPENMP
-    _pool.cache_clear()
+    _jobs.cache_clear()
     _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()
 
 
