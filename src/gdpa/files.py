@@ -90,7 +90,13 @@ class StagingFolder:
         if not place.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place))
         _remove_abandoned(place)
-        self._folder, self._hold = _held_folder(place)
+        for _ in range(100):  # somebody who tidies up may be faster
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+            with contextlib.suppress(FileNotFoundError, LockedError):
+                self._hold = _locked_stream(self._folder / _OWNER, wait=False)
+                break
+        else:
+            raise OSError(f"no folder for unfinished files could be kept in {place}")
         self.file = self._folder / target.name
 
     def publish(self) -> None:
@@ -115,17 +121,6 @@ class StagingFolder:
 
     def __exit__(self, *_: Any) -> None:
         self.remove()
-
-
-def _held_folder(place: Path) -> tuple[Path, IO[str]]:
-    """Make a folder and hold its lock; somebody who tidies up may be faster, then again."""
-    for _ in range(100):
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        try:
-            return folder, _locked_stream(folder / _OWNER, wait=False)
-        except (FileNotFoundError, LockedError):
-            continue
-    raise OSError(f"no folder for unfinished files could be kept in {place}")
 
 
 def _remove_abandoned(place: Path) -> None:

@@ -15,10 +15,13 @@ from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# What waits to be done by so many threads.
+_JOBS: dict[int, SimpleQueue[Callable[[], None]]] = {}
 
 
 def effective_jobs(n_jobs: Any) -> int:
@@ -49,69 +52,12 @@ def effective_jobs(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, processors + 1 + int(n_jobs))
 
 
-@cache
-def _jobs(n_threads: int) -> SimpleQueue[Callable[[], None]]:
-    """Return the queue of so many threads that wait for work."""
-    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-
-    def serve() -> None:
-        while True:
-            jobs.get()()
-
-    def start() -> None:
-        for _ in range(n_threads):
-            threading.Thread(target=serve, daemon=True).start()
-
-    # From another thread: an interrupt of the main one, in Thread.start, breaks a lock there.
-    start_new_thread(start, ())
-    return jobs
-
-
-class _Batch(Generic[Item, Result]):
-    """Pieces of work for several threads.
-
-    The caller waits in C code only. Where an interrupt comes inside ``Condition.wait``, on which
-    futures rest, the lock is released twice: RuntimeError takes the place of KeyboardInterrupt, or
-    the next call waits for ever.
-    """
-
-    def __init__(self, work: Callable[[Item], Result], pieces: list[Item]) -> None:
-        self.work, self.waiting, self.total = work, deque(enumerate(pieces)), len(pieces)
-        self.results: dict[int, Result] = {}
-        self.errors: dict[int, BaseException] = {}
-        self.running: set[int] = set()
-        self.lock, self.ended = threading.Lock(), SimpleQueue[int]()
-
-    def run(self) -> None:
-        """Work as long as there are pieces: the job of one thread."""
-        while True:
-            with self.lock:
-                if not self.waiting:
-                    return
-                i, piece = self.waiting.popleft()
-                self.running.add(i)
-            try:
-                self.results[i] = self.work(piece)
-            except BaseException as error:
-                self.errors[i] = error
-            finally:
-                self.running.discard(i)
-                self.ended.put(i)
-
-    def wait(self) -> list[Result]:
-        """Return the results in the order of the pieces, or raise the first error."""
-        for _ in range(self.total):
-            self.ended.get()
-            if self.errors:
-                raise self.errors.pop(min(self.errors))
-        return [self.results[i] for i in range(self.total)]
-
-    def stop(self) -> None:
-        """Begin no other piece, and wait for those that run."""
-        with self.lock:
-            self.waiting.clear()
-        while self.running:
-            self.ended.get()
+def _serve(jobs: SimpleQueue[Callable[[], None]], n_others: int = 0) -> None:
+    """Do the jobs of a queue for ever, and have other threads do so, too."""
+    for _ in range(n_others):
+        threading.Thread(target=_serve, args=(jobs,), daemon=True).start()
+    while True:
+        jobs.get()()
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
@@ -138,13 +84,44 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
     with one_thread():
         if n_jobs == 1 or len(pieces) <= 1:
             return list(map(work, pieces))
-        batch = _Batch(work, pieces)
+        # The caller waits in C code only. An interrupt inside Condition.wait, on which futures
+        # rest, releases a lock twice: another error, or a hang of whoever takes it next.
+        waiting, running, lock = deque(enumerate(pieces)), set[int](), threading.Lock()
+        results: list[Any] = [None] * len(pieces)
+        errors, ended = dict[int, BaseException](), SimpleQueue[int]()
+
+        def run() -> None:
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    i, piece = waiting.popleft()
+                    running.add(i)
+                try:
+                    results[i] = work(piece)
+                except BaseException as error:
+                    errors[i] = error
+                finally:
+                    running.discard(i)
+                    ended.put(i)
+
         try:
+            if n_jobs not in _JOBS:
+                jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+                start_new_thread(_serve, (jobs, n_jobs - 1))
+                _JOBS[n_jobs] = jobs
             for _ in range(min(n_jobs, len(pieces))):
-                _jobs(n_jobs).put(batch.run)
-            return batch.wait()
+                _JOBS[n_jobs].put(run)
+            for _ in pieces:
+                ended.get()
+                if errors:
+                    raise errors.pop(min(errors))
+            return results
         finally:
-            batch.stop()
+            with lock:
+                waiting.clear()
+            while running:
+                ended.get()
 
 
 @cache
@@ -216,7 +193,7 @@ def openmp_threads(n_threads: int) -> Iterator[None]:
 def _after_fork() -> None:
     """A forked process inherits pool and locks without the threads that would give them back."""
     global _OPENMP
-    _jobs.cache_clear()
+    _JOBS.clear()
     _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()
 
 

@@ -66,7 +66,7 @@ def choose_probes(
     first = np.searchsorted(query[order], np.arange(Q.shape[0]))
     best = order[first[:, None] + np.arange(k)]
     distance, cells = distance[best], cell[best]
-    sizes = np.concatenate([np.diff(*folder.load(f"parts/{p:05d}", "ends")) for p in parts])
+    sizes = np.concatenate([np.diff(folder.read_array(f"parts/{p:05d}.ends.npy")) for p in parts])
     target = TARGET_RECALL if recall is None else recall
     many = Q.shape[1] > DEFAULT_POLICY.tree_features
     limit = DEFAULT_POLICY.scanned_points if recall is None and many else np.inf
