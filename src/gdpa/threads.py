@@ -7,6 +7,7 @@ way to keep BLAS and LAPACK from starting theirs. Results never depend on the nu
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from _thread import start_new_thread
 from collections import deque
@@ -43,6 +44,8 @@ def effective_jobs(n_jobs: Any) -> int:
         isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
     ):
         raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
+    if sys.platform == "emscripten":  # in a browser no thread can be started
+        return 1
     available = getattr(os, "sched_getaffinity", None)
     processors = len(available(0)) if available is not None else os.cpu_count() or 1
     if n_jobs is None:
