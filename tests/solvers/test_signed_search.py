@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import gdpa
 from gdpa import BinaryQuadratic
 from gdpa.solvers.basis_pursuit import gershgorin_bound
-from gdpa.solvers.search import Annealer, Limits, color_classes, contract, search, tabu
+from gdpa.solvers.search import Annealer, Limits, color_classes, contract, crossover, search, tabu
 from gdpa.solvers.signed_search import proved_bound
 from gdpa.solvers.triangle import triangle_bound
 
@@ -150,6 +150,19 @@ def test_contraction_contains_every_parent():
         z = np.sign(C.T @ x)
         np.testing.assert_array_equal(C @ z, x)
         assert x @ (P @ x) == pytest.approx(z @ (Q @ z) + constant)
+
+
+def test_crossover_is_the_best_combination_of_the_parts_that_differ():
+    P = spin_glass(6)
+    rng = np.random.default_rng(0)
+    S, T = (np.where(rng.random((36, 40)) < 0.5, -1, 1).astype(np.float32) for _ in range(2))
+    T = np.where(rng.random(S.shape) < 0.75, S, T) * rng.choice([-1, 1], 40).astype(np.float32)
+    found = crossover(P, S, T)
+    values = [np.einsum("ir,ir->r", X, P @ X) for X in (S, T, found)]
+    assert (values[2] >= np.maximum(values[0], values[1])).all()
+    assert (values[2] > np.maximum(values[0], values[1])).any()
+    same = S * T * np.where((S * T).sum(axis=0) < 0, -1, 1) > 0
+    np.testing.assert_array_equal(found[same], S[same])
 
 
 def test_descent_and_tabu_end_where_no_flip_gains():
