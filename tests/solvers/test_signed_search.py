@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import gdpa
 from gdpa import BinaryQuadratic
 from gdpa.solvers.basis_pursuit import gershgorin_bound
+from gdpa.solvers.sdr_sphere import proved_bound
 from gdpa.solvers.search import Annealer, Limits, color_classes, contract, crossover, search, tabu
-from gdpa.solvers.signed_search import proved_bound
 from gdpa.solvers.triangle import triangle_bound
 
 

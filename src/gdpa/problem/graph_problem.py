@@ -8,7 +8,7 @@ nodes are merged into one apex, whose value is +1, and the objective is ``consta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -56,6 +56,17 @@ class ReducedForm:
         """Objective of the problem at a reduced sign vector (apex included)."""
         x = np.asarray(x, dtype=np.float64)
         return float(self.constant - x @ (self.P @ x))
+
+    @property
+    def exponent(self) -> int:
+        """Power of two to divide by before squares overflow or vanish; 0 for ordinary numbers."""
+        size = max(abs(self.constant), float(np.abs(self.P.data).max(initial=0.0)))
+        return 0 if size == 0 or 1e-100 <= size <= 1e100 else int(np.frexp(size)[1])
+
+    def divided(self, exponent: int) -> ReducedForm:
+        """Return the form divided by a power of two."""
+        P = sp.csr_array((np.ldexp(self.P.data, -exponent), self.P.indices, self.P.indptr))
+        return replace(self, P=P, constant=float(np.ldexp(self.constant, -exponent)))
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -50,8 +50,8 @@ FloatArray = NDArray[np.float64]
 Replicas = NDArray[np.float32]
 Report = Callable[[float], None]
 
-# Temperatures, in units of the norm of a node's row; chosen on G36 and G64. Replicas are heated again
-# to different ones: unions of planar graphs want 0.1 to 0.2, with weights of both signs 0.2 to 0.6.
+# Temperatures, in units of the norm of a node's row; chosen on G36 and G64. Replicas are heated
+# again to different ones: G36 wants 0.1 to 0.2, G64, with weights of both signs, 0.2 to 0.6.
 _HOT, _WARM, _COLD = 0.5, 0.2, 0.02
 _REHEATED = (0.1, 0.6)
 _RECOMBINATIONS = 4  # of several parents, in each generation

@@ -1,8 +1,8 @@
 """A good answer and a proved bound for couplings of both signs: search beside a relaxation.
 
 The semidefinite relaxation (``sdr_sphere``) gives a dual point s and a factor V. The bound is
-``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves, or that an
-eigenvalue suggests where P is too large for that; V, rounded, is among the starts of the search
+``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves, or that
+an eigenvalue suggests where P is too large for that; V, rounded, is among the starts of the search
 (``search``). The sum of all absolute couplings is a bound at any time.
 """
 
@@ -14,74 +14,34 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..gershgorin.bounds import rounding_margin
-from ..linalg.psd_proof import can_prove, lowest_eigenvalue_bound
+from ..linalg.operator import EPS
+from ..linalg.psd_proof import can_prove
 from ..problem import Problem, ReducedForm
 from ..solution import BoundStatus
 from ..threads import effective_jobs, one_thread
 from .base import Outcome, Run, Solver, StopSolver
 from .basis_pursuit import gershgorin_bound
 from .manifold_lbfgs import descend, inner
-from .sdr_sphere import SphereProduct, solve_spheres
+from .sdr_sphere import SphereProduct, proved_bound, scaled_couplings, solve_spheres
 from .search import Limits, search
 from .triangle import triangle_bound
 
-__all__ = ["SignedSearch", "proved_bound"]
+__all__ = ["SignedSearch"]
 
 FloatArray = NDArray[np.float64]
 
 BOUNDS = ("sdr", "triangle", "gershgorin", "none")
-_EPS = float(np.finfo(np.float64).eps)
-
-
-def proved_bound(
-    form: ReducedForm, s: FloatArray, *, step: float = 2e-5, deadline: float = np.inf
-) -> tuple[float, FloatArray] | None:
-    """Raise s in proportion until a factorisation proves ``diag(s) - P`` psd.
-
-    Parameters
-    ----------
-    form : ReducedForm
-        The couplings and the constant.
-    s : ndarray of shape (n,)
-        Positive dual point, nearly feasible.
-    step : float, default=2e-5
-        The first relative raise; tripled until the proof succeeds.
-    deadline : float, optional
-        Value of ``time.monotonic()`` after which no factorisation is begun.
-
-    Returns
-    -------
-    bound : float
-        Lower bound of the problem; only the rounding of the constant is not accounted for.
-    s : ndarray
-        The feasible dual point.
-    """
-    n, B = s.size, _scaled(form, s)
-    identity = sp.diags_array(np.ones(n))
-    # B is wrong by three roundings per entry; that moves an eigenvalue by no more than a row's sum.
-    rounding = 8.0 * _EPS * (1.0 + float(abs(B).sum(axis=1).max()))
-    t = step
-    for _ in range(20):
-        if time.monotonic() > deadline:
-            break
-        lowest = lowest_eigenvalue_bound(((1.0 + t) * identity - B).tocsr())
-        if lowest is not None:
-            t += rounding - lowest
-            return form.constant - (1.0 + t) * float(s.sum()) * (1.0 + n * _EPS), (1.0 + t) * s
-        t *= 3.0
-    return None
 
 
 def estimated_bound(
     form: ReducedForm, s: FloatArray, *, tol: float, deadline: float, random_state: int
 ) -> tuple[float, FloatArray] | None:
     """Raise s by the largest eigenvalue of the scaled couplings and its residual."""
-    B = _scaled(form, s)
+    B = scaled_couplings(form, s)
 
     def product(x: FloatArray) -> FloatArray:
         if time.monotonic() > deadline:
@@ -100,11 +60,6 @@ def estimated_bound(
     residual = image - value * v
     raised = max(1.0, value + np.sqrt(inner(residual, residual))) * s
     return form.constant - float(raised.sum()), raised
-
-
-def _scaled(form: ReducedForm, s: FloatArray) -> sp.csr_array:
-    d = sp.diags_array(1.0 / np.sqrt(s))
-    return (d @ form.P @ d).tocsr()
 
 
 def descended(
@@ -269,7 +224,7 @@ class SignedSearch(Solver):
                 found = proved_bound(form, spheres.s, deadline=deadline) or found
         details["sdr_value"] = value
         # The sum of all couplings is a bound, too, and all there is where the time is up.
-        total = float(np.abs(form.P.data).sum()) * (1.0 + form.P.nnz * _EPS)
+        total = float(np.abs(form.P.data).sum()) * (1.0 + form.P.nnz * EPS)
         bound: float = form.constant - total
         dual: FloatArray | None = None
         status: BoundStatus = "certified"
