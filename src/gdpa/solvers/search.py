@@ -460,16 +460,19 @@ def _evolve(
     limits: Limits,
     rng: np.random.Generator,
 ) -> Replicas:
-    """Renew and recombine until the population is uniform; return the best quarter, best first."""
+    """Renew and recombine until nothing changes; return the best quarter, best first."""
     values, size = _values(P, S), S.shape[1]
+    unchanged = 0
     for _ in range(limits.generations):
+        before = values.sum()
         spread = values.max() - values.min()
-        if size < 3 or limits.over or spread <= 1e-9 * abs(values.max()):
+        if size < 3 or limits.over or spread <= 1e-9 * abs(values.max()) or unchanged == 2:
             break
         S = improver.renew(S, limits.sweeps // 3 + 1, limits)
         values = _values(P, S)
         for _ in range(_RECOMBINATIONS):
             _recombine(P, improver, S, values, limits, rng)
+        unchanged = unchanged + 1 if values.sum() == before else 0
     return S[:, np.argsort(-values, kind="stable")[: max(size // 4, 1)]]
 
 
