@@ -222,6 +222,12 @@ def test_auto_says_which_method_it_chose():
     assert gdpa.solve(gdpa.GraphProblem(odd.P, [1, 0, 0, 0, 0, 0])).method == "branch-and-bound"
 
 
+def test_label_weights_that_overflow_are_refused():
+    problem = gdpa.GraphProblem(PATH, [1, 0, -1])
+    with pytest.raises(ValueError, match="add up to"):
+        gdpa.solve(problem, "gdpa", label_weight=1.7e308)
+
+
 def test_every_method_is_listed_with_what_it_needs():
     methods = {m.name: m for m in gdpa.list_methods()}
     assert {"gdpa", "harmonic", "vote"} <= set(methods)

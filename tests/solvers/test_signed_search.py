@@ -112,6 +112,24 @@ def test_bound_beyond_dense_rows_is_certified_and_tight():
     assert solution.value <= solution.bound
 
 
+def test_bound_beyond_a_factorisation_is_estimated_and_close(monkeypatch):
+    problem = BinaryQuadratic.max_cut(spin_glass(20))
+    proved = gdpa.solve(problem, "search", effort=0.02)
+    monkeypatch.setattr("gdpa.solvers.signed_search.can_prove", lambda P: False)
+    solution = gdpa.solve(problem, "search", effort=0.02)
+    assert solution.bound_status == "estimated"
+    assert solution.bound == pytest.approx(proved.bound, rel=0.02)
+    assert solution.bound >= (1 - 1e-3) * proved.bound
+
+
+def test_without_time_there_is_a_certified_bound_all_the_same():
+    W = spin_glass(20)
+    solution = gdpa.solve(BinaryQuadratic.max_cut(W), "search", time_limit=1e-9)
+    assert solution.bound_status == "certified"
+    assert solution.value <= solution.bound
+    assert solution.bound == pytest.approx(W.data.clip(0).sum() / 2)
+
+
 def test_triangles_tighten_the_relaxation():
     rng = np.random.default_rng(1)
     W = np.triu(rng.integers(0, 2, (40, 40)), 1).astype(float)

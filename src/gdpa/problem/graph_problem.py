@@ -21,8 +21,6 @@ from ..graph.signed import BalanceResult, balance
 from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
 
-__all__ = ["GraphProblem", "ReducedForm", "graph_problem"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int8]
 Parts: TypeAlias = tuple[sp.csr_array, FloatArray]  # adjacency and diagonal of a Laplacian
@@ -57,16 +55,15 @@ class ReducedForm:
         x = np.asarray(x, dtype=np.float64)
         return float(self.constant - x @ (self.P @ x))
 
-    @property
-    def exponent(self) -> int:
-        """Power of two to divide by before squares overflow or vanish; 0 for ordinary numbers."""
+    def normalised(self) -> tuple[ReducedForm, int]:
+        """Divide by a power of two where squares would overflow or vanish; 0 where they do not."""
         size = max(abs(self.constant), float(np.abs(self.P.data).max(initial=0.0)))
-        return 0 if size == 0 or 1e-100 <= size <= 1e100 else int(np.frexp(size)[1])
-
-    def divided(self, exponent: int) -> ReducedForm:
-        """Return the form divided by a power of two."""
-        P = sp.csr_array((np.ldexp(self.P.data, -exponent), self.P.indices, self.P.indptr))
-        return replace(self, P=P, constant=float(np.ldexp(self.constant, -exponent)))
+        if size == 0 or 1e-100 <= size <= 1e100:
+            return self, 0
+        power = int(np.frexp(size)[1])
+        parts = (np.ldexp(self.P.data, -power), self.P.indices, self.P.indptr)
+        P = sp.csr_array(parts, shape=self.P.shape)
+        return replace(self, P=P, constant=float(np.ldexp(self.constant, -power))), power
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

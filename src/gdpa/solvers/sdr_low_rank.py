@@ -25,8 +25,6 @@ from .sdr_half_circle import HalfCircleResult, solve_half_circle
 from .sdr_sphere import SphereResult, proved_bound, solve_spheres
 from .switching import SwitchedForm, switched_form
 
-__all__ = ["SDRLowRank"]
-
 FloatArray = NDArray[np.float64]
 
 
@@ -73,9 +71,7 @@ class SDRLowRank(Solver):
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("reduce"):
-            form = problem.reduced()
-            exponent = form.exponent
-            form = form.divided(exponent) if exponent else form
+            form, exponent = problem.reduced().normalised()
             flat = None if self.rank is not None else switched_form(form)
         x0 = None
         if self.x0 is not None:
@@ -144,14 +140,13 @@ class SDRLowRank(Solver):
             tol=self.tol,
             max_iter=self.max_iter,
             memory=self.memory,
-            prove_below=min(self.prove_below, 1500),
             random_state=self.random_state,
             start=None if x0 is None else np.insert(x0, form.apex, 1.0),
             run=run,
         )
-        if found.status != "certified" and n <= self.prove_below and can_prove(form.P):
+        if n <= self.prove_below and can_prove(form.P):
             with run.stage("proof"):
-                proved = proved_bound(form, found.s)
+                proved = proved_bound(form, found.s, step=1e-9)
             if proved is not None:
                 (found.bound, found.s), found.status = proved, "certified"
         proof = "factorisation" if found.status == "certified" else "none"

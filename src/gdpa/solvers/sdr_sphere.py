@@ -11,8 +11,8 @@ positive, ``(1 + t) diag(s) - P`` is positive semi-definite, so
     SDR >= constant - (1 + t) sum s .
 
 Scaling by D raises s in proportion instead of by the same amount everywhere, which costs less
-where the s_i differ. A factorisation proves it where one fits (:func:`proved_bound`, and in every
-iteration of small problems); else it is an estimate from the eigenvalue and its residual.
+where the s_i differ. It is an estimate from the eigenvalue and its residual, until a factorisation
+proves it (:func:`proved_bound`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ from ..problem import ReducedForm
 from ..solution import BoundStatus
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend
-from .sdr_form import certified_dual
-
-__all__ = ["SphereProduct", "SphereResult", "dual_bound", "proved_bound", "solve_spheres"]
 
 FloatArray = NDArray[np.float64]
 
@@ -100,15 +97,12 @@ class DualBound:
 
     bound: float
     s: FloatArray
-    status: BoundStatus
     lowest: float
     vector: FloatArray
     matvecs: int
 
 
-def dual_bound(
-    form: ReducedForm, s: FloatArray, *, allowed: float, prove_below: int, random_state: int
-) -> DualBound:
+def dual_bound(form: ReducedForm, s: FloatArray, *, allowed: float, random_state: int) -> DualBound:
     """Raise s in proportion until it is dual feasible.
 
     Parameters
@@ -119,15 +113,13 @@ def dual_bound(
         Positive dual point, nearly feasible.
     allowed : float
         The gap that is hoped for; decides how exactly the eigenvalue is needed.
-    prove_below : int
-        Rows up to which a dense Cholesky factorisation proves the bound.
     random_state : int
         Seed of the eigenvalue computation.
 
     Returns
     -------
     DualBound
-        The bound. Its status is "estimated" where it is not proved.
+        The bound, which is an estimate: the eigenvalue may not be the first one.
     """
     n = s.size
     B = scaled_couplings(form, s)
@@ -139,12 +131,9 @@ def dual_bound(
         eigen = first_eigenvector(A, tol=tol, max_iter=200, random_state=random_state)
     longest = float(np.abs(B).sum(axis=1).max())
     rounding = 16.0 * EPS * (1.0 + longest)
-    proved = certified_dual(B.toarray(), np.ones(n)) if n <= prove_below else None
-    status: BoundStatus = "estimated" if proved is None else "certified"
-    short = max(0.0, eigen.residual - eigen.value) if proved is None else float(proved.max()) - 1.0
-    raised = 1.0 + short + rounding
+    raised = 1.0 + max(0.0, eigen.residual - eigen.value) + rounding
     bound = form.constant - raised * total
-    return DualBound(bound, raised * s, status, eigen.value, eigen.vector, eigen.matvecs)
+    return DualBound(bound, raised * s, eigen.value, eigen.vector, eigen.matvecs)
 
 
 def scaled_couplings(form: ReducedForm, s: FloatArray) -> sp.csr_array:
@@ -199,7 +188,6 @@ def solve_spheres(
     tol: float,
     max_iter: int,
     memory: int,
-    prove_below: int,
     random_state: int,
     start: FloatArray | None,
     run: Run,
@@ -219,8 +207,6 @@ def solve_spheres(
         Most steps of descent.
     memory : int
         Pairs of the quasi-Newton method.
-    prove_below : int
-        Rows up to which the bound is proved.
     random_state : int
         Seed of the first rows.
     start : ndarray of shape (n,), optional
@@ -234,7 +220,7 @@ def solve_spheres(
         The best rows and the best bound.
     """
     spheres = SphereProduct(form)
-    bound_at = partial(dual_bound, form, prove_below=prove_below, random_state=random_state)
+    bound_at = partial(dual_bound, form, random_state=random_state)
     rng = np.random.default_rng(random_state)
     V = rng.standard_normal((form.P.shape[0], rank))
     if start is not None:
@@ -262,7 +248,7 @@ def solve_spheres(
                     found = bound_at(s, allowed=allowed)
                 eigen_products += found.matvecs
                 if found.bound > best.bound:
-                    best.bound, best.s, best.status = found.bound, found.s, found.status
+                    best.bound, best.s, best.status = found.bound, found.s, "estimated"
             run.report(
                 iteration=best.iterations,
                 value=best.value,
@@ -289,7 +275,7 @@ def solve_spheres(
     if best.status == "none":
         with run.stage("bound"):
             found = bound_at(s, allowed=tol * max(abs(best.value), scale))
-        best.bound, best.s, best.status = found.bound, found.s, found.status
+        best.bound, best.s, best.status = found.bound, found.s, "estimated"
         eigen_products += found.matvecs
     best.products = spheres.products + eigen_products
     return best

@@ -35,17 +35,6 @@ from scipy.sparse.csgraph import connected_components
 
 from ..threads import effective_jobs, one_thread
 
-__all__ = [
-    "Limits",
-    "Replicas",
-    "bifurcate",
-    "color_classes",
-    "contract",
-    "crossover",
-    "search",
-    "tabu",
-]
-
 FloatArray = NDArray[np.float64]
 Replicas = NDArray[np.float32]
 Report = Callable[[float], None]
@@ -178,11 +167,7 @@ class Annealer:
 
     def descend(self, S: Replicas) -> Replicas:
         """Flip single signs as long as that gains."""
-        x = np.ascontiguousarray(S[self.order])
-        self._descend(x)
-        result = np.empty_like(x)
-        result[self.order] = x
-        return result
+        return self.anneal(S, 0, np.zeros(1), Limits(1, 0, 1, 1))
 
     def _descend(self, x: Replicas) -> None:
         floor = -1e-5 * self.norms  # a gain below single precision is none: no endless flipping
@@ -461,42 +446,27 @@ def _evolve(
     rng: np.random.Generator,
 ) -> Replicas:
     """Renew and recombine until nothing changes; return the best quarter, best first."""
-    values, size = _values(P, S), S.shape[1]
-    unchanged = 0
+    values, size, unchanged = _values(P, S), S.shape[1], 0
     for _ in range(limits.generations):
-        before = values.sum()
-        spread = values.max() - values.min()
+        before, spread = values.sum(), values.max() - values.min()
         if size < 3 or limits.over or spread <= 1e-9 * abs(values.max()) or unchanged == 2:
             break
         S = improver.renew(S, limits.sweeps // 3 + 1, limits)
         values = _values(P, S)
         for _ in range(_RECOMBINATIONS):
-            _recombine(P, improver, S, values, limits, rng)
+            count = int(np.clip(np.exp(rng.uniform(np.log(3), np.log(size + 1))), 3, size))
+            parents = rng.choice(size, count, replace=False)
+            C, Q = contract(P, S[:, parents])
+            if Q.nnz == 0 or limits.over:
+                continue
+            Z = np.where(rng.random((Q.shape[0], 4)) < 0.5, -1, 1).astype(np.float32)
+            Z[:, 0] = 1.0
+            Z = _improver(Q, rng).anneal(Z, limits.sweeps // 4 + 1, np.full(4, _HOT), limits)
+            children = improver.descend((C @ Z).astype(np.float32))
+            child_values = _values(P, children)
+            child = int(np.argmax(child_values))
+            worst = parents[int(np.argmin(values[parents]))]
+            if child_values[child] > values[worst]:
+                S[:, worst], values[worst] = children[:, child], child_values[child]
         unchanged = unchanged + 1 if values.sum() == before else 0
     return S[:, np.argsort(-values, kind="stable")[: max(size // 4, 1)]]
-
-
-def _recombine(
-    P: sp.csr_array,
-    improver: Annealer | Tabu,
-    S: Replicas,
-    values: FloatArray,
-    limits: Limits,
-    rng: np.random.Generator,
-) -> None:
-    """Replace the worst of several parents by a better child, if there is one."""
-    size = S.shape[1]
-    count = int(np.clip(np.exp(rng.uniform(np.log(3), np.log(size + 1))), 3, size))
-    parents = rng.choice(size, count, replace=False)
-    C, Q = contract(P, S[:, parents])
-    if Q.nnz == 0 or limits.over:
-        return
-    Z = np.where(rng.random((Q.shape[0], 4)) < 0.5, -1, 1).astype(np.float32)
-    Z[:, 0] = 1.0
-    Z = _improver(Q, rng).anneal(Z, limits.sweeps // 4 + 1, np.full(4, _HOT), limits)
-    children = improver.descend((C @ Z).astype(np.float32))
-    child_values = _values(P, children)
-    child = int(np.argmax(child_values))
-    worst = parents[int(np.argmin(values[parents]))]
-    if child_values[child] > values[worst]:
-        S[:, worst], values[worst] = children[:, child], child_values[child]

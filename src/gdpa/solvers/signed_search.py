@@ -30,8 +30,6 @@ from .sdr_sphere import SphereProduct, proved_bound, scaled_couplings, solve_sph
 from .search import Limits, search
 from .triangle import triangle_bound
 
-__all__ = ["SignedSearch"]
-
 FloatArray = NDArray[np.float64]
 
 BOUNDS = ("sdr", "triangle", "gershgorin", "none")
@@ -135,17 +133,18 @@ class SignedSearch(Solver):
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         form = problem.reduced()
         started = time.monotonic()
+        limit = np.inf if self.time_limit is None else self.time_limit
         message, stopped = "search ended", False
         details: dict[str, Any] = {"bound_method": self.bound}
         V = None
         bound, dual = -np.inf, None
         status: BoundStatus = "none"
         if self.bound != "none":
-            V, bound, status, dual = self._bound(form, details, run, started)
+            V, bound, status, dual = self._bound(form, details, run, started + 0.5 * limit)
         signs = np.ones(form.P.shape[0], dtype=np.int8)
         try:
             with run.stage("search"):
-                signs = self._search(form, V, run, started)
+                signs = self._search(form, V, run, started + limit)
         except StopSolver:
             message, stopped = "stopped by the callback", True
         signs = signs * signs[form.apex]
@@ -165,9 +164,8 @@ class SignedSearch(Solver):
         )
 
     def _search(
-        self, form: ReducedForm, V: FloatArray | None, run: Run, started: float
+        self, form: ReducedForm, V: FloatArray | None, run: Run, deadline: float
     ) -> NDArray[np.int8]:
-        deadline = started + (np.inf if self.time_limit is None else self.time_limit)
         scale = float(np.abs(form.P.data).max())
         starts = None
         if self.x0 is not None:
@@ -184,7 +182,7 @@ class SignedSearch(Solver):
         )
 
     def _bound(
-        self, form: ReducedForm, details: dict[str, Any], run: Run, started: float
+        self, form: ReducedForm, details: dict[str, Any], run: Run, deadline: float
     ) -> tuple[FloatArray | None, float, BoundStatus, FloatArray | None]:
         """Factor, lower bound, status and dual point."""
         n = form.P.shape[0]
@@ -192,7 +190,6 @@ class SignedSearch(Solver):
             with run.stage("bound"):
                 upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
             return None, form.constant - upper, "certified", None
-        deadline = started + (np.inf if self.time_limit is None else 0.5 * self.time_limit)
         provable, huge = can_prove(form.P), n > 200_000
         most = 40 if provable else 8 if huge else 16
         options: dict[str, Any] = {
@@ -216,9 +213,7 @@ class SignedSearch(Solver):
         if provable and loose and time.monotonic() < deadline:
             # A saddle: eigenvalues show the way out of it.
             late = Run(lambda _: time.monotonic() > deadline, seconds=run.seconds)
-            spheres = solve_spheres(
-                form, **options, tol=5.0 * tol, prove_below=0, start=None, run=late
-            )
+            spheres = solve_spheres(form, **options, tol=5.0 * tol, start=None, run=late)
             V, value = spheres.V, spheres.value
             with run.stage("proof"):
                 found = proved_bound(form, spheres.s, deadline=deadline) or found

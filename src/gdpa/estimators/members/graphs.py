@@ -562,9 +562,8 @@ def _signed_options(graph: SampleGraph, labels: LabelCoding, options: FitOptions
             f"X has negative weights and y has {labels.classes.size} classes; weights of both "
             "signs need labels of exactly two classes"
         )
-    if options.method != "harmonic":
-        return options
-    return replace(options, method=choose_method(graph.problem(labels).against_rest(0)))
+    chosen = choose_method(graph.problem(labels).against_rest(0))
+    return replace(options, method=chosen) if options.method == "harmonic" else options
 
 
 def with_scores(
