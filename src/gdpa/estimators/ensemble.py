@@ -65,7 +65,7 @@ from .probabilities import (
     to_shares,
     warn_about,
 )
-from .tuning import DEFAULT, Given, Tuning, tune
+from .tuning import DEFAULT, Given, Setting, Tuning, tune
 
 FloatArray = NDArray[np.float64]
 
@@ -836,10 +836,13 @@ def fit_single_graph(
     arranged = None
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(candidates[0].adjacency, options.policy)
-    systems, targets = [], np.eye(k)[codes]
-    for graph in candidates:
-        systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
-    tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
+    if candidates[0].signed:  # labels are kept, and nothing is to be chosen
+        tuning = Tuning(Setting(np.inf, 0.0), 1.0, "signed weights", None, 0)
+    else:
+        systems, targets = [], np.eye(k)[codes]
+        for graph in candidates:
+            systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
+        tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
     report(
         options,
         stage="tuning",
