@@ -368,6 +368,13 @@ def test_pipeline_set_output_and_metadata_routing(blobs):
         assert pipeline.fit(X, y).score(X, y) > 0.9
 
 
+@pytest.mark.parametrize("y", [[None] * 10, [-1] * 10, ["a", "b"], np.zeros((3, 1))])
+def test_lengths_are_compared_before_the_labels_are_read(blobs, y):
+    X, _, _ = blobs
+    with pytest.raises(ValueError, match=f"X has {len(X)} rows, y has {len(y)}"):
+        CommitteeClassifier().fit(X, y)
+
+
 def test_score_leaves_out_unlabelled_rows(blobs):
     X, y, _ = blobs
     model = CommitteeClassifier().fit(X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
@@ -109,13 +109,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = copy(self)
         fitted._validate_params()
         A = fitted._check_X(X)
-        labels = encode_labels(y, self.unlabeled)
         n = A.shape[0]
-        if labels.codes.size != n:
+        if isinstance(y, Sized) and getattr(y, "ndim", 1) != 0 and len(y) != n:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
-                f"y has {labels.codes.size}"
+                f"y has {len(y)}"
             )
+        labels = encode_labels(y, self.unlabeled)
         options, rescaler = fitted._fit_options(labels.classes), None
         if options.rescale is not None and self.graph != "precomputed":
             rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
@@ -176,10 +176,17 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importances of the features in the forest; they add up to 1."""
-        if self.ensemble_.importances is None:
+        """Importance of each input column in the forest; they add up to 1."""
+        values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
+        if values is None:
             raise AttributeError("no forest was grown: importances come with CommitteeClassifier")
-        return self.ensemble_.importances
+        column = np.arange(values.size)  # that each feature is made of
+        if hasattr(self, "encoder_"):
+            column = np.repeat(np.arange(len(self.columns_)), [p.n_features for p in self.columns_])
+        elif rescaler is not None:
+            column = np.flatnonzero(rescaler.columns)
+        sums = np.bincount(column, values, minlength=self.n_features_in_)
+        return np.asarray(sums, dtype=np.float64)
 
     @property
     def graph_share_(self) -> FloatArray:

@@ -21,10 +21,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
-from ...graph import forest_graph, full_graph
+from ...graph import full_graph
 from ...graph.adjacency import check_adjacency, connected_to, degrees, laplacian_parts
 from ...graph.features import BoundingBox, check_features
-from ...graph.forest import LeafEmbedding, leaf_weights
+from ...graph.forest import LeafEmbedding, forest_graphs, leaf_weights
 from ...graph.kernels import distances, node_scales
 from ...graph.memory import check_memory
 from ...graph.neighbor_graph import (
@@ -674,15 +674,15 @@ class ForestGraphMember(GraphMember):
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the forest graph, of a fold from the trees that have not seen it."""
         grown, leaves = shared_forest(data)
+        options, k, exact = data.options, data.n_neighbors, data.options.policy.exact_leaves
+        if data.X.shape[0] <= exact and "forest graphs" not in data.cache:
+            data.cache["forest graphs"] = forest_graphs(leaves, k, grown.n_groups)
         if fold is not None:
             leaves = leaves[:, grown.group(fold)]
-        options = data.options
-        if data.X.shape[0] > options.policy.exact_leaves:
-            embedding = LeafEmbedding.fit(leaves, random_state=options.random_state)
-            view = View(forest=grown.forest, embedding=embedding)
-            points = embedding.transform(leaves)
-            return graph_candidates(points, options, [data.n_neighbors])[0], view
-        k = data.n_neighbors
-        W = forest_graph(leaves, k)
-        graph = SampleGraph("forest", W, options.laplacian, leaves=leaves, kept=k)
-        return graph, View(forest=grown.forest)
+        if data.X.shape[0] <= exact:
+            W = data.cache["forest graphs"][-1 if fold is None else fold]
+            graph = SampleGraph("forest", W, options.laplacian, leaves=leaves, kept=k)
+            return graph, View(forest=grown.forest)
+        embedding = LeafEmbedding.fit(leaves, random_state=options.random_state)
+        view = View(forest=grown.forest, embedding=embedding)
+        return graph_candidates(embedding.transform(leaves), options, [k])[0], view
