@@ -52,7 +52,7 @@ from .members.graphs import (
 )
 from .members.kernel import ForestKernelMember, KernelMember
 from .members.linear import GaussianMember, LinearMember, SelfTrainedMember
-from .members.links import link_members
+from .members.links import LINK_MEMBERS
 from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
@@ -90,7 +90,6 @@ SKIP_RULES = {
     "whitened": ("neighbours", 0.0),
     "forest graph": ("forest", 0.3),
     "forest kernel": ("forest", 0.3),
-    "union": ("neighbours", 0.01),
 }
 # The least part of the forest beside links: on networks like PubMed graphs of the features took
 # half of the time and got no weight.
@@ -743,14 +742,10 @@ def fit_ensemble(
     if folds is not None and many:
         part, kept = subsample(data)
     candidates: list[Member] = []
-    for kind in members.values():
+    for kind in (*(() if links is None else LINK_MEMBERS), *members.values()):
         candidates.append(kind())
-    if links is None:
-        graph = NeighborMember().graph(data)[0]
-    else:
-        graph, first, last = link_members(data, part)
-        candidates = [*first, *candidates, *last]
-    report(options, stage="graph", nodes=X.shape[0], edges=int(graph.W.nnz) // 2)
+    W = NeighborMember().graph(data)[0].W if links is None else links
+    report(options, stage="graph", nodes=X.shape[0], edges=int(W.nnz) // 2)
     if models:
         candidates += user_members(models, [m.name for m in candidates], options.random_state)
     held_out: dict[str, FloatArray | None] = {}
