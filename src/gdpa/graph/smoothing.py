@@ -21,14 +21,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..codec import storable
-from . import memory
 from .features import Features, check_features
 
 FloatArray = NDArray[np.float64]
 
 # Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
 # same data give the same steps on any day.
-MOST_BYTES = 4e9
+MOST_BYTES = 2e9
 # Dense features with more entries are smoothed in single precision: half the time, half the memory.
 DOUBLE_ENTRIES = 2_000_000
 # Part of filled cells from which on products of dense features are faster.
@@ -181,12 +180,7 @@ class Smoother:
         Returns
         -------
         int
-            At least 1.
-
-        Raises
-        ------
-        MemoryError
-            If a single step does not fit into what is free.
+            0 to `wanted`.
         """
         F: sp.csr_array = self.features
         n, d = F.shape
@@ -198,16 +192,8 @@ class Smoother:
             for t in range(wanted):
                 rows = np.minimum(linked @ rows, d)
                 sizes[t] = 12.0 * rows.sum() if rows.sum() <= FILLED * n * d else 4.0 * n * d
-        # The features, those before and after a step, and those that are kept of fewer steps.
-        steps = max(1, int((4.0 * sizes <= MOST_BYTES).sum()))
-        need = 4.0 * float(sizes[steps - 1])
-        if need > memory.WORTH_A_LOOK:
-            memory.check_memory(
-                need,
-                f"{n} nodes with {d} features smoothed along their links",
-                "use fewer columns (scikit-learn's TruncatedSVD) or graph='precomputed'",
-            )
-        return steps
+        # Features before and after a step, and those that are kept of fewer steps.
+        return int((4.0 * np.maximum.accumulate(sizes) <= MOST_BYTES).sum())
 
     def _states(self, pull: float, steps: int) -> Iterator[Any]:
         """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense where smoothing has filled them."""

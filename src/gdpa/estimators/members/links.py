@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
+from ...graph.features import check_features
 from ...graph.smoothing import Smoother, no_links, unit_rows
 from ...system import ReorderedGraph, arrange, new_row_scores
 from ..labels import LabelCoding, expand_class_columns
@@ -228,7 +229,7 @@ def _further(P: sp.csr_array, near: FloatArray, far: FloatArray, with_labels: bo
 def _side_by_side(own: Features, mean: Features, extra: FloatArray) -> Features:
     if isinstance(own, np.ndarray):
         return np.hstack([own, mean, extra])
-    return sp.csr_array(sp.hstack([own, mean, sp.csr_array(extra)], format="csr"))
+    return check_features(sp.hstack([own, mean, sp.csr_array(extra)]))
 
 
 def shared_order(data: FitData) -> ReorderedGraph | None:

@@ -30,7 +30,7 @@ from .base import (
     best_candidate,
     stratified_subsample,
 )
-from .graphs import SampleGraph, given_graph, graph_candidates
+from .graphs import NeighborMember, SampleGraph, given_graph, graph_candidates
 from .linear import MOST_LABELS, LinearModel, fit_logistic
 
 FloatArray = NDArray[np.float64]
@@ -160,9 +160,11 @@ def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
     if "smoother" not in data.cache:
         if data.links is not None:
             graph = given_graph(data.links, data.options.laplacian)
-        else:
+        elif data.whole is None and data.X.shape[0] <= data.options.policy.judged_nodes:
             count = min(SMOOTHING_NEIGHBORS, data.X.shape[0] - 1)
             graph = graph_candidates(data.X, data.options, [count])[0]
+        else:  # another search would take longer than all the rest
+            graph = NeighborMember().graph(data)[0]
         data.cache["smoother"] = Smoother(graph.W, data.X, unit=data.links is None), graph
     pair: tuple[Smoother, SampleGraph] = data.cache["smoother"]
     return pair
@@ -195,7 +197,8 @@ class SmoothedMember(Member):
         strengths = UNIT_STRENGTHS if smoother.sparse or smoother.unit else COLUMN_STRENGTHS
         if is_large(data):
             strengths, most = strengths[-1:], min(most, 4)
-        return [(pull, min(steps, most), C) for pull, steps in depths for C in strengths]
+        settings = [(pull, min(steps, most), C) for pull, steps in depths for C in strengths]
+        return settings if most else settings[: len(strengths)]
 
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities; the models of the folds stay for other members."""
