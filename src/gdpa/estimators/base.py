@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..graph import Links, neighbor_graph
-from ..graph.features import check_features, warn_about_scales
+from ..graph.features import check_features, stored_by_density, warn_about_scales
 from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..policy import DEFAULT_POLICY, Policy
@@ -138,8 +138,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
         A = check_features(A)
-        if reset and (self.options is None or self.options.rescale is None):
-            warn_about_scales(A)
+        if self.graph != "precomputed" and (self.options is None or self.options.rescale is None):
+            A = stored_by_density(A, None if reset else self.ensemble_.sparse)
+            if reset:
+                warn_about_scales(A)
         return A
 
     def _check_precomputed(self, X: object) -> sp.csr_array:
