@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from gdpa.threads import effective_jobs, in_threads, one_thread
 def all_libraries():
     """Look the libraries up again: other tests may have loaded packages that bring their own."""
     module._blas.cache_clear()
+    module._blas()
 
 
 def blas_threads() -> set[int]:
@@ -94,6 +96,11 @@ def test_n_jobs_is_read_in_one_way(monkeypatch):
             effective_jobs(bad)
 
 
+def test_a_browser_has_one_thread(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert [effective_jobs(n) for n in (None, 1, 8, -1)] == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_results_come_in_the_order_of_the_work(n_jobs):
     assert in_threads(lambda i: i * i, range(50), n_jobs) == [i * i for i in range(50)]
@@ -151,6 +158,28 @@ def test_an_interrupt_waits_for_the_pieces_that_run():
         signal.signal(signal.SIGINT, before)
     assert sorted(begun) == sorted(ended)
     assert len(begun) < 100
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+def test_an_interrupt_at_any_moment_is_an_interrupt():
+    """Waiting for futures, one in some hundreds broke a lock: another error, or a hang."""
+    rng = random.Random(0)
+
+    def until_interrupted():
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 4e-4))
+        while True:
+            in_threads(lambda i: i, range(8), 4)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(1000):
+            with pytest.raises(KeyboardInterrupt):
+                until_interrupted()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert in_threads(lambda i: i, range(8), 4) == list(range(8))
+    assert not module._LIMIT.blocks
 
 
 def test_concurrent_limits_end_with_the_last_of_them(all_libraries):

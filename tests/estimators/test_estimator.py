@@ -209,12 +209,6 @@ def test_precomputed_graph_networkx_and_edges(blobs):
     assert (expected.predict(rows) == expected.transduction_[:5]).mean() >= 0.8
 
 
-def test_signed_graph_is_refused_with_advice():
-    W = np.array([[0, 1.0, -1.0], [1.0, 0, 1.0], [-1.0, 1.0, 0]])
-    with pytest.raises(ValueError, match="BinaryQuadratic"):
-        GraphClassifier(graph="precomputed").fit(W, [0, -1, 1])
-
-
 @pytest.mark.parametrize("bad", [np.ones((3, 2)), np.array([[0, 1.0], [2.0, 0]])])
 def test_bad_precomputed_graphs(bad):
     with pytest.raises(ValueError, match=r"square|symmetric"):

@@ -15,8 +15,6 @@ from ..tables.coupling_files import read_couplings
 from .files import OutputFiles
 from .output import Output, Stages
 
-__all__ = ["ProblemKind", "certify_quadratic", "solve_quadratic"]
-
 ProblemKind = Annotated[
     str | None,
     typer.Option(

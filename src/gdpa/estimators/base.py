@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..graph import Links, neighbor_graph
-from ..graph.features import check_features, warn_about_scales
+from ..graph.features import check_features, stored_by_density, warn_about_scales
 from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..policy import DEFAULT_POLICY, Policy
@@ -66,6 +66,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     graph: str = "knn"
     _policy: ClassVar[Policy] = DEFAULT_POLICY
     _links: Links | None = None
+    _signed: ClassVar[bool] = False  # whether a precomputed graph may have negative weights
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "graph": [StrOptions({"knn", "full", "precomputed"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -137,21 +138,23 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
         A = check_features(A)
-        if reset and (self.options is None or self.options.rescale is None):
-            warn_about_scales(A)
+        if self.graph != "precomputed" and (self.options is None or self.options.rescale is None):
+            A = stored_by_density(A, None if reset else self.ensemble_.sparse)
+            if reset:
+                warn_about_scales(A)
         return A
 
     def _check_precomputed(self, X: object) -> sp.csr_array:
         if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
             A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
         else:
-            A = given_weights(X)
+            A = given_weights(X, signed=self._signed)
             self.n_features_in_ = A.shape[1]
         if A.shape[0] != A.shape[1]:
             raise ValueError(
                 f"graph='precomputed' needs a square matrix of weights, X has shape {A.shape}"
             )
-        return given_weights(A)
+        return given_weights(A, signed=self._signed)
 
     def _adopt(self, ensemble: Ensemble) -> None:
         """Take over a fitted state and publish its attributes."""
@@ -494,8 +497,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         ensemble = self.ensemble_
         graph, known, p = ensemble.first.graph, ensemble.labels.labeled, ensemble.probabilities()
-        skipped = self.skipped_
-        return query_nodes(graph.W, graph.features, p, known, skipped, n, strategy, seed=seed)
+        skipped, W = self.skipped_, abs(graph.W) if graph.signed else graph.W
+        return query_nodes(W, graph.features, p, known, skipped, n, strategy, seed=seed)
 
     def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
         """Return graph and features of data without any label."""
