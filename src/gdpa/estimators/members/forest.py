@@ -202,7 +202,7 @@ class CrossForest:
         """Return the leaves, as :meth:`Forest.leaves` does, by scikit-learn's compiled walk."""
         A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
         found = in_threads(lambda tree: tree.tree_.apply(A), self.trees, jobs)
-        return np.column_stack(found).astype(np.int32)
+        return np.array(found, dtype=np.int32).T  # tree by tree in memory, as it is read
 
     def group(self, f: int) -> slice:
         """Return the positions of the trees that have not seen fold f."""
