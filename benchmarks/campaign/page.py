@@ -36,6 +36,8 @@ purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
   acknowledged is in the log, what was refused never appears.
 - **solves**: every method on small problems, weights over up to 300 decades, against all
   labellings one by one: no certified bound above the optimum, nothing called optimal that is not.
+- **signed**: maximum cuts, QUBOs and Ising models with numbers of any sign and size, against all
+  assignments one by one.
 - **files**: models, tables and graphs cut, flipped, tampered with (checksum made to fit) and
   bombs: a clear refusal before memory is taken, or content that works.
 - **resume**: a run of an experiment killed (SIGKILL) at a random moment and started again until
