@@ -10,9 +10,12 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import gdpa
 from gdpa import threads as module
 from gdpa.threads import effective_jobs, in_threads, one_thread
 
@@ -50,6 +53,26 @@ def test_the_libraries_of_numpy_and_scipy_are_known_from_the_first_call():
         "assert known == len(blas) > 0, (known, blas)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("n", [200, 6_000])
+def test_members_are_judged_with_one_thread_of_blas(all_libraries, n):
+    """On a busy machine threads of BLAS made a fit take ten times as long."""
+    seen = set()
+
+    class Watcher(LogisticRegression):
+        def fit(self, X, y):
+            seen.update(blas_threads())
+            return super().fit(X, y)
+
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    y = np.where(np.arange(n) < 60, X[:, 0] > 0, -1)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        gdpa.CommitteeClassifier(models=Watcher()).fit(X, y)
+        assert blas_threads() == before
+    assert 1 in seen
+    assert n > 5_000 or seen == {1}
 
 
 def test_the_limit_ends_with_an_error(all_libraries):

@@ -66,10 +66,10 @@ fixed seeds.
 TAIL = """
 ## Crashes and fuzzing
 
-`python tests/proof/crashes.py model FOLDER` (or `labels`, `new-labels`, `work-folder`, `cache`) ends
-a process at every single write, sync, rename and removal of saving a model, of the journal of
-labels, of a distributed run and of the cache of data sets, in the middle of each write: what is left
-is the old state or the new one, and every acknowledged label. The tests run all of them.
+`python tests/proof/crashes.py model FOLDER` (or `labels`, `new-labels`, `work-folder`, `cache`)
+ends a process at every single write, sync, rename and removal of saving a model, of the journal of
+labels, of a distributed run and of the cache of data sets, in the middle of each write: what is
+left is the old state or the new one, and every acknowledged label. The tests run all of them.
 
 `python -m benchmarks.fuzz --executions 1000000` mutates model files, archives, CSV tables, edge
 lists, QUBO files and journals; inputs that reach new lines of the package are kept in

@@ -24,8 +24,6 @@ from .graph_files import parse_matrix_market
 from .source import open_file
 from .table import TableError
 
-__all__ = ["COUPLING_FORMATS", "PROBLEMS", "Couplings", "read_couplings"]
-
 COUPLING_FORMATS = ("rudy", "qubo", "mtx", "edges")
 PROBLEMS = ("max-cut", "qubo", "ising")
 
