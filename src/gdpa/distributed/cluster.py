@@ -177,13 +177,14 @@ class Runner:
                 self.folder.remove([record_name(name, task)])
         self.progress(len(records), len(tasks))
         waiting = {task: tasks[task] for task in range(len(tasks)) if task not in records}
-        if here:
-            for task, arguments in waiting.items():
-                records[task] = run_task(self.folder.url, name, task, function, arguments)
-        else:
-            for task, record in self._run(name, function, waiting):
-                records[task] = record
-                self.progress(len(records), len(tasks))
+        with named_errors(name):
+            if here:
+                for task, arguments in waiting.items():
+                    records[task] = run_task(self.folder.url, name, task, function, arguments)
+            else:
+                for task, record in self._run(name, function, waiting):
+                    records[task] = record
+                    self.progress(len(records), len(tasks))
         ordered = [records[task] for task in range(len(tasks))]
         self.manifest.seal(name, ordered)
         self.seconds[name] = time.perf_counter() - self._started
@@ -196,9 +197,7 @@ class Runner:
         url = self.folder.url
         if isinstance(self.client, InProcess):
             for task, arguments in tasks.items():
-                with named_errors(stage):
-                    record = run_task(url, stage, task, function, arguments)
-                yield task, record
+                yield task, run_task(url, stage, task, function, arguments)
             return
         futures = {
             self.client.submit(run_task, url, stage, task, function, arguments, pure=False): task
@@ -206,9 +205,7 @@ class Runner:
         }
         try:
             for future in require("distributed", "distributed").as_completed(list(futures)):
-                with named_errors(stage):
-                    record = future.result()
-                yield futures[future], record
+                yield futures[future], future.result()
                 future.release()
         except BaseException:
             self.client.cancel(list(futures))
@@ -220,13 +217,11 @@ class Runner:
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Any:
         """Have a call run on a worker; return its future."""
-        with named_errors(self.current):
-            return self.client.submit(function, *arguments, pure=False)
+        return self.client.submit(function, *arguments, pure=False)
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """Return the results of calls."""
-        with named_errors(self.current):
-            return list(self.client.gather(futures))
+        return list(self.client.gather(futures))
 
     def wait(self, futures: list[Any]) -> None:
         """Wait until calls have ended."""
