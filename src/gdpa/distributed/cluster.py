@@ -177,14 +177,13 @@ class Runner:
                 self.folder.remove([record_name(name, task)])
         self.progress(len(records), len(tasks))
         waiting = {task: tasks[task] for task in range(len(tasks)) if task not in records}
-        with named_errors(name):
-            if here:
-                for task, arguments in waiting.items():
-                    records[task] = run_task(self.folder.url, name, task, function, arguments)
-            else:
-                for task, record in self._run(name, function, waiting):
-                    records[task] = record
-                    self.progress(len(records), len(tasks))
+        if here:
+            for task, arguments in waiting.items():
+                records[task] = run_task(self.folder.url, name, task, function, arguments)
+        else:
+            for task, record in self._run(name, function, waiting):
+                records[task] = record
+                self.progress(len(records), len(tasks))
         ordered = [records[task] for task in range(len(tasks))]
         self.manifest.seal(name, ordered)
         self.seconds[name] = time.perf_counter() - self._started
@@ -197,7 +196,9 @@ class Runner:
         url = self.folder.url
         if isinstance(self.client, InProcess):
             for task, arguments in tasks.items():
-                yield task, run_task(url, stage, task, function, arguments)
+                with named_errors(stage):
+                    record = run_task(url, stage, task, function, arguments)
+                yield task, record
             return
         futures = {
             self.client.submit(run_task, url, stage, task, function, arguments, pure=False): task
@@ -205,7 +206,9 @@ class Runner:
         }
         try:
             for future in require("distributed", "distributed").as_completed(list(futures)):
-                yield futures[future], future.result()
+                with named_errors(stage):
+                    record = future.result()
+                yield futures[future], record
                 future.release()
         except BaseException:
             self.client.cancel(list(futures))
@@ -217,11 +220,13 @@ class Runner:
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Any:
         """Have a call run on a worker; return its future."""
-        return self.client.submit(function, *arguments, pure=False)
+        with named_errors(self.current):
+            return self.client.submit(function, *arguments, pure=False)
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """Return the results of calls."""
-        return list(self.client.gather(futures))
+        with named_errors(self.current):
+            return list(self.client.gather(futures))
 
     def wait(self, futures: list[Any]) -> None:
         """Wait until calls have ended."""
