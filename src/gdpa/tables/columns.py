@@ -121,7 +121,7 @@ class ColumnPlan:
             words = f"{len(encoding.categories)} categories{gaps}"
             words += " taken as one of them" * bool(self.missing)
         elif isinstance(encoding, TextEncoding):
-            words = f"text, character n-grams in {self.n_features} directions"
+            words = f"text, words and character n-grams in {self.n_features} directions"
         elif isinstance(encoding, DateEncoding):
             cycles = {"year": "yearly cycle", "week": "weekly cycle", "day": "daily cycle"}
             words = " and ".join(["time", *(cycles[c] for c in encoding.cycles)])

@@ -43,7 +43,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Columns of a table to features, learned from one table and applied to others.
 
     Numbers are standardised, categories one-hot with a weight that lets a column count as one
-    column, scales (low, medium, high) ranked, texts placed by their character n-grams, dates by
+    column, scales (low, medium, high) ranked, texts placed by their words and character n-grams, dates by
     time and cycles; identifiers, constant, empty and duplicate columns are left out. ``columns_``
     lists how each column was encoded, and why.
 
@@ -56,8 +56,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         towards the others; by mean and deviation; to [0, 1]; or as they are.
     max_categories : int, default=40
         A text column with more different values is taken as text.
-    text_features : int, default=30
-        Most features of a text column; half of them for more than 200,000 rows.
+    text_features : int, default=64
+        Most features of text; columns share them, but each may have 30. Half of them for more
+        than 200,000 rows.
     random_state : int, default=0
         Random seed of the directions of texts.
 
@@ -93,7 +94,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns: Mapping[str, str] | None = None,
         scale: str = "robust",
         max_categories: int = 40,
-        text_features: int = 30,
+        text_features: int = 64,
         random_state: int = 0,
     ) -> None:
         self.columns = columns
@@ -141,13 +142,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seen: dict[bytes, str] = {}
         marked: set[bytes] = set()
         plans = self._decide(table, wanted)
+        n_columns = sum(plan.kind != "left out" for plan in plans)
         for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True)):
             if plan.kind != "left out":
                 twin = seen.setdefault(_fingerprint(column), plan.name)
                 if twin != plan.name and plan.name not in wanted:
                     reason = f"the same cells as column {shorten(twin)}"
                     plan = ColumnPlan(plan.name, "left out", reason)
-            encoding = self._learn(column, plan, f"{table.source}, column {shorten(plan.name)}")
+            where = f"{table.source}, column {shorten(plan.name)}"
+            encoding = self._learn(column, plan, where, n_columns)
             if isinstance(encoding, NumberEncoding) and encoding.gap:
                 gaps = np.packbits(column.missing).tobytes()
                 if gaps in marked:  # columns that are missing together are marked once
@@ -181,7 +184,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 plans[k] = decide(plan.name, column, wanted=wanted.get(plan.name), comma=True)
         return plans
 
-    def _learn(self, column: Column, plan: ColumnPlan, where: str) -> Encoding | None:
+    def _learn(
+        self, column: Column, plan: ColumnPlan, where: str, n_columns: int
+    ) -> Encoding | None:
         if plan.kind == "left out":
             return None
         if plan.kind == "number":
@@ -194,7 +199,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         texts = column.texts or []
         missing, *counts = np.bincount(column.values + 1, minlength=len(texts) + 1)
         if plan.kind == "text":
-            most = self.text_features if len(column) <= 200_000 else -(-self.text_features // 2)
+            # Beside other columns few features: many would crowd these out of forests.
+            most = min(self.text_features, max(30, self.text_features // n_columns))
+            most = most if len(column) <= 200_000 else -(-most // 2)
             return TextEncoding.fit(texts, np.array(counts), most, self.random_state)
         pairs = sorted(zip(texts, counts, strict=True)) + [("", missing)] * bool(missing)
         categories, shares = zip(*pairs, strict=True)
