@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .output import Output
 
 __all__ = [
-    "ColumnOptions", "Delimiter", "EdgeOptions", "Json", "Method", "Out", "OutputOptions", "Quiet",
+    "ColumnOptions", "Delimiter", "EdgeOptions", "EmbedOptions", "Json", "Method", "Out", "OutputOptions", "Quiet",
     "RawCells", "RunOptions", "TableOptions", "add_command", "argument", "option", "parse_options",
 ]  # fmt: skip
 
@@ -79,7 +80,8 @@ class TableOptions:
 
     data: str = argument(
         "CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON lines, NPZ or LIBSVM; text "
-        "files may be compressed. - reads CSV from stdin."
+        "files may be compressed. - reads CSV from stdin. Or a folder of pictures or text files, "
+        "in subfolders named by their class where that is known."
     )
     format: str | None = option(
         "--format",
@@ -126,7 +128,7 @@ class ColumnOptions:
     )
     column: list[str] | None = option(  # noqa: RUF009
         "--column",
-        help="NAME=KIND: treat a column as number, category, text, date or drop; may be repeated.",
+        help="NAME=KIND: treat a column as number, category, text, image, date or drop; may be repeated.",
     )
 
     def kinds(self) -> dict[str, str]:
@@ -142,6 +144,32 @@ class ColumnOptions:
                 )
             kinds[name] = kind
         return kinds
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions:
+    """A model of texts or pictures."""
+
+    embed: str | None = option(
+        "--embed", help="Folder with an ONNX model of texts or pictures, or a model's name."
+    )
+    offline: bool = option(
+        "--offline", help="Do not download a model that --embed names.", default=False
+    )
+
+    def embedding(self, show: Callable[[str], object]) -> dict[str, Any]:
+        """Return the model and its progress, as options of :class:`gdpa.tables.TableEncoder`."""
+        if self.embed is None:
+            return {}
+        last = time.monotonic()
+
+        def progress(done: int, total: int) -> None:
+            nonlocal last
+            if done == total or time.monotonic() - last > 2:
+                last = time.monotonic()
+                show(f"{done} of {total} embedded")
+
+        return {"embed": self.embed, "offline": self.offline, "progress": progress}
 
 
 @dataclass(frozen=True, kw_only=True)

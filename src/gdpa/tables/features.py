@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 
 from ..codec import storable
 from .cell_formats import CYCLES, cycle_points, find_cycles
+from .embedding import EmbeddingEncoding
+from .pictures import PictureEncoding
 from .texts import TextEncoding
 
-__all__ = ["CategoryEncoding", "DateEncoding", "Encoding", "NumberEncoding", "TextEncoding"]
+__all__ = [
+    "CategoryEncoding",
+    "DateEncoding",
+    "EmbeddingEncoding",
+    "Encoding",
+    "NumberEncoding",
+    "PictureEncoding",
+    "TextEncoding",
+]
 
 FloatArray = NDArray[np.float64]
 # These numbers were chosen on 30 mixed tables of R's collections and twelve of KEEL's (5 and 20
@@ -193,3 +203,4 @@ class DateEncoding:
 
 
 Encoding = NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
+Encoding |= EmbeddingEncoding | PictureEncoding
