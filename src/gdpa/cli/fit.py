@@ -34,9 +34,7 @@ __all__ = ["register"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(
-    RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOptions, TableOptions
-):
+class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa fit``."""
 
     target: str = option(
@@ -170,7 +168,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
     kinds = options.kinds()
     kinds.pop(options.target, None)  # the target is text, whatever it looks like
-    embedding = options.embedding(stages.detail)
+    embedding = options.embedding(stages.detail) if options.embed else {}
     encoder = TableEncoder(columns=kinds, random_state=options.seed, **embedding)
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
     features = task.table.without(list(ignored))

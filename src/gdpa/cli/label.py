@@ -94,7 +94,7 @@ def label(options: LabelOptions) -> None:
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
             unlabeled=options.unlabeled,
-            embedding=options.embedding(output.note),
+            embedding=options.embedding(output.note) if options.embed else {},
             reading=options.reading,
         )
         out, log = options.output_files()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
     from .output import Output
 
 __all__ = [
-    "ColumnOptions", "Delimiter", "EdgeOptions", "EmbedOptions", "Json", "Method", "Out", "OutputOptions", "Quiet",
-    "RawCells", "RunOptions", "TableOptions", "add_command", "argument", "option", "parse_options",
+    "ColumnOptions", "Delimiter", "EdgeOptions", "EmbedOptions", "Json", "Method", "Out",
+    "OutputOptions", "Quiet", "RawCells", "RunOptions", "TableOptions", "add_command", "argument",
+    "option", "parse_options",
 ]  # fmt: skip
 
 Options = TypeVar("Options")
@@ -128,7 +128,8 @@ class ColumnOptions:
     )
     column: list[str] | None = option(  # noqa: RUF009
         "--column",
-        help="NAME=KIND: treat a column as number, category, text, image, date or drop; may be repeated.",
+        help="NAME=KIND: treat a column as number, category, text, image, date or drop; may be "
+        "repeated.",
     )
 
     def kinds(self) -> dict[str, str]:
@@ -159,17 +160,11 @@ class EmbedOptions:
 
     def embedding(self, show: Callable[[str], object]) -> dict[str, Any]:
         """Return the model and its progress, as options of :class:`gdpa.tables.TableEncoder`."""
-        if self.embed is None:
-            return {}
-        last = time.monotonic()
-
-        def progress(done: int, total: int) -> None:
-            nonlocal last
-            if done == total or time.monotonic() - last > 2:
-                last = time.monotonic()
-                show(f"{done} of {total} embedded")
-
-        return {"embed": self.embed, "offline": self.offline, "progress": progress}
+        return {
+            "embed": self.embed,
+            "offline": self.offline,
+            "progress": lambda done, total: show(f"{done} of {total} embedded"),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

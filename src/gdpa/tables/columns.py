@@ -9,11 +9,11 @@ import base64
 import html
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,36 +30,19 @@ from .cell_formats import (
     parse_numbers,
     unit_in_name,
 )
-from .embedding import Embedder, encode_items
-from .features import (
-    CategoryEncoding,
-    DateEncoding,
-    EmbeddingEncoding,
-    Encoding,
-    NumberEncoding,
-    PictureEncoding,
-    TextEncoding,
-)
+from .embedding import Embedder, EmbeddingEncoding, Progress, encode_items
+from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding
 from .frames import row_blocks, table_of
-from .pictures import PICTURE_SUFFIXES, picture_folder
+from .pictures import PICTURE_SUFFIXES, PictureEncoding, picture_folder
 from .table import Column, Frame, Table, TableError, moment_text, shorten
-
-__all__ = [
-    "KINDS",
-    "ColumnList",
-    "ColumnPlan",
-    "column_numbers",
-    "decide_column",
-    "describe_content",
-    "ranks_of",
-]
+from .texts import TextEncoding
 
 FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "image", "date", "drop")
-PROGRESS: TypeAlias = Callable[[int, int], object] | None
 MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
 ID_NAME = re.compile(
-    r"\s*(file|file ?name|path|id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
+    r"\s*(file|file ?name|path|id|ids|uid|uuid|guid|pk|key|index|idx|row"
+    r"|row ?(id|names?|num(ber)?|no)|record"
     r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+|.*[ _\-.](id|uuid|guid|key)"
     r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))\s*",
     re.IGNORECASE,
@@ -164,7 +147,7 @@ class ColumnPlan:
         out: NDArray[Any],
         source: str,
         embedder: Embedder | None,
-        progress: PROGRESS,
+        progress: Progress,
     ) -> int:
         """Write the features of cells into `out`; return how many are unknown or unreadable."""
         encoding, unknown = self.encoding, 0
@@ -172,8 +155,9 @@ class ColumnPlan:
             column = column.as_text()
             encoding.encode(column.texts or [], column.values, out)
         elif isinstance(encoding, EmbeddingEncoding | PictureEncoding):
-            about = (self.kind, source, out, progress)
-            unknown = encode_items(encoding, embedder, column.as_text(), *about)  # type: ignore[arg-type]
+            embedder = embedder or Embedder("patches", encoding, "image")  # type: ignore[arg-type]
+            about = (embedder, self.kind, source, progress)
+            unknown = encode_items(encoding, column.as_text(), out, *about)
         elif isinstance(encoding, CategoryEncoding):
             codes, unknown = ranks_of(column, encoding.categories)
             encoding.encode(np.nan_to_num(codes, nan=-1).astype(np.intp), out)
@@ -242,7 +226,7 @@ class ColumnList(tuple[ColumnPlan, ...]):
         X: Frame,
         dtype: Any,
         embedders: Mapping[str, Embedder] = MappingProxyType({}),
-        progress: PROGRESS = None,
+        progress: Progress = None,
     ) -> tuple[NDArray[Any], tuple[str, ...]]:
         """Encode the rows of a table.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,8 @@ from ..npz import read_npz, write_npz
 from .pictures import ImageError, PictureEncoding, open_picture, picture_folder, read_picture
 from .table import Column, TableError
 
-__all__ = ["Embedder", "Embedding", "EmbeddingEncoding", "embed_items", "encode_items", "find_embedder"]
-
 FloatArray = NDArray[np.float32]
-Kind = Literal["text", "image"]
+Progress: TypeAlias = Callable[[int, int], object] | None
 # What users give: a function from a list of texts or pictures, a folder, or a name.
 Embedding: TypeAlias = Callable[[list[Any]], Any] | str | os.PathLike[str]
 
@@ -59,7 +57,7 @@ class Embedder:
 
     name: str
     run: Callable[[list[Any]], Any]
-    kind: Kind | None = None
+    kind: str | None = None
     source: str = ""
     digest: str = ""
     memory: dict[bytes, FloatArray] = field(default_factory=dict, repr=False, compare=False)
@@ -118,55 +116,40 @@ class EmbeddingEncoding:
 
 
 def encode_items(
-    encoding: EmbeddingEncoding | PictureEncoding,
-    embedder: Embedder | None,
-    column: Column,
-    kind: Kind,
-    source: str,
-    out: NDArray[Any],
-    progress: Callable[[int, int], object] | None = None,
+    encoding: EmbeddingEncoding | PictureEncoding, column: Column, out: NDArray[Any], *about: Any
 ) -> int:
     """Write the features of cells into `out`; return how many have a picture that is unreadable.
 
-    Such cells, and missing ones, are in the middle.
+    Such cells, and missing ones, are in the middle. `about` are the other arguments of
+    :func:`embed_items`.
     """
-    items, codes, bad = column.texts or [], column.values, list[int]()
-    Z = np.zeros((len(items) + 1, out.shape[1]), dtype=np.float32)
-    if isinstance(encoding, EmbeddingEncoding) and items:
-        assert embedder is not None
-        vectors, unreadable = embed_items(embedder, items, kind, source, progress)
+    Z = np.zeros((len(column.texts or ()) + 1, out.shape[1]), dtype=np.float32)
+    bad: list[int] = []
+    if column.texts:
+        vectors, unreadable = embed_items(column.texts, *about)
         Z[:-1], bad = encoding.place(vectors), list(unreadable)
         Z[bad] = 0.0
-    elif isinstance(encoding, PictureEncoding):
-        folder = picture_folder(source)
-        for i, item in enumerate(items):
-            try:
-                Z[i] = encoding.describe(read_picture(folder, item)[0])
-            except ImageError:
-                bad.append(i)
-            if progress is not None and i % BLOCK == 0:
-                progress(i, len(items))
-    out[:] = Z[codes]
-    return int(np.isin(codes, bad).sum())
+    out[:] = Z[column.values]
+    return int(np.isin(column.values, bad).sum())
 
 
 def embed_items(
-    embedder: Embedder,
     items: Sequence[str],
-    kind: Kind,
+    embedder: Embedder,
+    kind: str,
     source: str,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress = None,
 ) -> tuple[FloatArray, dict[int, str]]:
     """Return the vectors of different texts, or of the pictures in files.
 
     Parameters
     ----------
-    embedder : Embedder
-        The model.
     items : sequence of str
         Texts, or names of files.
+    embedder : Embedder
+        The model.
     kind : {"text", "image"}
-        Which of them.
+        What the items are.
     source : str
         The table's file or folder; vectors are kept beside it.
     progress : callable, optional
@@ -187,41 +170,33 @@ def embed_items(
     if embedder.kind not in (None, kind):
         raise ValueError(f"embed={embedder.name} takes {embedder.kind}, the column has {kind}")
     store, folder = _Store(embedder, source), picture_folder(source)
-    out: FloatArray | None = None
-    unreadable: dict[int, str] = {}
+    out, unreadable = np.zeros((len(items), 0), dtype=np.float32), dict[int, str]()
     for start in range(0, len(items), BLOCK):
-        some = items[start : start + BLOCK]
-        content: dict[int, bytes] = {}
-        for i, item in enumerate(some, start):
-            try:
-                known = item.encode("utf-8", "surrogatepass")
-                content[i] = known if kind == "text" else read_picture(folder, item)[0]
-            except ImageError as error:
-                unreadable[i] = str(error)
-        keys = {i: hashlib.blake2b(c, digest_size=16).digest() for i, c in content.items()}
+        keys: dict[int, bytes] = {}
         new: dict[bytes, Any] = {}
-        for i, key in keys.items():
-            if key in store.vectors or key in new:
-                continue
+        for i, item in enumerate(items[start : start + BLOCK], start):
+            content = item.encode("utf-8", "surrogatepass")
             try:
-                new[key] = items[i] if kind == "text" else open_picture(content[i], 512)
+                if kind == "image":
+                    content = read_picture(folder, item)[0]
+                key = hashlib.blake2b(content, digest_size=16).digest()
+                if key not in store.vectors and key not in new:
+                    new[key] = item if kind == "text" else open_picture(content, 512)
+                keys[i] = key
             except ImageError as error:
                 unreadable[i] = str(error)
         if new:
             store.add(list(new), _run(embedder, list(new.values())))
-        for i, key in keys.items():
-            if i not in unreadable:
-                vector = store.vectors[key]
-                if out is None:
-                    out = np.zeros((len(items), vector.size), dtype=np.float32)
-                out[i] = vector
+        if keys:
+            vectors = np.stack([store.vectors[key] for key in keys.values()])
+            out = out if out.shape[1] else np.zeros((len(items), vectors.shape[1]), np.float32)
+            out[list(keys)] = vectors
         if progress is not None:
             progress(min(start + BLOCK, len(items)), len(items))
     if len(embedder.memory) > 1000:
         embedder.memory.clear()
-    if out is None:
-        reason = next(iter(unreadable.values()), "there is none")
-        raise TableError(f"{source}: no {kind} can be embedded ({reason})")
+    if not out.shape[1]:
+        raise TableError(f"{source}: no {kind} can be read ({next(iter(unreadable.values()), '')})")
     return out, unreadable
 
 
@@ -286,6 +261,32 @@ class _Store:
 # -- models ------------------------------------------------------------------------------------
 
 
+def find_embedders(
+    model: Embedding | Mapping[str, Embedding],
+    kinds: Mapping[str, str],
+    source: str,
+    *,
+    offline: bool = False,
+) -> dict[str, Embedder]:
+    """Return the models of columns, whose kinds are given by name.
+
+    One model is for all columns of texts or of pictures, whichever it takes.
+    """
+    if isinstance(model, Mapping):
+        return {name: find_embedder(each, offline=offline) for name, each in model.items()}
+    found = find_embedder(model, offline=offline)
+    takes = {found.kind} if found.kind else {"text", "image"} & set(kinds.values())
+    if len(takes) > 1:
+        raise ValueError(
+            f"embed={found.name} is a function, {source} has text and image columns; name its "
+            "column, embed={column: function}"
+        )
+    if not takes & set(kinds.values()):
+        wanted = found.kind or "text or image"
+        raise TableError(f"{source} has no {wanted} column for embed={found.name}")
+    return {name: found for name, kind in kinds.items() if kind in takes}
+
+
 def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
     """Return the model that a function, a folder or a name stands for.
 
@@ -311,18 +312,20 @@ def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
     if callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)
         kept = str(getattr(model, "cache_name", ""))
-        digest = hashlib.sha256(kept.encode()).hexdigest() if kept else ""
-        return Embedder(name, model, digest=digest)
-    folder = Path(model)
-    if not folder.is_dir():
-        folder = _fetch(str(model), offline)
+        return Embedder(name, model, digest=kept and hashlib.sha256(kept.encode()).hexdigest())
+    if not str(model):
+        raise ValueError("a model that is a function is not stored; set encoder_.embed to it")
+    folder = Path(model) if Path(model).is_dir() else _fetch(str(model), offline)
     network = OnnxNetwork(str(folder.resolve()))
-    digest = hashlib.sha256()
-    for file in (network.file, *sorted(folder.rglob("*.json"))):
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    source = str(model) if folder != Path(model) else str(folder.resolve())
-    return Embedder(str(model), network, network.kind, source, digest.hexdigest())
+    files = (network.file, *sorted(folder.rglob("*.json")))
+    digest = hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
+    source = str(folder.resolve()) if Path(model).is_dir() else str(model)
+    return Embedder(str(model), network, network.kind, source, digest)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _fetch(name: str, offline: bool) -> Path:
@@ -349,15 +352,19 @@ def _fetch(name: str, offline: bool) -> Path:
         file = (folder / path).resolve()
         if not file.is_relative_to(folder) or folder.parent != home.resolve():
             raise ValueError(f"{listed}: {name!r} and {path!r} must stay in their folder")
-        if offline and not file.exists():
-            raise ValueError(f"{file} of the model {name!r} is missing, and offline=True (--offline)")
-        try:
-            # Takes the file that is there if its checksum is right.
-            require("pooch", "text").retrieve(
-                url, f"sha256:{sha256}", fname=file.name, path=file.parent
+        if file.exists():
+            if _sha256(file) != sha256.lower():
+                raise ValueError(f"{file} has not the SHA-256 of {listed}; remove one of them")
+        elif offline:
+            raise ValueError(
+                f"{file} of the model {name!r} is missing, and offline=True (--offline)"
             )
-        except Exception as error:  # no network, a wrong checksum, a full disk
-            raise ValueError(f"{url} for the model {name!r} cannot be used: {error}") from error
+        else:
+            pooch = require("pooch", "text")
+            try:
+                pooch.retrieve(url, f"sha256:{sha256}", fname=file.name, path=file.parent)
+            except Exception as error:  # no network, a wrong checksum, a full disk
+                raise ValueError(f"{url} for the model {name!r} cannot be used: {error}") from error
     return folder
 
 
@@ -374,25 +381,18 @@ class OnnxNetwork:
     folder: str
 
     def __post_init__(self) -> None:
-        network_kind = self.kind
-        extra = network_kind if network_kind == "text" else "image"
-        require("onnxruntime", extra)
-        shapes = {i.name: i.shape for i in _session(self.file).get_inputs()}
-        ranks = {len(shape) for shape in shapes.values()}
-        names = {"input_ids", "attention_mask", "token_type_ids"}
-        if network_kind == "text" and not ("input_ids" in shapes and shapes.keys() <= names):
-            raise ValueError(f"{self.file} has the inputs {shapes}; a text model takes {names}")
-        if network_kind == "image" and (len(shapes) != 1 or ranks != {4}):
+        shapes = {each.name: each.shape for each in _session(self.file).get_inputs()}
+        tokens = {"input_ids", "attention_mask", "token_type_ids"}
+        if self.kind == "text" and not ("input_ids" in shapes and shapes.keys() <= tokens):
+            raise ValueError(f"{self.file} has the inputs {shapes}; a text model takes {tokens}")
+        if self.kind == "image" and [len(shape) for shape in shapes.values()] != [4]:
             raise ValueError(
                 f"{self.file} has the inputs {shapes}; a picture model takes one of rank 4, and a "
                 "text model has a file tokenizer.json beside it"
             )
-        for output in _session(self.file).get_outputs()[:1]:
-            if len(output.shape or (1, 1)) not in (2, 3, 4):
-                raise ValueError(f"{self.file} has an output of shape {output.shape}; 2 to 4 axes")
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> str:
         """What it takes."""
         return "text" if (Path(self.folder) / "tokenizer.json").exists() else "image"
 
@@ -406,19 +406,18 @@ class OnnxNetwork:
         return files[0]
 
     def _settings(self, name: str) -> dict[str, Any]:
+        """A JSON file of the folder; empty if there is none."""
         file = Path(self.folder) / name
         try:
-            found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        except ValueError as error:
-            raise ValueError(f"{file} is not JSON: {error}") from error
-        return found if isinstance(found, dict) else {}
+            return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{file} is not a JSON object: {error}") from error
 
     def __call__(self, items: list[Any]) -> FloatArray:
         """Return a vector for each text or picture."""
-        take = self._texts if self.kind == "text" else self._pictures
-        parts = [take(items[i : i + BATCH]) for i in range(0, len(items), BATCH)]
-        vectors = np.concatenate(parts)
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        run = self._texts if self.kind == "text" else self._pictures
+        vectors = np.concatenate([run(items[i : i + BATCH]) for i in range(0, len(items), BATCH)])
+        length = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return np.asarray(vectors / np.where(length > 0, length, 1.0))
 
     def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> FloatArray:
@@ -438,10 +437,8 @@ class OnnxNetwork:
         }
         wanted = {i.name for i in _session(self.file).get_inputs()}
         output = self._infer({name: array for name, array in given.items() if name in wanted})
-        if output.ndim == 2:
+        if output.ndim != 3:
             return output
-        if output.ndim != 3 or output.shape[:2] != mask.shape:
-            raise ValueError(f"{self.file} returned shape {output.shape} for tokens {mask.shape}")
         if self._settings("1_Pooling/config.json").get("pooling_mode_cls_token"):
             return np.asarray(output[:, 0])
         weights = mask[:, :, None].astype(np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -27,20 +27,19 @@ from .columns import (
     describe_content,
     ranks_of,
 )
-from .embedding import Embedder, Embedding, EmbeddingEncoding, embed_items, find_embedder
-from .features import (
-    CategoryEncoding,
-    DateEncoding,
-    Encoding,
-    NumberEncoding,
-    PictureEncoding,
-    TextEncoding,
+from .embedding import (
+    Embedder,
+    Embedding,
+    EmbeddingEncoding,
+    Progress,
+    embed_items,
+    find_embedders,
 )
+from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding
 from .frames import table_of
-from .pictures import picture_folder
+from .pictures import PictureEncoding, picture_folder
 from .table import Column, Frame, Table, TableError, shorten
-
-__all__ = ["SCALES", "TableEncoder"]
+from .texts import TextEncoding
 
 SCALES = ("robust", "standard", "minmax", "none")
 # More cells than this are kept as float32. Beyond 200,000 rows texts get half the features: a point
@@ -56,9 +55,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Columns of a table to features, learned from one table and applied to others.
 
     Numbers are standardised, categories one-hot with a weight that lets a column count as one
-    column, scales (low, medium, high) ranked, texts placed by their words and character n-grams, dates by
-    time and cycles; identifiers, constant, empty and duplicate columns are left out. ``columns_``
-    lists how each column was encoded, and why.
+    column, scales (low, medium, high) ranked, texts placed by their words and character n-grams,
+    pictures by their patches, dates by time and cycles; identifiers, constant, empty and duplicate
+    columns are left out. ``columns_`` lists how each column was encoded, and why.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_categories: int = 40,
         text_features: int = 64,
         random_state: int = 0,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress = None,
     ) -> None:
         self.columns = columns
         self.embed = embed
@@ -169,24 +168,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
         table = X if isinstance(X, Table) else table_of(X)
         wanted = dict(self.columns or {})
-        for name in wanted:
+        for name in (*wanted, *(self.embed if isinstance(self.embed, Mapping) else ())):
             table.column(name)
         seen: dict[bytes, str] = {}
         marked: set[bytes] = set()
         plans = self._decide(table, wanted)
-        embedders = {} if self.embed is None else self._find_embedders(table, plans)
-        n_columns = sum(plan.kind != "left out" for plan in plans)
+        kinds = list(map(attrgetter("kind"), plans))
+        n_columns, models = len(plans) - kinds.count("left out"), dict[str, Embedder]()
+        if isinstance(self.embed, Mapping):
+            for k, plan in enumerate(plans):
+                if plan.name in self.embed and plan.kind not in ("text", "image"):
+                    plans[k] = ColumnPlan(plan.name, "text", "as asked")
+        if self.embed is not None:
+            named = dict(zip(table.names, kinds, strict=True))
+            models = find_embedders(self.embed, named, table.source, offline=self.offline)
         for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True)):
             if plan.kind != "left out":
                 twin = seen.setdefault(_fingerprint(column), plan.name)
                 if twin != plan.name and plan.name not in wanted:
                     reason = f"the same cells as column {shorten(twin)}"
                     plan = ColumnPlan(plan.name, "left out", reason)
-            if plan.kind == "image" and plan.name not in embedders:
+            if plan.kind == "image" and plan.name not in models:
                 plan = replace(plan, notes=(WEAK,))
-            encoding = self._learn(
-                column, plan, table.source, n_columns, embedders.get(plan.name)
-            )
+            encoding = self._learn(column, plan, table.source, n_columns, models.get(plan.name))
             if isinstance(encoding, NumberEncoding) and encoding.gap:
                 gaps = np.packbits(column.missing).tobytes()
                 if gaps in marked:  # columns that are missing together are marked once
@@ -199,12 +203,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             listed = "; ".join(f"{shorten(p.name)} {p.reason}" for p in plans[:5])
             raise TableError(f"{table.source} has no usable feature column ({listed})")
         self._adopt(columns, table.n_rows * columns.n_features > HALF_PRECISION)
-        self._embedders = embedders
+        self._embedders = models
         return self
 
     def _adopt(self, columns: ColumnList, half: bool) -> TableEncoder:
         self.columns_, self.half_ = columns, half
-        self._embedders: dict[str, Embedder] = {}
+        self._embedders = dict[str, Embedder]()
+        self._kinds = set(map(attrgetter("kind"), columns))
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(list(map(attrgetter("name"), columns)), dtype=object)
         return self
@@ -223,45 +228,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 plans[k] = decide(plan.name, column, wanted=wanted.get(plan.name), comma=True)
         return plans
 
-    def _find_embedders(self, table: Table, plans: list[ColumnPlan]) -> dict[str, Embedder]:
-        """Models of columns that `embed` gives."""
-        given, kinds = self.embed, {plan.name: plan.kind for plan in plans}
-        if isinstance(given, Mapping):
-            for k, plan in enumerate(plans):
-                if plan.name in given and plan.kind not in ("text", "image"):
-                    plans[k] = ColumnPlan(plan.name, "text", "as asked")
-            for name in given:
-                table.column(name)
-            return {n: find_embedder(m, offline=self.offline) for n, m in given.items()}
-        assert given is not None
-        model = find_embedder(given, offline=self.offline)
-        takes = {model.kind} if model.kind else {"text", "image"} & set(kinds.values())
-        if len(takes) > 1:
-            raise ValueError(
-                f"embed={model.name} is a function, {table.source} has text and image columns; "
-                "name its column, embed={column: function}"
-            )
-        found = {name: model for name, kind in kinds.items() if kind in takes}
-        if not found:
-            wanted = " or ".join(sorted(map(str, takes))) or "text or image"
-            raise TableError(f"{table.source} has no {wanted} column for embed={model.name}")
-        return found
-
-    def _embedder(self, plan: ColumnPlan) -> Embedder:
-        """The model of a column; after loading it is found again."""
-        encoding = plan.encoding
-        assert isinstance(encoding, EmbeddingEncoding)
-        where = f"column {shorten(plan.name)} was embedded by {encoding.name}"
-        if plan.name not in self._embedders:
-            given = self.embed.get(plan.name) if isinstance(self.embed, Mapping) else self.embed
-            if given is None and not encoding.source:
-                raise ValueError(f"{where}; a function is not stored, set encoder_.embed to it")
-            model = find_embedder(given or encoding.source, offline=self.offline)
-            self._embedders[plan.name] = model
-        model = self._embedders[plan.name]
-        if encoding.digest != model.digest:
-            raise ValueError(f"{where}; embed={model.name} is another model")
-        return model
+    def _models(self) -> dict[str, Embedder]:
+        """Models of columns; those of an encoder from a file are found again."""
+        kinds = {plan.name: plan.kind for plan in self.columns_}
+        stored = {plan.name: plan.encoding for plan in self.columns_}
+        used = {n: e for n, e in stored.items() if isinstance(e, EmbeddingEncoding)}
+        if used and not self._embedders:
+            given = self.embed or {name: encoding.source for name, encoding in used.items()}
+            self._embedders = find_embedders(given, kinds, "the table", offline=self.offline)
+        for name, encoding in used.items():
+            model = self._embedders[name]
+            if model.digest != encoding.digest:
+                raise ValueError(
+                    f"column {shorten(name)} was embedded by {encoding.name}; embed={model.name} "
+                    "is another model"
+                )
+        return self._embedders
 
     def _learn(
         self,
@@ -286,7 +268,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TableError(f"{where}: no cell has a value; it cannot be {plan.kind}")
         if embedder is not None:
             sample = texts[:: -(-len(texts) // 1000)]  # for the mean and the scale
-            vectors, bad = embed_items(embedder, sample, plan.kind, source, self.progress)  # type: ignore[arg-type]
+            vectors, bad = embed_items(sample, embedder, plan.kind, source, self.progress)
             return EmbeddingEncoding.fit(embedder, np.delete(vectors, list(bad), axis=0))
         if plan.kind == "image":
             folder = picture_folder(source)
@@ -340,13 +322,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             What the user should know: categories not seen before.
         """
         check_is_fitted(self)
-        embedders = {
-            plan.name: self._embedder(plan)
-            for plan in self.columns_
-            if isinstance(plan.encoding, EmbeddingEncoding)
-        }
+        models = self._models() if {"text", "image"} & self._kinds else {}
         dtype = np.float32 if self.half_ else np.float64
-        return self.columns_.encode(X, dtype, embedders, self.progress)
+        return self.columns_.encode(X, dtype, models, self.progress)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features.

@@ -18,16 +18,6 @@ from .embedding import EmbeddingEncoding
 from .pictures import PictureEncoding
 from .texts import TextEncoding
 
-__all__ = [
-    "CategoryEncoding",
-    "DateEncoding",
-    "EmbeddingEncoding",
-    "Encoding",
-    "NumberEncoding",
-    "PictureEncoding",
-    "TextEncoding",
-]
-
 FloatArray = NDArray[np.float64]
 # These numbers were chosen on 30 mixed tables of R's collections and twelve of KEEL's (5 and 20
 # labels a class; logistic regression, nearest neighbours). Fences at 3 lose where a tail is a
@@ -202,5 +192,7 @@ class DateEncoding:
         out /= np.sqrt(1.0 + len(self.cycles))  # together they count as one column
 
 
-Encoding = NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
-Encoding |= EmbeddingEncoding | PictureEncoding
+Encoding = (
+    NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
+    | EmbeddingEncoding | PictureEncoding
+)  # fmt: skip

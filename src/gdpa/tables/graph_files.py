@@ -31,16 +31,6 @@ from .cell_formats import plain_number
 from .source import Source
 from .table import MISSING, TableError
 
-__all__ = [
-    "GRAPH_FORMATS",
-    "EdgeList",
-    "NodeLabels",
-    "graph_format",
-    "parse_edge_list",
-    "read_graph",
-    "read_labels",
-]
-
 GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 
 

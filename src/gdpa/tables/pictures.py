@@ -3,8 +3,8 @@
 The features are those of Coates, Ng and Lee (2011): patches of 8 x 8 pixels are normalised and
 whitened, 100 typical ones are found by k-means, and of each quarter of a picture it is counted how
 near its patches are to them; then the main directions of these counts. On 1,500 photographs of
-CIFAR-10 with 5 and 20 labels a class, logistic regression on them has 29 and 39 % accuracy, on
-thumbnails of 12 x 12 pixels and histograms of colours 20 and 26 %. A pretrained network is far
+CIFAR-10 with 5 and 20 labels a class the default classifier has 29 and 40 % accuracy on them, 22
+and 28 % on thumbnails with histograms of colours (three draws). A pretrained network is far
 better (:mod:`gdpa.tables.embedding`).
 """
 
@@ -24,15 +24,6 @@ from scipy.fft import dct
 from ..codec import check_numbers, storable
 from ..errors import require
 from .table import TableError
-
-__all__ = [
-    "PICTURE_SUFFIXES",
-    "ImageError",
-    "PictureEncoding",
-    "open_picture",
-    "picture_folder",
-    "read_picture",
-]
 
 FloatArray = NDArray[np.float32]
 
@@ -125,9 +116,8 @@ def open_picture(content: bytes, side: int) -> Any:
         raise ImageError(f"the image is damaged: {error}") from error
 
 
-def _pixels(content: bytes) -> FloatArray:
-    small = open_picture(content, 2 * SIDE).resize((SIDE, SIDE))
-    return np.asarray(small, dtype=np.float32) / 255.0
+def _pixels(picture: Any) -> FloatArray:
+    return np.asarray(picture.resize((SIDE, SIDE)), dtype=np.float32) / 255.0
 
 
 def _patches(pixels: FloatArray) -> FloatArray:
@@ -182,7 +172,8 @@ class PictureEncoding:
         pictures, reason = [], ""
         for k in rng.permutation(len(names))[:2000].tolist():
             try:
-                pictures.append(_pixels(read_picture(folder, names[k])[0]))
+                content = read_picture(folder, names[k])[0]
+                pictures.append(_pixels(open_picture(content, 512)))
             except ImageError as error:
                 reason = reason or f"{names[k]}: {error}"
         if not pictures:
@@ -214,10 +205,15 @@ class PictureEncoding:
         """What the names of the features add to the column's."""
         return tuple(f" picture {k + 1}" for k in range(self.shift.size))
 
-    def describe(self, content: bytes) -> FloatArray:
-        """Features of one picture file."""
-        counts = _count_patches(_pixels(content), self.whitening, self.middle, self.centers)
+    def __call__(self, pictures: list[Any]) -> FloatArray:
+        """Return the features of pictures."""
+        about = (self.whitening, self.middle, self.centers)
+        counts = np.array([_count_patches(_pixels(picture), *about) for picture in pictures])
         return np.asarray(counts @ self.directions - self.shift)
+
+    def place(self, vectors: FloatArray) -> FloatArray:
+        """Return them as they are."""
+        return vectors
 
 
 def _count_patches(

@@ -154,7 +154,7 @@ def _read_folder(folder: Path, target: str | None) -> Table:
 
 
 def _read_files(folder: Path, target: str) -> Table:
-    """A folder of pictures or of text files; those in subfolders have the folder's name as label."""
+    """A folder of pictures or of text files; subfolders are labels."""
     paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     paths = [path for path in paths if not any(p.startswith((".", "_")) for p in path.parts)]
     pictures = [path for path in paths if path.suffix.lower() in PICTURE_SUFFIXES]
@@ -172,7 +172,8 @@ def _read_files(folder: Path, target: str) -> Table:
         columns["text"] = [_read_text(folder / path) for path in kept]
     columns[target] = [path.parts[0] if len(path.parts) > 1 else "" for path in kept]
     other = len(paths) - len(kept)
-    notes = (f"{other} other files in {folder} are ignored",) if other else ()
+    notes: tuple[str, ...] = ()
+    notes += (f"{other} other files in {folder} are ignored",) if other else ()
     empty = sum(not text.strip() for text in columns.get("text", ()))
     notes += (f"{empty} of {len(kept)} text files are empty",) if empty else ()
     coded = (Column(*intern_texts(cells, verbatim=True)) for cells in columns.values())
