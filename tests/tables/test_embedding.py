@@ -105,7 +105,9 @@ class Counting:
 
 def test_a_text_network_is_pooled_over_tokens_without_padding(text_model):
     found = find_embedder(text_model)
-    vectors, unreadable = embed_items(["good film", "bad", "fine good film film"], found, "text", "X")
+    vectors, unreadable = embed_items(
+        ["good film", "bad", "fine good film film"], found, "text", "X"
+    )
     half = np.sqrt(0.5)
     np.testing.assert_allclose(vectors, [[half, 0, half], [0, 1, 0], [half, 0, half]], atol=1e-6)
     assert (found.kind, unreadable) == ("text", {})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..estimators.frames import adopt_encoder
 from ..tables import Table, TableEncoder, TableError, read_table
+from ..tables.encoder import WEAK
 from ..tables.pictures import picture_folder
 from .controller import Controller
 from .images import ArrayImages, FileImages
@@ -238,6 +239,7 @@ def open_table(
         text=None if source.text is None else table.column(source.text),
         images=images,
         ids=ids,
+        note=next((note for note in notes if WEAK in note), ""),
     )
     controller = Controller(
         session,
