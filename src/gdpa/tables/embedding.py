@@ -317,7 +317,8 @@ def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
         raise ValueError("a model that is a function is not stored; set encoder_.embed to it")
     folder = Path(model) if Path(model).is_dir() else _fetch(str(model), offline)
     network = OnnxNetwork(str(folder.resolve()))
-    files = (network.file, *sorted(folder.rglob("*.json")))
+    parts = network.file.parent.glob(f"{network.file.name}*")  # weights may be in a second file
+    files = (*sorted(parts), *sorted(folder.rglob("*.json")))
     digest = hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
     source = str(folder.resolve()) if Path(model).is_dir() else str(model)
     return Embedder(str(model), network, network.kind, source, digest)
@@ -381,7 +382,7 @@ class OnnxNetwork:
     folder: str
 
     def __post_init__(self) -> None:
-        shapes = {each.name: each.shape for each in _session(self.file).get_inputs()}
+        shapes = {each.name: each.shape for each in self.session.get_inputs()}
         tokens = {"input_ids", "attention_mask", "token_type_ids"}
         if self.kind == "text" and not ("input_ids" in shapes and shapes.keys() <= tokens):
             raise ValueError(f"{self.file} has the inputs {shapes}; a text model takes {tokens}")
@@ -400,10 +401,16 @@ class OnnxNetwork:
     def file(self) -> Path:
         """The ONNX file."""
         home = Path(self.folder)
-        files = sorted(home.glob("*.onnx")) or sorted(home.glob("onnx/model.onnx"))
+        usual = [*home.glob("model.onnx"), *home.glob("onnx/model.onnx")]
+        files = usual[:1] or sorted(home.glob("*.onnx"))
         if len(files) != 1:
-            raise ValueError(f"{home} has {len(files)} ONNX files; a model's folder has one")
+            raise ValueError(f"{home} has {len(files)} ONNX files; one is needed, or model.onnx")
         return files[0]
+
+    @property
+    def session(self) -> Any:
+        """The network, loaded."""
+        return _session(self.file, self.file.stat().st_mtime_ns, self.kind)
 
     def _settings(self, name: str) -> dict[str, Any]:
         """A JSON file of the folder; empty if there is none."""
@@ -422,20 +429,22 @@ class OnnxNetwork:
 
     def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> FloatArray:
         try:
-            return np.asarray(_session(self.file).run(None, dict(inputs))[0], dtype=np.float32)
+            return np.asarray(self.session.run(None, dict(inputs))[0], dtype=np.float32)
         except Exception as error:  # onnxruntime has its own kinds of errors
             raise ValueError(f"{self.file} does not take such input: {error}") from error
 
     def _texts(self, texts: list[str]) -> FloatArray:
-        tokenizer = _tokenizer(self.folder, self._settings("tokenizer_config.json"))
-        encoded = tokenizer.encode_batch(texts)
+        most = self._settings("tokenizer_config.json").get("model_max_length")
+        most = most if isinstance(most, int) and most <= 8192 else 256
+        file = Path(self.folder) / "tokenizer.json"
+        encoded = _tokenizer(file, file.stat().st_mtime_ns, most).encode_batch(texts)
         mask = np.array([e.attention_mask for e in encoded], dtype=np.int64)
         given = {
             "input_ids": np.array([e.ids for e in encoded], dtype=np.int64),
             "attention_mask": mask,
             "token_type_ids": np.array([e.type_ids for e in encoded], dtype=np.int64),
         }
-        wanted = {i.name for i in _session(self.file).get_inputs()}
+        wanted = {i.name for i in self.session.get_inputs()}
         output = self._infer({name: array for name, array in given.items() if name in wanted})
         if output.ndim != 3:
             return output
@@ -445,7 +454,7 @@ class OnnxNetwork:
         return np.asarray((output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1))
 
     def _pictures(self, pictures: list[Any]) -> FloatArray:
-        (taken,) = _session(self.file).get_inputs()
+        (taken,) = self.session.get_inputs()
         settings = self._settings("preprocessor_config.json")
         last = taken.shape[3] == 3  # colours
         size = settings.get("crop_size") or settings.get("size")
@@ -469,9 +478,9 @@ class OnnxNetwork:
 
 
 @lru_cache(maxsize=4)
-def _session(file: Path) -> Any:
-    """An ONNX network, loaded."""
-    runtime = require("onnxruntime", "text")
+def _session(file: Path, changed: int, extra: str) -> Any:
+    """An ONNX network; loaded again if its file has changed."""
+    runtime = require("onnxruntime", extra)
     options = runtime.SessionOptions()
     options.log_severity_level = 4  # errors are raised; nothing is printed
     try:
@@ -480,16 +489,16 @@ def _session(file: Path) -> Any:
         raise ValueError(f"{file} is not a readable ONNX network: {error}") from error
 
 
-def _tokenizer(folder: str, settings: dict[str, Any]) -> Any:
+@lru_cache(maxsize=4)
+def _tokenizer(file: Path, changed: int, most: int) -> Any:
     """The tokenizer of a text model, with texts truncated and padded."""
     try:
-        tokenizer = require("tokenizers", "text").Tokenizer.from_file(f"{folder}/tokenizer.json")
+        tokenizer = require("tokenizers", "text").Tokenizer.from_file(str(file))
     except MissingExtraError:
         raise
     except Exception as error:  # tokenizers raises bare Exception
-        raise ValueError(f"{folder}/tokenizer.json cannot be read: {error}") from error
-    most = settings.get("model_max_length")
-    tokenizer.enable_truncation(int(most) if isinstance(most, int) and most <= 8192 else 256)
+        raise ValueError(f"{file} cannot be read: {error}") from error
+    tokenizer.enable_truncation(most)
     if tokenizer.padding is None:
         tokenizer.enable_padding()
     return tokenizer
