@@ -7,6 +7,9 @@ import http.server
 import io
 import json
 import pickle
+import signal
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -178,6 +181,27 @@ def test_a_stopped_run_goes_on_and_computes_nothing_twice(table):
     assert third.asked == []
     assert again.tobytes() == Z.tobytes()
     assert np.isfinite(Z).all()
+
+
+def test_a_killed_process_leaves_what_it_had(table, tmp_path):
+    program = """
+import os, signal, sys
+from gdpa.tables import TableEncoder, embedding, read_table
+embedding.BLOCK, asked = 7, []
+def embed(texts):
+    if len(asked) >= 21:
+        os.kill(os.getpid(), signal.SIGKILL)
+    asked.extend(texts)
+    return [[len(text), text.count("good") + text.count("fine")] for text in texts]
+embed.cache_name = "counting 1"
+TableEncoder(embed=embed).fit(read_table(sys.argv[1]))
+"""
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path / "t.csv")], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    again = Counting()
+    Z = TableEncoder(embed=again).fit_transform(table)
+    assert len(again.asked) == len(TEXTS) - 21
+    assert Z.shape == (40, 2)
 
 
 def test_a_damaged_or_forbidden_cache_costs_time_only(table, tmp_path, monkeypatch):
@@ -415,6 +439,9 @@ def test_png_of_any_kind_of_bytes_is_refused_or_read():
 
     whole = io.BytesIO()
     image.new("RGB", (20, 20)).save(whole, "PNG")
+    large = io.BytesIO()
+    image.new("RGB", (1000, 700)).save(large, "PNG")
+    assert open_picture(large.getvalue(), 100).size == (143, 100)
     for cut in (0, 8, 30, len(whole.getvalue()) - 20):
         with pytest.raises(ImageError):
             open_picture(whole.getvalue()[:cut], 16)

@@ -1,7 +1,7 @@
 """Texts and pictures as points by a model: a function, an ONNX network in a folder, or a name.
 
 Vectors are kept beside the table, by the content of the text or picture and of the model, in files
-of up to 256 vectors: a run that was stopped goes on where it was, and what is known is not computed
+of up to 128 vectors: a run that was stopped goes on where it was, and what is known is not computed
 again. Nothing is downloaded but a model that was asked for by its name.
 """
 
@@ -31,7 +31,7 @@ Progress: TypeAlias = Callable[[int, int], object] | None
 # What users give: a function from a list of texts or pictures, a folder, or a name.
 Embedding: TypeAlias = Callable[[list[Any]], Any] | str | os.PathLike[str]
 
-BLOCK = 256  # texts or pictures in a file of the cache
+BLOCK = 128  # texts or pictures in a file of the cache
 BATCH = 32  # of them that a network takes at a time
 
 
@@ -181,7 +181,7 @@ def embed_items(
                     content = read_picture(folder, item)[0]
                 key = hashlib.blake2b(content, digest_size=16).digest()
                 if key not in store.vectors and key not in new:
-                    new[key] = item if kind == "text" else open_picture(content, 512)
+                    new[key] = item if kind == "text" else open_picture(content, 384)
                 keys[i] = key
             except ImageError as error:
                 unreadable[i] = str(error)

@@ -104,14 +104,15 @@ def _media_type(content: bytes) -> str:
 
 
 def open_picture(content: bytes, side: int) -> Any:
-    """Return a picture in colours as Pillow has it; it may be smaller, but not below `side`."""
+    """Return a picture in colours, upright, reduced where its shorter side is over 2 * `side`."""
     pillow = require("PIL.Image", "image")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             with pillow.open(io.BytesIO(content)) as image:
                 image.draft("RGB", (side, side))
-                return image.convert("RGB")
+                upright = require("PIL.ImageOps", "image").exif_transpose(image).convert("RGB")
+                return upright.reduce(max(1, min(upright.size) // side))
     except Exception as error:  # decoders raise all kinds of errors on hostile files
         raise ImageError(f"the image is damaged: {error}") from error
 
@@ -173,7 +174,7 @@ class PictureEncoding:
         for k in rng.permutation(len(names))[:2000].tolist():
             try:
                 content = read_picture(folder, names[k])[0]
-                pictures.append(_pixels(open_picture(content, 512)))
+                pictures.append(_pixels(open_picture(content, 384)))
             except ImageError as error:
                 reason = reason or f"{names[k]}: {error}"
         if not pictures:

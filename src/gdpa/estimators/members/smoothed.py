@@ -170,7 +170,9 @@ def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
     return pair
 
 
-def fit_linear(points: Features, data: FitData, kept: NDArray[np.intp], C: float) -> LinearModel:
+def fit_linear(
+    points: Features, data: FitData, kept: NDArray[np.intp], C: float
+) -> LinearModel:
     """Fit logistic regression on `points` to the labels at the positions `kept`."""
     kept = kept[stratified_subsample(data.codes[kept], MOST_LABELS)]
     parts = (points[data.labeled[kept]], data.codes[kept], data.n_classes, C)
