@@ -23,8 +23,7 @@ from ..codec import check_numbers, storable
 
 BUCKETS = 2**18  # of hashed n-grams: the first half for characters, the second for words
 VOCABULARY = 2**15  # most buckets that are used
-COUNT_BLOCK = 500  # texts whose n-grams are counted at a time
-TEXT_BLOCK = 20_000  # texts whose features are computed at a time
+TEXT_BLOCK = 500  # texts whose features are computed at a time
 
 
 def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
@@ -107,21 +106,19 @@ class TextEncoding:
         rarity = (np.log((1.0 + chosen.size) / (1.0 + present[buckets])) + 1.0).astype(np.float32)
         A = _weigh(raw, buckets, rarity)
         times = np.sqrt(counts[chosen].astype(np.float64) / counts[chosen].mean())
-        A = A.multiply(times[:, None]).tocsr() if np.ptp(times) > 0 else A
         k = min(n_features, min(A.shape) - 1)
         if k < 1:
             directions = np.ones((buckets.size, 1), dtype=np.float32)
         else:
             from sklearn.utils.extmath import randomized_svd  # takes a second to load
 
-            _, S, V = randomized_svd(A, k, n_iter=2, n_oversamples=10, random_state=random_state)
+            B = A.multiply(times[:, None]).tocsr()
+            _, S, V = randomized_svd(B, k, n_iter=2, n_oversamples=10, random_state=random_state)
             # The first direction is that of the mean: it counts no more than the second. Rotated,
             # all features have about the same variance: to standardise them changes nothing.
             V = dct((np.minimum(S, S[min(k - 1, 1)])[:, None] * V), axis=0, norm="ortho")
             directions = np.ascontiguousarray(V.T, dtype=np.float32)
-        step = max(1, len(texts) // 5_000)
-        Z = _places(texts[::step], buckets, rarity, directions).astype(np.float64)
-        weight = counts[::step] / counts[::step].sum()
+        Z, weight = (A @ directions).astype(np.float64), counts[chosen] / counts[chosen].sum()
         shift = (weight @ Z).astype(np.float32)
         total = float(weight @ ((Z - shift) ** 2).sum(axis=1))
         scale = float(np.sqrt(total)) if total > 0 else 1.0
@@ -140,24 +137,12 @@ class TextEncoding:
         ends = np.cumsum(np.bincount(codes // TEXT_BLOCK + 1, minlength=2)).tolist()
         out[rows[: ends[0]]] = 0.0
         for number, (first, end) in enumerate(pairwise(ends)):
+            if first == end:
+                continue
             start = number * TEXT_BLOCK
             some = texts[start : start + TEXT_BLOCK]
-            Z = _places(some, self.buckets, self.rarity, self.directions) - self.shift
-            Z /= np.float32(self.scale)
+            Z = _weigh(_count_ngrams(some), self.buckets, self.rarity) @ self.directions
+            Z = (Z - self.shift) / np.float32(self.scale)
             for place in range(first, end, TEXT_BLOCK):
                 part = rows[place : min(place + TEXT_BLOCK, end)]
                 out[part] = Z[codes[part] - start]
-
-
-def _places(
-    texts: Sequence[str],
-    buckets: NDArray[np.int32],
-    rarity: NDArray[np.float32],
-    directions: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """Places of texts along the directions."""
-    parts = [
-        np.asarray(_weigh(_count_ngrams(texts[a : a + COUNT_BLOCK]), buckets, rarity) @ directions)
-        for a in range(0, len(texts), COUNT_BLOCK)
-    ]
-    return np.concatenate([np.empty((0, directions.shape[1]), dtype=np.float32), *parts])
