@@ -66,7 +66,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         files, from the folder of the table.
     embed : callable, path, str, or mapping of column names to these, optional
         Model of the text or image columns: a function from a list of texts or Pillow images to an
-        array; a folder with an ONNX network (:func:`~gdpa.tables.embedding.find_embedder`); or the
+        array; a folder with an ONNX network (see the page "Text"); or the
         name of a model in the list of models. Without one, texts and pictures have features of
         their own, which for photographs are weak.
     offline : bool, default=False
