@@ -4,7 +4,7 @@ Character n-grams have 2 to 5 characters within a word and the blanks around it;
 pairs. All are hashed, so a million texts need no vocabulary in memory. With A = U S V' the TF-IDF
 matrix of a sample, a text a is placed at a V S: the directions that many texts share count more. On
 two sets of sentences with 5 and 20 labels a class, logistic regression on 60 to 200 such directions
-is 4.7 points more accurate than on A.
+is 4.7 points more accurate than on A; the settings were chosen on these sets.
 """
 
 from __future__ import annotations
