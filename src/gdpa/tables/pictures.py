@@ -4,8 +4,8 @@ The features are those of Coates, Ng and Lee (2011): patches of 8 x 8 pixels are
 whitened, 100 typical ones are found by k-means, and of each quarter of a picture it is counted how
 near its patches are to them; then the main directions of these counts. On 1,500 photographs of
 CIFAR-10 with 5 and 20 labels a class the default classifier has 29 and 40 % accuracy on them, 22
-and 28 % on thumbnails of 16 x 16 with histograms (three draws; chosen on these). A pretrained network is far
-better (:mod:`gdpa.tables.embedding`).
+and 28 % on thumbnails of 16 x 16 with histograms (three draws; chosen on these). A
+pretrained network is far better (:mod:`gdpa.tables.embedding`).
 """
 
 from __future__ import annotations
