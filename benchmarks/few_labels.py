@@ -136,8 +136,8 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
         "Written by `python -m benchmarks.few_labels`, where data and rows are described. Error on "
         "the rows whose label was hidden, in percent; rank 1 is best. Confidence: mean confidence "
         "minus accuracy, in points (below 0: too cautious). A section has the sets and seeds on "
-        "which all of its rows were measured. The row of gdpa was measured while small graphs, too, "
-        "were weighed by shared neighbours, which was given up since: on digits with one label a "
+        "which all of its rows were measured. The row of gdpa was measured while small graphs were "
+        "also weighed by shared neighbours, which was given up since: on digits with one label a "
         "class it costs 1.3 points.",
     ]
     for per_class in LABELS:
