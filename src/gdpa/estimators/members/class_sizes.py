@@ -3,8 +3,8 @@
 Threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the graph of the neighbours, with larger
 weights where neighbours are shared if samples are many (:func:`shared_neighbor_weights`). Class
 shares come from the user's `class_prior`, else from the labels. Labels drawn at random tell shares
-up to ``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal shares
-are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
+up to ``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal
+shares are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
 """
 
 from __future__ import annotations
