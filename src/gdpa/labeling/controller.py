@@ -7,17 +7,19 @@ updated in threads, so that no answer waits for them.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import euclidean_distances
 
 from ..graph import neighbor_graph
 from ..plotting.layout import Picture, picture
@@ -31,6 +33,13 @@ __all__ = ["Controller", "columns_by_importance"]
 logger = logging.getLogger("gdpa.labeling")
 
 MAP_ROWS = 1200
+MOST_ALIKE = 500
+
+
+def _natural(value: Value) -> tuple[Any, ...]:
+    """Return a key that sorts numbers as numbers, also within text."""
+    parts = re.split(r"(\d+)", str(value))
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p.casefold()) for p in parts)
 
 
 def columns_by_importance(
@@ -97,6 +106,7 @@ class Controller:
         self.title = title
         self.target = target
         self._preset = list(dict.fromkeys(plain_value(c) for c in classes))
+        # In the order of their appearance, by which keys are given: these never move.
         self._known = list(dict.fromkeys([*self._preset, *session.class_order()]))
         self._groups = groups
         self._order: list[int] | None = None
@@ -118,11 +128,11 @@ class Controller:
                 self._workers.append(worker)
 
     def stop(self) -> None:
-        """Stop after the current step."""
+        """Stop the work in the background; what takes long is left alone."""
         self._end.set()
         self._wake_workers()
         for worker in self._workers:
-            worker.join()
+            worker.join(timeout=0.5)  # a fit that takes longer is not waited for
         self._workers = []
 
     def _wake_workers(self) -> None:
@@ -147,12 +157,9 @@ class Controller:
             done = now
 
     def _refresh(self) -> None:
-        version = self.session.version
         if self.session.labels:
             self.session.refresh()
             self._order_columns()
-            if self.session.version == version:
-                self.session.estimate()
         if self._picture is None:
             self._draw()
 
@@ -184,10 +191,11 @@ class Controller:
 
     @property
     def classes(self) -> list[Value]:
-        """Classes in the order in which they appeared: their keys never move."""
+        """Classes in the order of their buttons: preset ones as given, then the others, sorted."""
         present = set(self.session.labels.values())
         self._known += sorted(present - set(self._known))
-        return [c for c in self._known if c in present or c in self._preset]
+        others = sorted(present - set(self._preset), key=_natural)
+        return [*self._preset, *others]
 
     def value(self, given: Any) -> Any:
         """Return a class as the session knows it: "3" is 3 where the classes are numbers."""
@@ -216,19 +224,25 @@ class Controller:
     def next(self, annotator: str, n: int) -> list[dict[str, Any]]:
         """Return the next rows to ask this annotator."""
         rows = self.session.next(n, annotator=annotator)
-        return [self.item(int(row)) for row in rows]
+        # A second opinion is asked without showing the first.
+        return [self.item(int(row)) | {"label": None, "skipped": False} for row in rows]
 
-    def answer(self, do: str, annotator: str, row: int | None, value: Any = None) -> int | None:
-        """Label, skip, remove or undo; the answer is on disk when this returns."""
-        session = self.session
-        if do == "label":
-            session.label(row, self.value(value), annotator=annotator)
-        elif do == "skip":
-            session.skip(row, annotator=annotator)
-        elif do == "remove":
-            session.remove(row, annotator=annotator)
+    def answer(self, do: str, annotator: str, data: Mapping[str, Any]) -> int | None:
+        """Apply an answer (one of EVENTS); it is on disk when this returns."""
+        session, row = self.session, data.get("row")
+        if do in ("label", "settle"):
+            getattr(session, do)(row, self.value(data["value"]), annotator=annotator)
+        elif do in ("skip", "remove"):
+            getattr(session, do)(row, annotator=annotator)
+        elif do == "bulk":
+            session.label_many(data["rows"], self.value(data["value"]), annotator=annotator)
+        elif do == "rename":
+            to = None if data["to"] is None else self.value(data["to"])
+            session.rename_class(self.value(data["value"]), to, annotator=annotator)
         else:
+            undone = session.undoable(annotator)
             row = session.undo(annotator=annotator)
+            row = row if len(undone) == 1 else None
         self._wake_workers()
         return row
 
@@ -245,23 +259,32 @@ class Controller:
         if latest is not None:
             sizes = np.bincount(latest.codes, minlength=latest.classes.size)
             predicted.update(dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True)))
-        estimate = session.latest_estimate
+        estimate = session.estimate(refresh=False)
+        version, answers = session.version, session.answers
+        updating = bool(labels) and (latest is None or latest.version != version)
         return {
             "title": self.title,
             "target": self.target,
             "rows": session.n_rows,
             "labelled": len(labels),
             "skipped": len(session.skipped),
-            "version": session.version,
-            "following": latest is None or latest.version != session.version,
+            "version": version,
+            "following": latest is None or latest.version != version,
             "model": -1 if latest is None else latest.version,
             "classes": [
-                {"value": c, "count": counts[c], "predicted": predicted[c]} for c in self.classes
+                {
+                    "value": c,
+                    "count": counts[c],
+                    "predicted": predicted[c],
+                    "since": self._known.index(c),
+                }
+                for c in self.classes
             ],
             "estimate": None if estimate is None else asdict(estimate),
-            "checks": sum(
-                a.purpose == "check" and a.value is not None for a in session.answers.values()
-            ),
+            "updating": updating,
+            "trained": 0 if latest is None else len(latest.trained),
+            "disagreements": sum(answer.disputed for answer in answers.values()),
+            "undo": len(session.undoable(annotator)),
             "others": max(0, len(self._seen) - 1),
             "trouble": "; ".join(dict.fromkeys(self._trouble.copy().values())),
         }
@@ -278,17 +301,73 @@ class Controller:
             {"value": v, "probability": float(p[i])} for v, i in zip(values, order, strict=True)
         ]
 
+    def near(self, row: int) -> list[dict[str, Any]]:
+        """Return the labelled rows that are most like a row, the nearest first."""
+        labels = {r: v for r, v in self.session.labels.items() if r != row}
+        rows = np.array(list(labels)[-5000:], dtype=np.intp)
+        nearest = rows[np.argsort(self._distances(row, rows), kind="stable")[:6]]
+        return [self._brief(int(r)) | {"value": labels[int(r)]} for r in nearest]
+
+    def alike(self, row: int) -> dict[str, Any]:
+        """Return rows without a label that look like a row, the nearest first, and their class.
+
+        They have its label or prediction, and are nearer than any row labelled otherwise.
+        """
+        latest, labels = self.session.latest, self.session.labels
+        if latest is None:
+            return {"rows": [], "value": None}
+        value = labels.get(row, latest.labels[row : row + 1].tolist()[0])
+        open_rows = latest.labels == value
+        open_rows[list(self.session.answers)] = open_rows[row] = False
+        rows = np.flatnonzero(open_rows)
+        others = np.array([r for r, v in labels.items() if v != value], dtype=np.intp)
+        distance = self._distances(row, rows)
+        most = self._distances(row, others).min(initial=np.inf)
+        order = np.argsort(distance, kind="stable")
+        near = rows[order[distance[order] < most]][:MOST_ALIKE]
+        return {"rows": near.tolist(), "value": value}
+
+    def preview(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return twelve of the rows, evenly spread over the list: its ends are among them."""
+        places = np.unique(np.linspace(0, len(rows) - 1, min(12, len(rows))).round().astype(int))
+        return [self._brief(rows[place]) for place in places]
+
+    def review(self) -> dict[str, Any]:
+        """Return labels that look wrong, disagreements of annotators, and their agreement."""
+        agreement = self.session.agreement()
+        answers = self.session.answers
+        return {
+            "suspicious": [
+                self._brief(row)
+                | {"value": answers[row].value, "predicted": predicted, "probability": p}
+                for row, predicted, p in self.session.suspicious()[:50]
+                if row in answers
+            ],
+            "disagreements": [
+                self._brief(row) | {"values": [value for _, value in answers[row].opinions]}
+                for row in self.session.disagreements()[:50]
+            ],
+            "agreement": None if agreement is None else asdict(agreement),
+        }
+
+    def _distances(self, row: int, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the distances of a row to others, on comparable scales."""
+        points = self.session.points
+        if not rows.size:
+            return np.zeros(0)
+        return np.asarray(euclidean_distances(points[np.array([row])], points[rows])[0])
+
+    def _brief(self, row: int) -> dict[str, Any]:
+        """Return a row as it is shown in lists."""
+        picture = self.rows.images is not None
+        about = self.rows.summary(row)
+        return {"row": row, "name": self.rows.name(row), "about": about, "picture": picture}
+
     def labels(self) -> list[dict[str, Any]]:
         """Return the latest answers, the last one first."""
         answers = list(self.session.answers.items())[::-1][:500]
         return [
-            {
-                "row": row,
-                "name": self.rows.name(row),
-                "about": self.rows.summary(row),
-                "value": answer.value,
-                "purpose": answer.purpose,
-            }
+            self._brief(row) | {"value": answer.value, "purpose": answer.purpose}
             for row, answer in answers
         ]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .agreement import Agreement, measure_agreement
 from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
 from .features import ScaledRows, fingerprint, given_labels, to_features
 from .journal import Journal
@@ -58,6 +60,8 @@ class LabelingSession(SessionModel):
         What classifies the rows; :class:`~gdpa.CommitteeClassifier` by default.
     lease : float, default=600
         Seconds for which a row that one annotator was asked is reserved for them.
+    overlap : float, default=0
+        Share of the rows with an answer that a second annotator is asked as well.
 
     Examples
     --------
@@ -83,10 +87,14 @@ class LabelingSession(SessionModel):
         rescale: str | None = "minmax",
         estimator: Any = None,
         lease: float = 600.0,
+        overlap: float = 0.0,
     ) -> None:
         self.random_state = _whole("random_state", random_state, 0)
         if rescale not in ("minmax", "standard", None):
             raise ValueError(f"rescale={rescale!r}; accepted: minmax, standard, None")
+        if not 0.0 <= overlap <= 1.0:
+            raise ValueError(f"overlap={overlap!r} must be from 0 to 1")
+        self.overlap = float(overlap)
         features, encoder = to_features(X)
         self.rescale = None if encoder is not None else rescale
         known = given_labels(y, features.shape[0])
@@ -153,7 +161,7 @@ class LabelingSession(SessionModel):
             leases = {
                 row: held
                 for row, held in self._leases.items()
-                if row not in self._history.answers
+                if (row not in self._history.answers or held.purpose == "second")
                 and (held.annotator == annotator or held.until > now)
             }
             mine = {
@@ -161,12 +169,29 @@ class LabelingSession(SessionModel):
             }
             asked = list(mine.items())[:n]
             if len(asked) < n:
+                asked += self._second_opinion(annotator, leases)
+            if len(asked) < n:
                 busy = {row: held.purpose for row, held in leases.items()}
                 asked += self._selector.select(n - len(asked), self._history, busy)
             for row, purpose in asked:
                 leases[row] = _Lease(annotator, purpose, now + self.lease)
             self._leases = leases
             return np.array([row for row, _ in asked], dtype=np.intp)
+
+    def _second_opinion(self, annotator: str, leases: dict[int, _Lease]) -> list[tuple[int, str]]:
+        """Return a row that others have answered, drawn at random, if one is due."""
+        answers = {row: a for row, a in self._history.answers.items() if a.opinions}
+        asked = sum(len(a.opinions) > 1 for a in answers.values())
+        asked += sum(held.purpose == "second" for held in leases.values())
+        if asked >= int(self.overlap * len(answers)):
+            return []
+        free = [
+            row
+            for row, a in sorted(answers.items())
+            if len(a.opinions) == 1 and a.by != annotator and row not in leases
+        ]
+        rng = np.random.default_rng([self.random_state, asked, 4])
+        return [(int(rng.choice(free)), "second")] if free else []
 
     def label(self, row: Any, value: Any, *, annotator: str = "") -> None:
         """Give a row a label, or another one.
@@ -180,15 +205,86 @@ class LabelingSession(SessionModel):
         annotator : str, default=""
             Who answers.
         """
-        row, value = self._row(row), plain_value(value)
+        row = self._row(row)
         with self._lock:
-            other = next(iter(self._history.labels.values()), value)
-            if label_kind(other) != label_kind(value):
-                raise ValueError(
-                    f"value={value!r} is a {label_kind(value)}; the labels so far are "
-                    f"{label_kind(other)}s like {other!r}"
-                )
-            self._write({"do": "label", "row": row, "value": value}, annotator)
+            self._write({"do": "label", "row": row, "value": self._value(value)}, annotator)
+
+    def _value(self, value: Any) -> Value:
+        """Return a label; one of another kind than those so far raises ValueError."""
+        label = plain_value(value)
+        other = next(iter(self._history.labels.values()), label)
+        if label_kind(other) != label_kind(label):
+            raise ValueError(
+                f"value={value!r} is a {label_kind(label)}; the labels so far are "
+                f"{label_kind(other)}s like {other!r}"
+            )
+        return label
+
+    def label_many(self, rows: Iterable[Any], value: Any, *, annotator: str = "") -> None:
+        """Give several rows one label; one :meth:`undo` takes all of it back.
+
+        Parameters
+        ----------
+        rows : iterable of int
+            The rows.
+        value : str, int, float or bool
+            Their class.
+        annotator : str, default=""
+            Who answers.
+        """
+        wanted = sorted({self._row(row) for row in rows})
+        if not wanted:
+            raise ValueError("rows is empty")
+        with self._lock:
+            event = {"do": "bulk", "rows": wanted, "value": self._value(value)}
+            self._write(event, annotator)
+
+    def settle(self, row: Any, value: Any, *, annotator: str = "") -> None:
+        """Decide the label of a row on which annotators disagree.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        value : str, int, float or bool
+            Its class.
+        annotator : str, default=""
+            Who decides.
+        """
+        row = self._row(row)
+        with self._lock:
+            if row not in self.disagreements():
+                raise ValueError(f"row={row!r} has no disagreement to settle")
+            self._write({"do": "settle", "row": row, "value": self._value(value)}, annotator)
+
+    def disagreements(self) -> list[int]:
+        """Return the rows on which annotators disagree and that nobody has settled."""
+        return [row for row, answer in self.answers.items() if answer.disputed]
+
+    def agreement(self) -> Agreement | None:
+        """Return Fleiss' kappa of the rows that two annotators labelled; None with fewer than 2."""
+        pairs = [a.opinions[:2] for a in self.answers.values() if len(a.opinions) > 1]
+        return measure_agreement([(one[1], two[1]) for one, two in pairs])
+
+    def rename_class(self, value: Any, to: Any, *, annotator: str = "") -> None:
+        """Rename a class, merge it with another, or delete it with its labels.
+
+        Parameters
+        ----------
+        value : str, int, float or bool
+            The class.
+        to : str, int, float, bool or None
+            The new name. One that exists merges the two; None removes the labels of the class, and
+            its rows may be asked again.
+        annotator : str, default=""
+            Who does it; :meth:`undo` takes it back.
+        """
+        with self._lock:
+            value = plain_value(value)
+            if value not in self._history.labels.values():
+                raise ValueError(f"value={value!r} is not a class with labels")
+            to = None if to is None else self._value(to)
+            self._write({"do": "rename", "value": value, "to": to}, annotator)
 
     def skip(self, row: Any, *, annotator: str = "") -> None:
         """Skip a row that cannot be decided; it is not asked again.
@@ -220,7 +316,7 @@ class LabelingSession(SessionModel):
             self._write({"do": "remove", "row": row}, annotator)
 
     def undo(self, *, annotator: str = "") -> int | None:
-        """Undo the last answer of an annotator; the row is asked again.
+        """Undo the last answer or change of an annotator; a single row is asked again.
 
         Parameters
         ----------
@@ -230,20 +326,28 @@ class LabelingSession(SessionModel):
         Returns
         -------
         int or None
-            The row; None if there is nothing to undo.
+            The row, or the first of several; None if there is nothing to undo.
         """
         with self._lock:
-            row = self._history.last(annotator)
-            if row is None:
+            rows = self._history.undoable(annotator)
+            if not rows:
                 return None
-            answer = self._history.answers.get(row)
+            row = rows[0]
+            before = self._history.answers.get(row)
             self._write({"do": "undo"}, annotator)
-            if row not in self._history.answers:
-                purpose = "own" if answer is None else answer.purpose
+            now = self._history.answers.get(row)
+            purpose = "own" if before is None else before.purpose
+            if before is not None and now is not None and len(now.opinions) < len(before.opinions):
+                purpose = "second"
+            if len(rows) == 1 and (now is None or purpose == "second"):
                 held = _Lease(annotator, purpose, time.monotonic() + self.lease)
-                self._leases.pop(row, None)
                 self._leases = {row: held, **self._leases}
             return row
+
+    def undoable(self, annotator: str = "") -> list[int]:
+        """Return the rows that an undo by this annotator would change."""
+        with self._lock:
+            return self._history.undoable(annotator)
 
     def _write(self, event: dict[str, Any], annotator: str) -> None:
         if not isinstance(annotator, str) or not is_unicode(annotator):
@@ -251,11 +355,13 @@ class LabelingSession(SessionModel):
         if event["do"] in ("label", "skip"):
             held = self._leases.get(event["row"])
             event["purpose"] = "own" if held is None else held.purpose
+            if event["purpose"] == "second" and held is not None and held.annotator == annotator:
+                event["do"] = "second"
         event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         if self._journal is not None:
             self._journal.write(event)
-        row = self._history.apply(event)
-        self._leases.pop(-1 if row is None else row, None)
+        for row in self._history.apply(event):
+            self._leases.pop(row, None)
         self.version += 1
 
     def in_background(self) -> None:

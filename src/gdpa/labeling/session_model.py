@@ -1,10 +1,4 @@
-"""The classifier behind a session: predictions for all rows, and an estimate of their accuracy.
-
-Every fifth question is a row drawn at random. Neither the model that these rows check nor the
-choice of the other questions uses their labels, so each is an unbiased trial of the model, and the
-interval is a binomial one. The model that makes the predictions has seen these labels as well, so
-it is rather better than the estimate.
-"""
+"""The classifier behind a session: predictions for all rows, and an estimate of their accuracy."""
 
 from __future__ import annotations
 
@@ -13,63 +7,39 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..binomial import share_interval
 from ..csv_text import csv_text
 from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
 from ..estimators import CommitteeClassifier, GraphOptions
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
 from ..tables import TableEncoder
+from .accuracy import Estimate, accuracy_interval, confidence_histogram
 from .answers import AnswerHistory, Value
 from .features import Features
 
 __all__ = ["Estimate", "Predictions", "SessionModel"]
 
+Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
+
 # Up to this many rows every change is a fresh fit, which takes a second or two: predictions then
 # depend on the labels alone, not on their order. Beyond, labels are added to the last fit, until
 # their number has doubled.
 FRESH_ROWS = 20_000
+# Fewer answers give no useful interval.
+FEWEST_ANSWERS = 10
 # Predictions have settled when this many labels changed less than one percent of them.
 SETTLE_LABELS = 20
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated accuracy on the rows without a label.
-
-    Parameters
-    ----------
-    accuracy : float
-        Share of random checks that the model, fitted without them, predicts right.
-    low, high : float
-        90 % interval.
-    checks : int
-        Random checks so far.
-    right : int
-        How many of them the model predicts right.
-    changed : float or None
-        Share of the rows whose prediction the latest labels changed; None if not yet known.
-    settled : bool
-        Whether the predictions have stopped changing.
-    """
-
-    accuracy: float
-    low: float
-    high: float
-    checks: int
-    right: int
-    changed: float | None = None
-    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,20 +56,38 @@ class Predictions:
         Class number of each row; given labels are kept.
     probabilities : ndarray of shape (n_rows, n_classes)
         Probabilities.
-    n_labels : int
-        Labels that the model was fitted on.
+    trained : mapping
+        Labels that the model was fitted on, by row.
+    held_out : mapping
+        Probabilities of labelled rows, by row, from a fit without their label.
+    model : CommitteeClassifier or None
+        The classifier; None with one class.
     """
 
     version: int
     classes: NDArray[Any]
     codes: NDArray[np.intp]
     probabilities: NDArray[np.float64]
-    n_labels: int
+    trained: Mapping[int, Value]
+    held_out: Mapping[int, NDArray[np.float64]]
+    model: CommitteeClassifier | None = None
 
     @property
     def labels(self) -> NDArray[Any]:
         """Predicted label of each row."""
         return np.asarray(self.classes[self.codes])
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """Probability of the predicted label of each row."""
+        return np.asarray(self.probabilities[np.arange(self.codes.size), self.codes])
+
+    @cached_property
+    def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distribution of the confidences of the rows without a label."""
+        free = np.ones(self.codes.size, dtype=bool)
+        free[list(self.trained)] = False
+        return confidence_histogram(self.confidence[free] if free.any() else self.confidence)
 
 
 class SessionModel:
@@ -126,8 +114,6 @@ class SessionModel:
         Number of changes so far.
     latest : Predictions or None
         The latest predictions, which may lack some labels; None before the first.
-    latest_estimate : Estimate or None
-        The latest estimate, which may lack some labels.
     """
 
     def __init__(
@@ -157,9 +143,8 @@ class SessionModel:
         self._fitting = threading.Lock()
         self.version = 0
         self.latest: Predictions | None = None
-        self.latest_estimate: Estimate | None = None
-        self._estimated_version = -1
-        self._past: deque[Predictions] = deque(maxlen=8)
+        self._unseen: dict[int, Unseen] = {}
+        self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
         self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
 
     @property
@@ -194,10 +179,12 @@ class SessionModel:
                 raise ValueError("no row has a label yet")
             current = self.latest
             if current is None or current.version != version:
+                if current is not None:
+                    for row in labels.keys() - current.trained.keys():
+                        self._unseen[row] = (current.classes, current.probabilities[row].copy())
                 current = self.latest = self._predict(labels, version)
-                past = self._past
-                if not past or current.n_labels >= past[-1].n_labels + SETTLE_LABELS // 2:
-                    past.append(current)
+                if not self._past or len(labels) >= self._past[-1][0] + SETTLE_LABELS // 2:
+                    self._past.append((len(labels), current.labels))
             return current
 
     def predictions(self) -> NDArray[Any]:
@@ -225,42 +212,83 @@ class SessionModel:
         """
         return self.refresh().probabilities
 
-    def estimate(self) -> Estimate | None:
-        """Estimate the accuracy on the rows without a label, from the random checks.
+    def estimate(self, *, refresh: bool = True) -> Estimate | None:
+        """Estimate the accuracy on the rows without a label.
+
+        Parameters
+        ----------
+        refresh : bool, default=True
+            Whether to bring the classifier up to date first. Otherwise the estimate is of the
+            latest predictions; it takes all answers into account in either case.
 
         Returns
         -------
         Estimate or None
-            Accuracy with a 90 % interval; None while fewer than four random checks have a label,
-            or no other row has one.
+            Accuracy with a 90 % interval; None while there are fewer than two classes, or fewer
+            than ten answers that a model predicted without knowing them.
         """
         with self._lock:
-            labels, version = self._history.labels, self.version
-            checks = self._history.checks & set(labels)
-            if self._estimated_version == version:
-                return self.latest_estimate
-        others = {row: value for row, value in labels.items() if row not in checks}
-        estimate: Estimate | None = None
-        if len(checks) >= 4 and others:
-            with self._fitting:
-                predicted = self._predict(others, version).labels
-            right = sum(bool(predicted[row] == labels[row]) for row in checks)
-            low, high = share_interval(right, len(checks))
-            changed = self._changed()
-            settled = changed is not None and changed <= 0.01
-            accuracy = right / len(checks)
-            estimate = Estimate(accuracy, low, high, len(checks), right, changed, settled)
-        with self._lock:
-            self.latest_estimate, self._estimated_version = estimate, version
-        return estimate
+            answers = dict(self._history.answers)
+        if refresh and any(a.value is not None for a in answers.values()):
+            self.refresh()
+        now = self.latest
+        if now is None or now.classes.size < 2:
+            return None
+        known = [
+            (answer, unseen)
+            for row, answer in answers.items()
+            if answer.value is not None and answer.purpose in ("check", "choice")
+            for unseen in [self._unseen_prediction(now, row)]
+            if unseen is not None
+        ]
+        if len(known) < FEWEST_ANSWERS:
+            return None
+        right = np.array([a.value == classes[np.argmax(p)] for a, (classes, p) in known])
+        check = np.array([answer.purpose == "check" for answer, _ in known])
+        confidence = [p.max() for _, (_, p) in known]
+        interval = accuracy_interval(now.histogram, confidence, right, check)
+        changed = self._changed()
+        settled = changed is not None and changed <= 0.01
+        counts = len(known), int(check.sum()), int(right[check].sum())
+        return Estimate(*interval, *counts, changed, settled)
+
+    def _unseen_prediction(self, now: Predictions, row: int) -> Unseen | None:
+        """Return the classes and their probabilities from a model without the label of a row."""
+        if row not in now.trained:
+            return now.classes, now.probabilities[row]
+        if row in now.held_out:
+            return now.classes, now.held_out[row]
+        return self._unseen.get(row)
 
     def _changed(self) -> float | None:
         """Return the share of the predictions that the latest labels changed."""
         now = self.latest
         if now is None:
             return None
-        earlier = [past for past in self._past if past.n_labels <= now.n_labels - SETTLE_LABELS]
-        return float(np.mean(earlier[-1].labels != now.labels)) if earlier else None
+        most = len(now.trained) - SETTLE_LABELS
+        earlier = [labels for n_labels, labels in self._past if n_labels <= most]
+        return float(np.mean(earlier[-1] != now.labels)) if earlier else None
+
+    def suspicious(self) -> list[tuple[int, Value, float]]:
+        """List labels that look wrong, the most suspicious first.
+
+        Returns
+        -------
+        list of (int, value, float)
+            Row, the class that a model without this label predicts, and its probability; only
+            rows for which that is another class.
+        """
+        now = self.latest
+        if now is None:
+            return []
+        found = []
+        for row, value in self.labels.items():
+            classes, p = self._unseen_prediction(now, row) or (now.classes, np.zeros(0))
+            if p.size and classes[np.argmax(p)] != value:
+                best = int(np.argmax(p))
+                given = float(p[classes == value].sum())
+                found.append((given - p[best], row, classes.tolist()[best], float(p[best])))
+        return [(row, value, p) for _, row, value, p in sorted(found, key=lambda f: f[:2])]
 
     def classifier(self) -> CommitteeClassifier:
         """Return the classifier fitted to the labels so far.
@@ -275,7 +303,11 @@ class SessionModel:
             raise ValueError(
                 f"a classifier needs labels of two classes, there are {self.classes!r}"
             )
-        model = self._fit(labels)
+        latest = self.latest
+        if latest is not None and latest.model is not None and latest.trained == labels:
+            model = copy.copy(latest.model)
+        else:
+            model = self._fit(labels)
         if self.encoder is not None:
             adopt_encoder(model, self.encoder)
         return model
@@ -286,8 +318,9 @@ class SessionModel:
         Parameters
         ----------
         path : path-like
-            A file. The extension ".csv" writes a table: row, label, prediction, probability. All
-            others write the classifier, for :meth:`gdpa.CommitteeClassifier.load`.
+            A file. The extension ".csv" writes a table: row, label, label_predicted,
+            label_probability, label_skipped. All others write the classifier, for
+            :meth:`gdpa.CommitteeClassifier.load`.
 
         Returns
         -------
@@ -296,45 +329,51 @@ class SessionModel:
         """
         target = Path(path)
         if target.suffix.lower() == ".csv":
-            write_text(target, self.table())
+            if self.labels:
+                self.refresh()
+            columns = {"row": range(1, self.n_rows + 1), **self.columns("label")}
+            write_text(target, csv_text(list(columns), list(columns.values())))
             return target
         return self.classifier().save(target)
 
-    def table(
-        self,
-        header: Sequence[str] = (),
-        columns: Sequence[Sequence[Any]] = (),
-        *,
-        predict: bool = True,
-    ) -> str:
-        """Return all rows with their label, prediction and probability as CSV.
+    def columns(self, target: str, *, who: bool = False) -> dict[str, list[Any]]:
+        """Return labels and predictions as columns of a table; None where there is nothing.
 
         Parameters
         ----------
-        header, columns : sequences
-            Names and cells of columns to put in front; the number of the row, from 1, by default.
-        predict : bool, default=True
-            Whether to fill the predictions and their probabilities.
+        target : str
+            Name of the column with the labels; the others begin with it.
+        who : bool, default=False
+            Whether to add who answered, when, and the answers of each annotator.
 
         Returns
         -------
-        str
-            The text. Cells that a spreadsheet would execute get an apostrophe in front.
+        dict
+            Names and cells. The predictions are the latest, which may lack the last answers;
+            labels are kept in them.
         """
-        n, labels, skipped = self.n_rows, self.labels, self.skipped
-        if not header:
-            header, columns = ["row"], [range(1, n + 1)]
-        predicted: Sequence[Any] = [""] * n
-        probability: Sequence[str] = [""] * n
-        if labels and predict:
-            latest = self.refresh()
-            predicted = latest.labels.tolist()
-            top = latest.probabilities[np.arange(n), latest.codes]
-            probability = [f"{p:.4f}" for p in top]
-        given = [labels.get(row, "") for row in range(n)]
-        marks = ["yes" if row in skipped else "" for row in range(n)]
-        names = [*header, "label", "prediction", "probability", "skipped"]
-        return csv_text(names, [*columns, given, predicted, probability, marks])
+        with self._lock:
+            answers, latest = dict(self._history.answers), self.latest
+        found = [answers.get(row) for row in range(self.n_rows)]
+        given = [None if a is None else a.value for a in found]
+        columns: dict[str, list[Any]] = {target: given}
+        empty: list[Any] = [None] * self.n_rows
+        predicted, probability = empty, empty
+        if latest is not None:
+            pairs = zip(given, latest.labels.tolist(), strict=True)
+            predicted = [model if label is None else label for label, model in pairs]
+            pairs = zip(given, np.round(latest.confidence, 4).tolist(), strict=True)
+            probability = [p if label is None else 1.0 for label, p in pairs]
+        columns |= {f"{target}_predicted": predicted, f"{target}_probability": probability}
+        skipped = ["yes" if a is not None and a.value is None else None for a in found]
+        columns[f"{target}_skipped"] = skipped
+        if who:
+            columns[f"{target}_by"] = [None if a is None else a.by for a in found]
+            columns[f"{target}_at"] = [None if a is None else a.at for a in found]
+            opinions = [dict(a.opinions) if a is not None else {} for a in found]
+            for name in sorted({name for each in opinions for name in each}):
+                columns[f"{target}_by_{name or 'unnamed'}"] = [each.get(name) for each in opinions]
+        return columns
 
     def _fit(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
         """Fit a fresh classifier to labels of at least two classes."""
@@ -371,8 +410,14 @@ class SessionModel:
         classes = np.unique(np.array(list(labels.values())))
         if classes.size == 1:
             codes = np.zeros(n, dtype=np.intp)
-            return Predictions(version, classes, codes, np.ones((n, 1)), len(labels))
+            return Predictions(version, classes, codes, np.ones((n, 1)), labels, {})
         model = self._updated(labels)
+        ensemble = model.ensemble_
         codes = np.searchsorted(model.classes_, model.transduction_)
-        P = model.ensemble_.probabilities()
-        return Predictions(version, model.classes_, codes, P, len(labels))
+        found = ensemble.left_out()
+        held_out = {}
+        if found is not None:
+            rows, shares = found
+            held_out = dict(zip(rows.tolist(), ensemble.probabilities(shares), strict=True))
+        P = ensemble.probabilities()
+        return Predictions(version, model.classes_, codes, P, labels, held_out, model)

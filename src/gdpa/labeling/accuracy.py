@@ -1,0 +1,114 @@
+"""Accuracy of the predictions, from the model's confidence and the answers that it had not seen.
+
+The share of right predictions at confidence p is taken to be ``sigmoid(a + b logit(p))``. Every
+answer that a model predicted without knowing it, held out or asked later, tells about a and b; the
+confidences of the rows without a label then give their accuracy. Unlike a count of random checks
+alone this uses all questions, also the chosen ones, which are harder but have lower confidences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+
+__all__ = ["Estimate", "accuracy_interval", "confidence_histogram"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimated accuracy on the rows without a label.
+
+    Parameters
+    ----------
+    accuracy : float
+        Expected share of right predictions.
+    low, high : float
+        90 % interval.
+    answers : int
+        Answers that it is based on, each predicted by a model that had not seen it.
+    checks : int
+        How many of them were random checks.
+    right : int
+        How many of the random checks were predicted right.
+    changed : float or None
+        Share of the rows whose prediction the latest labels changed; None if not yet known.
+    settled : bool
+        Whether the predictions have stopped changing.
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    answers: int
+    checks: int
+    right: int
+    changed: float | None = None
+    settled: bool = False
+
+
+def _logits(confidence: ArrayLike) -> FloatArray:
+    return np.asarray(logit(np.clip(confidence, 1e-3, 1 - 1e-3)), dtype=np.float64)
+
+
+def confidence_histogram(confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return places on the logit scale, and the share of the rows whose confidence is there."""
+    counts, edges = np.histogram(_logits(confidence), bins=100)
+    return 0.5 * (edges[:-1] + edges[1:]), counts / counts.sum()
+
+
+def accuracy_interval(
+    histogram: tuple[FloatArray, FloatArray],
+    confidence: ArrayLike,
+    right: ArrayLike,
+    check: ArrayLike,
+    *,
+    level: float = 0.9,
+    spread: tuple[float, float] = (1.5, 0.4),
+    choice_weight: float = 0.3,
+) -> tuple[float, float, float]:
+    """Estimate the accuracy on rows of known confidence.
+
+    Parameters
+    ----------
+    histogram : tuple of ndarray
+        Confidences of the rows, of :func:`confidence_histogram`.
+    confidence, right, check : array-like of shape (n_answers,)
+        Confidence of the predictions of answered rows, whether they were right, and whether the
+        row was drawn at random.
+    level : float, default=0.9
+        Probability of the interval.
+    spread : (float, float)
+        Prior standard deviations of a (about 0) and b (about 1): how far confidences are usually
+        off.
+    choice_weight : float, default=0.3
+        Weight of rows that were chosen: they are harder than others of the same confidence.
+
+    Returns
+    -------
+    accuracy, low, high : float
+        Posterior mean and the ends of the central interval.
+    """
+    a = np.linspace(-3.5, 3.5, 71)[:, None] * spread[0]
+    b = np.maximum(1.0 + np.linspace(-3.0, 3.0, 25) * spread[1], 0.05)
+    log_density = -0.5 * ((a / spread[0]) ** 2 + ((b - 1.0) / spread[1]) ** 2)
+    weight = np.where(check, 1.0, choice_weight)
+    where, bins = _logits(confidence), np.linspace(-7.0, 7.0, 141)
+    for hit, sign in ((True, -1.0), (False, 1.0)):
+        some = np.asarray(right, dtype=bool) == hit
+        counts, _ = np.histogram(where[some], bins, weights=weight[some])
+        for i in np.flatnonzero(counts):
+            score = a + b * 0.5 * (bins[i] + bins[i + 1])
+            log_density = log_density - counts[i] * np.logaddexp(0.0, sign * score)
+    places, shares = histogram
+    accuracy = expit(a[:, :, None] + b[:, None] * places) @ shares
+    density = np.exp(log_density - log_density.max()).ravel()
+    order = np.argsort(accuracy.ravel())
+    cumulative = np.cumsum(density[order]) / density.sum()
+    ends = np.interp([0.5 - level / 2, 0.5 + level / 2], cumulative, accuracy.ravel()[order])
+    mean = float(density @ accuracy.ravel() / density.sum())
+    return mean, float(ends[0]), float(ends[1])
