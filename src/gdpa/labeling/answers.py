@@ -190,11 +190,11 @@ class AnswerHistory:
     def replay(self, events: Iterable[Mapping[str, Any]], n_rows: int) -> None:
         """Apply the events of a log; an event that is none, or of no row, raises ValueError."""
         for number, event in enumerate(events, 2):
-            do, value, rows = event.get("do"), event.get("value"), [event.get("row")]
-            if do in ("undo", "rename", "bulk"):
-                rows = event.get("rows", ()) if do == "bulk" else []
-            fits = do in EVENTS and isinstance(rows, list)
-            fits = fits and all(isinstance(row, int) and 0 <= row < n_rows for row in rows)
+            do, value = event.get("do"), event.get("value")
+            rows = event.get("rows", ()) if do == "bulk" else [event.get("row")]
+            fits = do in EVENTS and isinstance(rows, list | tuple)
+            if do not in ("undo", "rename"):
+                fits = fits and all(isinstance(row, int) and 0 <= row < n_rows for row in rows)
             fits &= isinstance(value, Value) or do not in ("label", "settle", "bulk", "rename")
             fits &= isinstance(event.get("to"), Value | None)
             fits &= event.get("purpose", "own") in ("check", "choice", "own", "second")

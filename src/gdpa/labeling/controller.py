@@ -7,10 +7,8 @@ updated in threads, so that no answer waits for them.
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -18,58 +16,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import euclidean_distances
 
 from ..graph import neighbor_graph
 from ..plotting.layout import Picture, picture
 from .answers import Value, plain_value
-from .features import Features
 from .rows import RowView
 from .session import LabelingSession
 
-__all__ = ["Controller", "columns_by_importance"]
+__all__ = ["Controller"]
 
 logger = logging.getLogger("gdpa.labeling")
 
 MAP_ROWS = 1200
 MOST_ALIKE = 500
-
-
-def _natural(value: Value) -> tuple[Any, ...]:
-    """Return a key that sorts numbers as numbers, also within text."""
-    parts = re.split(r"(\d+)", str(value))
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p.casefold()) for p in parts)
-
-
-def columns_by_importance(
-    points: Features, values: NDArray[Any], groups: NDArray[np.intp], *, seed: int = 0
-) -> list[int]:
-    """Order columns by the importance of their features in a forest.
-
-    Parameters
-    ----------
-    points : ndarray or csr_array of shape (n_labeled, n_features)
-        Labelled rows.
-    values : ndarray of shape (n_labeled,)
-        Their labels.
-    groups : ndarray of int of shape (n_features,)
-        Column of each feature; -1 for features of columns that are not shown.
-    seed : int, default=0
-        Random seed.
-
-    Returns
-    -------
-    list of int
-        Columns, the most important first; equal ones keep their order.
-    """
-    forest = ExtraTreesClassifier(100, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as many classes as rows: at the very start
-        forest.fit(points, np.unique(values, return_inverse=True)[1])
-    shown = groups >= 0
-    weight = np.bincount(groups[shown], weights=forest.feature_importances_[shown])
-    return [int(j) for j in np.argsort(-np.round(weight, 6), kind="stable")]
 
 
 class Controller:
@@ -106,7 +66,6 @@ class Controller:
         self.title = title
         self.target = target
         self._preset = list(dict.fromkeys(plain_value(c) for c in classes))
-        # In the order of their appearance, by which keys are given: these never move.
         self._known = list(dict.fromkeys([*self._preset, *session.class_order()]))
         self._groups = groups
         self._order: list[int] | None = None
@@ -180,22 +139,22 @@ class Controller:
         self._map_rows, self._picture = rows, drawn
 
     def _order_columns(self) -> None:
-        labels = self.session.labels
-        if self._groups is None or len(set(labels.values())) < 2:
+        """Put the columns first whose features the forest of the classifier uses most."""
+        latest = self.session.latest
+        if self._groups is None or latest is None or latest.model is None:
             return
-        rows = np.array(list(labels), dtype=np.intp)
-        values = np.array(list(labels.values()))
-        self._order = columns_by_importance(
-            self.session.points[rows], values, self._groups, seed=self.session.random_state
-        )
+        importances = latest.model.ensemble_.importances
+        if importances is not None:
+            shown = self._groups >= 0
+            weight = np.bincount(self._groups[shown], weights=importances[shown])
+            self._order = [int(j) for j in np.argsort(-np.round(weight, 6), kind="stable")]
 
     @property
     def classes(self) -> list[Value]:
-        """Classes in the order of their buttons: preset ones as given, then the others, sorted."""
+        """Classes in the order in which they appeared: their keys never move."""
         present = set(self.session.labels.values())
         self._known += sorted(present - set(self._known))
-        others = sorted(present - set(self._preset), key=_natural)
-        return [*self._preset, *others]
+        return [c for c in self._known if c in present or c in self._preset]
 
     def value(self, given: Any) -> Any:
         """Return a class as the session knows it: "3" is 3 where the classes are numbers."""
@@ -229,22 +188,14 @@ class Controller:
 
     def answer(self, do: str, annotator: str, data: Mapping[str, Any]) -> int | None:
         """Apply an answer (one of EVENTS); it is on disk when this returns."""
-        session, row = self.session, data.get("row")
-        if do in ("label", "settle"):
-            getattr(session, do)(row, self.value(data["value"]), annotator=annotator)
-        elif do in ("skip", "remove"):
-            getattr(session, do)(row, annotator=annotator)
-        elif do == "bulk":
-            session.label_many(data["rows"], self.value(data["value"]), annotator=annotator)
-        elif do == "rename":
-            to = None if data["to"] is None else self.value(data["to"])
-            session.rename_class(self.value(data["value"]), to, annotator=annotator)
-        else:
-            undone = session.undoable(annotator)
-            row = session.undo(annotator=annotator)
-            row = row if len(undone) == 1 else None
+        session, data = self.session, dict(data)
+        for name in {"value", "to"} & data.keys():
+            data[name] = self.value(data[name])
+        name = {"bulk": "label_many", "rename": "rename_class"}.get(do, do)
+        several = name != do or (do == "undo" and len(session.undoable(annotator)) > 1)
+        row: int | None = getattr(session, name)(**data, annotator=annotator)
         self._wake_workers()
-        return row
+        return None if several else data.get("row", row)
 
     def state(self, annotator: str = "") -> dict[str, Any]:
         """Return counts, classes, accuracy and the progress of the background work."""
@@ -261,7 +212,6 @@ class Controller:
             predicted.update(dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True)))
         estimate = session.estimate(refresh=False)
         version, answers = session.version, session.answers
-        updating = bool(labels) and (latest is None or latest.version != version)
         return {
             "title": self.title,
             "target": self.target,
@@ -272,16 +222,10 @@ class Controller:
             "following": latest is None or latest.version != version,
             "model": -1 if latest is None else latest.version,
             "classes": [
-                {
-                    "value": c,
-                    "count": counts[c],
-                    "predicted": predicted[c],
-                    "since": self._known.index(c),
-                }
-                for c in self.classes
+                {"value": c, "count": counts[c], "predicted": predicted[c]} for c in self.classes
             ],
+            "preset": len(self._preset),
             "estimate": None if estimate is None else asdict(estimate),
-            "updating": updating,
             "trained": 0 if latest is None else len(latest.trained),
             "disagreements": sum(answer.disputed for answer in answers.values()),
             "undo": len(session.undoable(annotator)),
@@ -328,9 +272,8 @@ class Controller:
         return {"rows": near.tolist(), "value": value}
 
     def preview(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Return twelve of the rows, evenly spread over the list: its ends are among them."""
-        places = np.unique(np.linspace(0, len(rows) - 1, min(12, len(rows))).round().astype(int))
-        return [self._brief(rows[place]) for place in places]
+        """Return rows as they are shown in lists."""
+        return [self._brief(row) for row in rows]
 
     def review(self) -> dict[str, Any]:
         """Return labels that look wrong, disagreements of annotators, and their agreement."""

@@ -112,14 +112,11 @@ class Exporter:
         added = self.session.columns(self.source.target, who=who)
         columns: dict[str, list[Any]] = {}
         for name, column in zip(self.table.names, self.table.columns, strict=True):
-            if name not in added and typed:
-                whole = column.texts is None and not column.moments
-                cells = column.values.tolist() if whole else column.cells()
-                pairs = zip(cells, column.missing.tolist(), strict=True)
-                columns[name] = [None if missing else cell for cell, missing in pairs]
-            elif name not in added:
-                columns[name] = column.cells()
-        return columns | added
+            numbers = typed and column.texts is None and not column.moments
+            cells = column.values.tolist() if numbers else column.cells()
+            pairs = zip(cells, column.missing.tolist(), strict=True)
+            columns[name] = [None if missing else cell for cell, missing in pairs]
+        return {name: cells for name, cells in columns.items() if name not in added} | added
 
     def _table(self, who: bool) -> bytes:
         columns = self._columns(who, typed=False)
@@ -142,45 +139,22 @@ class Exporter:
 
     def _labelstudio(self, who: bool) -> bytes:
         """Return tasks with annotations and predictions, as Label Studio imports them."""
-        target = self.source.target
-        added = self.session.columns(target)
-        answers = self.session.answers
-        shown = "image" if self.images is not None else "text"
+        target, answers, tasks = self.source.target, self.session.answers, []
+        named = {"from_name": target, "to_name": "image" if self.images else "text"}
 
-        def choice(value: Any) -> list[dict[str, Any]]:
-            chosen = {"choices": [str(value)]}
-            named = {"from_name": target, "to_name": shown, "type": "choices"}
-            return [named | {"value": chosen}]
+        def result(value: Any) -> list[dict[str, Any]]:
+            return [named | {"type": "choices", "value": {"choices": [str(value)]}}]
 
-        tasks: list[dict[str, Any]] = []
-        for row, record in enumerate(self._records(False)):
-            data = {name: value for name, value in record.items() if name not in added}
-            opinions = answers[row].opinions if row in answers else ()
-            if row in answers and not opinions:
-                opinions = (("", answers[row].value),)
-            tasks.append(
-                {
-                    "id": row + 1,
-                    "data": data,
-                    "annotations": [
-                        {
-                            "result": [] if value is None else choice(value),
-                            "was_cancelled": value is None,
-                        }
-                        | ({"completed_by": {"email": by}} if who and by else {})
-                        for by, value in opinions
-                    ],
-                    "predictions": [
-                        {
-                            "model_version": "gdpa",
-                            "score": record[f"{target}_probability"],
-                            "result": choice(record[f"{target}_predicted"]),
-                        }
-                    ]
-                    if record[f"{target}_predicted"] is not None
-                    else [],
-                }
-            )
+        for row, record in enumerate(self._records(who)):
+            answer, guess = answers.get(row), record[f"{target}_predicted"]
+            opinions = [] if answer is None else answer.opinions or [(answer.by, answer.value)]
+            given = [
+                {"result": result(v), "completed_by": by} for by, v in opinions if v is not None
+            ]
+            score = record[f"{target}_probability"]
+            guesses = [] if guess is None else [{"score": score, "result": result(guess)}]
+            parts = {"annotations": given, "predictions": guesses}
+            tasks.append({"id": row + 1, "data": record} | parts)
         return json.dumps(tasks).encode()
 
     def _folders(self, who: bool) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import require
-from .answers import EVENTS, is_unicode
+from .answers import is_unicode
 from .controller import Controller
 from .exports import Exporter
 from .guard import BodyTooLarge, Guard
@@ -55,7 +55,7 @@ def _integer(data: dict[str, Any], name: str) -> int:
     return value
 
 
-def _class(data: dict[str, Any], name: str = "value") -> str | int | float | bool:
+def _class(data: dict[str, Any], name: str) -> str | int | float | bool:
     value = data.get(name)
     if isinstance(value, str):
         return _text(data, name)
@@ -64,11 +64,28 @@ def _class(data: dict[str, Any], name: str = "value") -> str | int | float | boo
     raise BadRequest(f"{name} must be text or a number")
 
 
-def _rows(data: dict[str, Any]) -> list[int]:
-    rows = data.get("rows")
+def _rows(data: dict[str, Any], name: str) -> list[int]:
+    rows = data.get(name)
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_BULK:
-        raise BadRequest(f"rows must be a list of 1 to {MOST_BULK} rows")
-    return [_integer({"rows": row}, "rows") for row in rows]
+        raise BadRequest(f"{name} must be a list of 1 to {MOST_BULK} rows")
+    return [_integer({name: row}, name) for row in rows]
+
+
+def _new_name(data: dict[str, Any], name: str) -> Any:
+    return None if data.get(name) is None else _class(data, name)
+
+
+# What the page sends with each kind of answer, and how it is read.
+FIELDS = {"row": _integer, "rows": _rows, "value": _class, "to": _new_name}
+NEEDS = {
+    "label": ("row", "value"),
+    "skip": ("row",),
+    "remove": ("row",),
+    "undo": (),
+    "settle": ("row", "value"),
+    "bulk": ("rows", "value"),
+    "rename": ("value", "to"),
+}
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -142,25 +159,17 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         return JSONResponse(await run_in_threadpool(controller.next, _text(data, "by"), n))
 
     async def preview(request: Request) -> Response:
-        rows = _rows(await _body(request))
+        rows = _rows(await _body(request), "rows")
         if not all(0 <= row < controller.session.n_rows for row in rows):
             raise BadRequest(f"rows are numbered 0 to {controller.session.n_rows - 1}")
         return JSONResponse(await run_in_threadpool(controller.preview, rows))
 
     async def answer(request: Request) -> Response:
         do = request.path_params["do"]
-        if do not in EVENTS or do == "second":
+        if do not in NEEDS:
             return failure("not found", 404)
         data = await _body(request)
-        wanted: dict[str, Any] = {}
-        if do not in ("undo", "rename", "bulk"):
-            wanted["row"] = _integer(data, "row")
-        if do in ("label", "settle", "bulk", "rename"):
-            wanted["value"] = _class(data)
-        if do == "bulk":
-            wanted["rows"] = _rows(data)
-        if do == "rename":
-            wanted["to"] = None if data.get("to") is None else _class(data, "to")
+        wanted = {name: FIELDS[name](data, name) for name in NEEDS[do]}
         by = _text(data, "by")
         try:
             changed = await run_in_threadpool(controller.answer, do, by, wanted)

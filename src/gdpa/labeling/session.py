@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..estimators import CommitteeClassifier, GraphOptions
 from .agreement import Agreement, measure_agreement
 from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
 from .features import ScaledRows, fingerprint, given_labels, to_features
@@ -98,14 +100,14 @@ class LabelingSession(SessionModel):
         features, encoder = to_features(X)
         self.rescale = None if encoder is not None else rescale
         known = given_labels(y, features.shape[0])
-        super().__init__(
-            features,
-            AnswerHistory({row: Answer(value, "given") for row, value in known.items()}),
-            encoder,
-            estimator=estimator,
-            rescale=self.rescale,
-            random_state=self.random_state,
-        )
+        if estimator is None:
+            # Sparse columns are left as they are: shifted, they would be dense.
+            scale: Any = None if sp.issparse(features) else self.rescale
+            estimator = CommitteeClassifier(
+                options=GraphOptions(rescale=scale), random_state=self.random_state, n_jobs=-1
+            )
+        given = {row: Answer(value, "given") for row, value in known.items()}
+        super().__init__(features, AnswerHistory(given), encoder, estimator)
         self.lease = float(lease)
         self._leases: dict[int, _Lease] = {}
         self._check_kinds()

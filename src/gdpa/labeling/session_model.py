@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..csv_text import csv_text
 from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
-from ..estimators import CommitteeClassifier, GraphOptions
+from ..estimators import CommitteeClassifier
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
 from ..tables import TableEncoder
@@ -101,12 +100,8 @@ class SessionModel:
         The answers.
     encoder : TableEncoder or None
         How a data frame was encoded.
-    estimator : CommitteeClassifier, optional
+    estimator : CommitteeClassifier
         A clone of it is fitted.
-    rescale : {"minmax", "standard"} or None
-        Scale of the columns, if no estimator is given.
-    random_state : int, default=0
-        Random seed, if no estimator is given.
 
     Attributes
     ----------
@@ -121,22 +116,11 @@ class SessionModel:
         X: Features,
         history: AnswerHistory,
         encoder: TableEncoder | None,
-        *,
-        estimator: CommitteeClassifier | None,
-        rescale: str | None,
-        random_state: int,
+        estimator: CommitteeClassifier,
     ) -> None:
         self.X = X
         self.n_rows: int = X.shape[0]
         self.encoder = encoder
-        if estimator is None:
-            # Sparse columns are left as they are: shifted, they would be dense.
-            rescale = None if sp.issparse(X) else rescale
-            estimator = CommitteeClassifier(
-                options=GraphOptions(rescale=rescale),  # type: ignore[arg-type]
-                random_state=random_state,
-                n_jobs=-1,
-            )
         self.estimator = estimator
         self._history = history
         self._lock = threading.RLock()

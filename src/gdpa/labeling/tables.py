@@ -124,9 +124,7 @@ def open_table(
     known = _labels(table, source, labels, notes)
     images = _images(table, source)
     X, encoder = _features(table, source, images, encoder, notes, seed)
-    session = LabelingSession(
-        X, known, random_state=seed, log=log, rescale=None, overlap=overlap
-    )
+    session = LabelingSession(X, known, random_state=seed, log=log, rescale=None, overlap=overlap)
     hidden = {source.target, source.id_column, source.text, source.image, *source.drop}
     shown = [] if source.shape else [name for name in table.names if name not in hidden]
     ids = None if source.id_column is None else table.column(source.id_column).cells()

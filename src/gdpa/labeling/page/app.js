@@ -1,7 +1,7 @@
 // The labelling page: shows a row, takes an answer, shows the next one when the answer is on disk.
 
 import { Refused, annotator, get, post, rename, whenTrouble } from "./api.js";
-import { classForKey, drawButtons, drawCounts, drawOptions, keysOf, setKey } from "./classes.js";
+import { arrange, classForKey, drawButtons, drawCounts, drawOptions, keysOf, setKey } from "./classes.js";
 import { el } from "./dom.js";
 import { drawItem } from "./item.js";
 import { drawAccuracy, drawLabels, drawPreview, drawReview } from "./lists.js";
@@ -92,7 +92,10 @@ async function choose(rows, what, value) {
     return;
   }
   selected = rows;
-  const preview = await post("api/preview", { rows });
+  // Twelve of them, evenly spread: the least similar one is among them.
+  const last = Math.min(12, rows.length) - 1;
+  const some = Array.from({ length: last + 1 }, (_, i) => rows[Math.round((i * (rows.length - 1)) / (last || 1))]);
+  const preview = await post("api/preview", { rows: some });
   const many = `${rows.length.toLocaleString("en")} row${rows.length > 1 ? "s" : ""}`;
   $("bulk-title").textContent = `Label ${many} ${what}`;
   $("bulk-apply").textContent = `Label ${many}`;
@@ -258,6 +261,7 @@ async function update() {
   drawn = number;
   const before = state;
   state = found;
+  arrange(state);
   document.title = `${state.title} · labelling`;
   $("title").textContent = state.title;
   const done = state.labelled + state.skipped;

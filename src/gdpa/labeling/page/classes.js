@@ -45,6 +45,15 @@ export function keysOf(classes) {
   return keys;
 }
 
+// Buttons as the classes were given, then alphabetically or by number; keys in order of appearance.
+export function arrange(state) {
+  const { classes, preset } = state;
+  classes.forEach((entry, place) => Object.assign(entry, { since: place }));
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  const others = classes.slice(preset).sort((a, b) => compare(String(a.value), String(b.value)));
+  state.classes = [...classes.slice(0, preset), ...others];
+}
+
 export function drawOptions(host, classes) {
   const before = host.value;
   host.replaceChildren(...classes.map((entry) => el("option", { textContent: String(entry.value) })));
@@ -65,7 +74,7 @@ export function drawButtons(host, classes, chosen, onChoose) {
       const button = document.createElement("button");
       button.type = "button";
       button.dataset.value = String(entry.value);
-      button.style.setProperty("--colour", colourOf(place));
+      button.style.setProperty("--colour", colourOf(entry.since));
       const label = document.createElement("span");
       label.textContent = String(entry.value);
       button.append(label);
@@ -103,7 +112,7 @@ export function drawCounts(host, classes) {
     name.scope = "row";
     const swatch = document.createElement("span");
     swatch.className = "swatch";
-    swatch.style.setProperty("--colour", colourOf(place));
+    swatch.style.setProperty("--colour", colourOf(entry.since));
     name.append(swatch, String(entry.value));
     row.append(name);
     row.insertCell().textContent = entry.count.toLocaleString("en");

@@ -80,7 +80,7 @@ export function drawAccuracy(state) {
   const text = document.getElementById("accuracy-text");
   document.getElementById("gauge").hidden = found === null;
   const late = state.labelled - state.trained;
-  badge.hidden = !state.updating;
+  badge.hidden = !state.following || state.labelled === 0;
   badge.textContent = late > 0
     ? `Updating: the model is learning from ${late} new answer${late > 1 ? "s" : ""} …`
     : "Updating …";

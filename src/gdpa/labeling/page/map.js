@@ -38,7 +38,8 @@ export class RowMap {
 
   setColours(colours, classes) {
     this.colours = colours;
-    this.names = classes.map((entry) => String(entry.value));
+    this.names = [];
+    for (const entry of classes) this.names[entry.since] = String(entry.value);
     this.draw();
   }
 
