@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -186,16 +186,32 @@ class Controller:
         # A second opinion is asked without showing the first.
         return [self.item(int(row)) | {"label": None, "skipped": False} for row in rows]
 
-    def answer(self, do: str, annotator: str, data: Mapping[str, Any]) -> int | None:
-        """Apply an answer (one of EVENTS); it is on disk when this returns."""
-        session, data = self.session, dict(data)
-        for name in {"value", "to"} & data.keys():
-            data[name] = self.value(data[name])
-        name = {"bulk": "label_many", "rename": "rename_class"}.get(do, do)
-        several = name != do or (do == "undo" and len(session.undoable(annotator)) > 1)
-        row: int | None = getattr(session, name)(**data, annotator=annotator)
+    def answer(
+        self,
+        do: str,
+        annotator: str,
+        row: int | None = None,
+        value: Any = None,
+        *,
+        rows: Sequence[int] = (),
+        to: Any = None,
+    ) -> int | None:
+        """Apply an answer; it is on disk when this returns. Return its row, if it is of one row."""
+        session, value = self.session, self.value(value)
+        if do in ("label", "settle"):
+            getattr(session, do)(row, value, annotator=annotator)
+        elif do == "bulk":
+            session.label_many(rows, value, annotator=annotator)
+        elif do == "rename":
+            session.rename_class(value, self.value(to), annotator=annotator)
+        elif do == "undo":
+            several = len(session.undoable(annotator)) > 1
+            row = session.undo(annotator=annotator)
+            row = None if several else row
+        else:
+            getattr(session, do)(row, annotator=annotator)
         self._wake_workers()
-        return None if several else data.get("row", row)
+        return row
 
     def state(self, annotator: str = "") -> dict[str, Any]:
         """Return counts, classes, accuracy and the progress of the background work."""

@@ -172,7 +172,7 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         wanted = {name: FIELDS[name](data, name) for name in NEEDS[do]}
         by = _text(data, "by")
         try:
-            changed = await run_in_threadpool(controller.answer, do, by, wanted)
+            changed = await run_in_threadpool(controller.answer, do, by, **wanted)
         except OSError as error:  # the log cannot be written, for example on a full disk
             return failure(f"the answer was not saved: {error.strerror}", 507)
         item = None if changed is None else controller.item(changed)

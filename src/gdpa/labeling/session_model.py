@@ -24,7 +24,7 @@ from ..estimators.frames import adopt_encoder
 from ..files import write_text
 from ..tables import TableEncoder
 from .accuracy import Estimate, accuracy_interval, confidence_histogram
-from .answers import AnswerHistory, Value
+from .answers import Answer, AnswerHistory, Value
 from .features import Features
 
 __all__ = ["Estimate", "Predictions", "SessionModel"]
@@ -57,8 +57,6 @@ class Predictions:
         Probabilities.
     trained : mapping
         Labels that the model was fitted on, by row.
-    held_out : mapping
-        Probabilities of labelled rows, by row, from a fit without their label.
     model : CommitteeClassifier or None
         The classifier; None with one class.
     """
@@ -68,7 +66,6 @@ class Predictions:
     codes: NDArray[np.intp]
     probabilities: NDArray[np.float64]
     trained: Mapping[int, Value]
-    held_out: Mapping[int, NDArray[np.float64]]
     model: CommitteeClassifier | None = None
 
     @property
@@ -127,6 +124,7 @@ class SessionModel:
         self._fitting = threading.Lock()
         self.version = 0
         self.latest: Predictions | None = None
+        # Predictions for rows by models without their label: held out, or fitted before the answer.
         self._unseen: dict[int, Unseen] = {}
         self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
         self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
@@ -163,7 +161,7 @@ class SessionModel:
                 raise ValueError("no row has a label yet")
             current = self.latest
             if current is None or current.version != version:
-                if current is not None:
+                if current is not None and current.classes.size > 1:
                     for row in labels.keys() - current.trained.keys():
                         self._unseen[row] = (current.classes, current.probabilities[row].copy())
                 current = self.latest = self._predict(labels, version)
@@ -240,8 +238,6 @@ class SessionModel:
         """Return the classes and their probabilities from a model without the label of a row."""
         if row not in now.trained:
             return now.classes, now.probabilities[row]
-        if row in now.held_out:
-            return now.classes, now.held_out[row]
         return self._unseen.get(row)
 
     def _changed(self) -> float | None:
@@ -287,11 +283,10 @@ class SessionModel:
             raise ValueError(
                 f"a classifier needs labels of two classes, there are {self.classes!r}"
             )
-        latest = self.latest
-        if latest is not None and latest.model is not None and latest.trained == labels:
+        latest, model = self.latest, None
+        if latest is not None and latest.trained == labels and self.n_rows <= FRESH_ROWS:
             model = copy.copy(latest.model)
-        else:
-            model = self._fit(labels)
+        model = model or self._fit(labels)
         if self.encoder is not None:
             adopt_encoder(model, self.encoder)
         return model
@@ -336,27 +331,28 @@ class SessionModel:
             Names and cells. The predictions are the latest, which may lack the last answers;
             labels are kept in them.
         """
-        with self._lock:
-            answers, latest = dict(self._history.answers), self.latest
-        found = [answers.get(row) for row in range(self.n_rows)]
-        given = [None if a is None else a.value for a in found]
-        columns: dict[str, list[Any]] = {target: given}
-        empty: list[Any] = [None] * self.n_rows
-        predicted, probability = empty, empty
+        n, answers, latest = self.n_rows, self._history.answers.copy(), self.latest
+        found = [answers.get(row, Answer(None, "")) for row in range(n)]
+        given, skipped = [answer.value for answer in found], self.skipped
+        guess: list[Any] = [None] * n
+        sure: list[Any] = [None] * n
         if latest is not None:
+            known = np.array([value is not None for value in given])
             pairs = zip(given, latest.labels.tolist(), strict=True)
-            predicted = [model if label is None else label for label, model in pairs]
-            pairs = zip(given, np.round(latest.confidence, 4).tolist(), strict=True)
-            probability = [p if label is None else 1.0 for label, p in pairs]
-        columns |= {f"{target}_predicted": predicted, f"{target}_probability": probability}
-        skipped = ["yes" if a is not None and a.value is None else None for a in found]
-        columns[f"{target}_skipped"] = skipped
+            guess = [model if value is None else value for value, model in pairs]
+            sure = np.where(known, 1.0, np.round(latest.confidence, 4)).tolist()
+        columns: dict[str, list[Any]] = {
+            target: given,
+            f"{target}_predicted": guess,
+            f"{target}_probability": sure,
+            f"{target}_skipped": ["yes" if row in skipped else None for row in range(n)],
+        }
         if who:
-            columns[f"{target}_by"] = [None if a is None else a.by for a in found]
-            columns[f"{target}_at"] = [None if a is None else a.at for a in found]
-            opinions = [dict(a.opinions) if a is not None else {} for a in found]
-            for name in sorted({name for each in opinions for name in each}):
-                columns[f"{target}_by_{name or 'unnamed'}"] = [each.get(name) for each in opinions]
+            columns[f"{target}_by"] = [answer.by or None for answer in found]
+            columns[f"{target}_at"] = [answer.at or None for answer in found]
+            for name in sorted({name for answer in found for name, _ in answer.opinions}):
+                column = [dict(answer.opinions).get(name) for answer in found]
+                columns[f"{target}_by_{name or 'unnamed'}"] = column
         return columns
 
     def _fit(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
@@ -394,14 +390,12 @@ class SessionModel:
         classes = np.unique(np.array(list(labels.values())))
         if classes.size == 1:
             codes = np.zeros(n, dtype=np.intp)
-            return Predictions(version, classes, codes, np.ones((n, 1)), labels, {})
+            return Predictions(version, classes, codes, np.ones((n, 1)), labels)
         model = self._updated(labels)
         ensemble = model.ensemble_
         codes = np.searchsorted(model.classes_, model.transduction_)
         found = ensemble.left_out()
-        held_out = {}
         if found is not None:
-            rows, shares = found
-            held_out = dict(zip(rows.tolist(), ensemble.probabilities(shares), strict=True))
-        P = ensemble.probabilities()
-        return Predictions(version, model.classes_, codes, P, labels, held_out, model)
+            held_out = zip(found[0].tolist(), ensemble.probabilities(found[1]), strict=True)
+            self._unseen |= {row: (model.classes_, p) for row, p in held_out}
+        return Predictions(version, model.classes_, codes, ensemble.probabilities(), labels, model)
