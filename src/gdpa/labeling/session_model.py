@@ -266,8 +266,8 @@ class SessionModel:
             classes, p = self._unseen_prediction(now, row) or (now.classes, np.zeros(0))
             if p.size and classes[np.argmax(p)] != value:
                 best = int(np.argmax(p))
-                given = float(p[classes == value].sum())
-                found.append((given - p[best], row, classes.tolist()[best], float(p[best])))
+                odds = (p[classes == value].sum() + 1e-6) / p[best]
+                found.append((float(odds), row, classes.tolist()[best], float(p[best])))
         return [(row, value, p) for _, row, value, p in sorted(found, key=lambda f: f[:2])]
 
     def classifier(self) -> CommitteeClassifier:
