@@ -90,7 +90,7 @@ def test_two_sessions_do_not_write_to_one_log(tmp_path):
         {"do": "bulk", "rows": [1, 9], "value": "a"},
         {"do": "bulk", "rows": 3, "value": "a"},
         {"do": "rename", "value": "a", "to": [1]},
-        {"do": "settle", "row": 1},
+        {"do": "second", "row": 7, "value": "a"},
     ],
 )
 def test_replay_refuses_what_is_no_event(event):

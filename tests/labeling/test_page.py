@@ -125,7 +125,7 @@ def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
     page.wait_for_function("() => document.getElementById('guess-text').textContent.includes('%')")
     page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
     assert server.api("state")["estimate"]["answers"] == 30
-    assert page.is_hidden("#accuracy-state")
+    page.wait_for_selector("#accuracy-state", state="hidden")
     assert page.wrong == []
 
     # Everything can be kept, and Ctrl-C writes the table.

@@ -182,11 +182,9 @@ def test_second_opinions_agreement_and_settling(blobs, tmp_path):
     found = session.agreement()
     assert (found.rows, found.rows - found.agreed) == (len(seconds), len(wrong))
     assert found.low <= found.kappa <= found.high < 1
-    session.settle(wrong[0], "ant", annotator="a")
+    session.label(wrong[0], "ant", annotator="a")
     assert session.labels[wrong[0]] == "ant"
     assert wrong[0] not in session.disagreements()
-    with pytest.raises(ValueError, match="no disagreement"):
-        session.settle(wrong[0], "ant")
     session.close()
     again = LabelingSession(X, overlap=0.25, log=tmp_path / "log")
     assert again.answers == session.answers
@@ -206,8 +204,10 @@ def test_a_second_opinion_is_taken_back_and_asked_again(blobs):
     assert session.disagreements() == []
     assert session.next(annotator="b")[0] == first
     session.label(first, "eel", annotator="b")
-    session.label(first, y[first], annotator="b")  # b corrects the own opinion
+    assert session.disagreements() == [first]
+    session.label(first, "eel", annotator="a")  # having looked again
     assert session.disagreements() == []
+    assert session.labels == {first: "eel"}
 
 
 def test_kappa_against_its_formula():
@@ -449,14 +449,14 @@ def test_by_default_the_classifier_is_the_default_one(blobs):
 
 def test_large_data_are_followed_by_adding_labels(monkeypatch):
     """Beyond some rows labels are added to the last fit, and mean the same."""
-    from gdpa.labeling import session_model as full
+    from gdpa.labeling import session as full
 
     X, y = make_blobs(300, centers=3, cluster_std=1.5, random_state=2)
     session = LabelingSession(X)
     fits = []
-    fit = full.SessionModel._fit
+    fit = full.LabelingSession._fit
     monkeypatch.setattr(
-        full.SessionModel, "_fit", lambda self, labels: fits.append(1) or fit(self, labels)
+        full.LabelingSession, "_fit", lambda self, labels: fits.append(1) or fit(self, labels)
     )
     monkeypatch.setattr(full, "FRESH_ROWS", 100)
     answered(session, y, 12)

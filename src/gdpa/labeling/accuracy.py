@@ -1,4 +1,4 @@
-"""Accuracy of the predictions, from the model's confidence and the answers that it had not seen.
+"""Predictions of a session, and their accuracy by the answers that the model had not seen.
 
 The share of right predictions at confidence p is taken to be ``sigmoid(a + b logit(p))``. Every
 answer that a model predicted without knowing it, held out or asked later, tells about a and b; the
@@ -8,13 +8,19 @@ alone this uses all questions, also the chosen ones, which are harder but have l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-__all__ = ["Estimate", "accuracy_interval", "confidence_histogram"]
+from ..estimators import CommitteeClassifier
+from .answers import Value
+
+__all__ = ["Estimate", "Predictions", "accuracy_interval", "confidence_histogram"]
 
 FloatArray = NDArray[np.float64]
 
@@ -49,6 +55,51 @@ class Estimate:
     right: int
     changed: float | None = None
     settled: bool = False
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for all rows.
+
+    Parameters
+    ----------
+    version : int
+        Version of the session's answers that they are based on.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    codes : ndarray of int of shape (n_rows,)
+        Class number of each row; given labels are kept.
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Probabilities.
+    trained : mapping
+        Labels that the model was fitted on, by row.
+    model : CommitteeClassifier or None
+        The classifier; None with one class.
+    """
+
+    version: int
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    probabilities: NDArray[np.float64]
+    trained: Mapping[int, Value]
+    model: CommitteeClassifier | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Predicted label of each row."""
+        return np.asarray(self.classes[self.codes])
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """Probability of the predicted label of each row."""
+        return np.asarray(self.probabilities[np.arange(self.codes.size), self.codes])
+
+    @cached_property
+    def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distribution of the confidences of the rows without a label."""
+        free = np.ones(self.codes.size, dtype=bool)
+        free[list(self.trained)] = False
+        return confidence_histogram(self.confidence[free] if free.any() else self.confidence)
 
 
 def _logits(confidence: ArrayLike) -> FloatArray:

@@ -16,7 +16,7 @@ __all__ = ["EVENTS", "Answer", "AnswerHistory", "Value", "is_unicode", "label_ki
 
 Value = str | int | float | bool
 
-EVENTS = ("label", "skip", "remove", "undo", "second", "settle", "bulk", "rename")
+EVENTS = ("label", "skip", "remove", "undo", "second", "bulk", "rename")
 
 
 def is_unicode(text: str) -> bool:
@@ -195,7 +195,7 @@ class AnswerHistory:
             fits = do in EVENTS and isinstance(rows, list | tuple)
             if do not in ("undo", "rename"):
                 fits = fits and all(isinstance(row, int) and 0 <= row < n_rows for row in rows)
-            fits &= isinstance(value, Value) or do not in ("label", "settle", "bulk", "rename")
+            fits &= isinstance(value, Value) or do not in ("label", "bulk", "rename")
             fits &= isinstance(event.get("to"), Value | None)
             fits &= event.get("purpose", "own") in ("check", "choice", "own", "second")
             if not fits or not isinstance(event.get("by", ""), str):
@@ -218,13 +218,9 @@ def _changed(event: Mapping[str, Any], before: Answer | None) -> Answer | None:
     if do in ("remove", "rename"):
         return None
     value = None if do == "skip" else value
-    opinions = dict(() if before is None else before.opinions)
-    revised = len(opinions) > 1 and by in opinions and do != "settle"
-    if before is not None and (do == "second" or revised):
-        opinions[by] = value
-        changed = value if by == before.by else before.value
-        return replace(before, value=changed, opinions=tuple(opinions.items()), settled=False)
-    if before is not None and len(opinions) > 1:
+    if before is not None and do == "second":
+        return replace(before, opinions=(*before.opinions, (by, value)))
+    if before is not None and len(before.opinions) > 1:  # settles what was disputed, or not
         return replace(before, value=value, by=by, at=at, settled=True)
     # A correction does not change why the row was asked.
     purpose = event.get("purpose", "own") if before is None else before.purpose

@@ -198,8 +198,8 @@ class Controller:
     ) -> int | None:
         """Apply an answer; it is on disk when this returns. Return its row, if it is of one row."""
         session, value = self.session, self.value(value)
-        if do in ("label", "settle"):
-            getattr(session, do)(row, value, annotator=annotator)
+        if do == "label":
+            session.label(row, value, annotator=annotator)
         elif do == "bulk":
             session.label_many(rows, value, annotator=annotator)
         elif do == "rename":

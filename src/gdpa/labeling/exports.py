@@ -116,7 +116,7 @@ class Exporter:
             cells = column.values.tolist() if numbers else column.cells()
             pairs = zip(cells, column.missing.tolist(), strict=True)
             columns[name] = [None if missing else cell for cell, missing in pairs]
-        return {name: cells for name, cells in columns.items() if name not in added} | added
+        return columns | added
 
     def _table(self, who: bool) -> bytes:
         columns = self._columns(who, typed=False)
@@ -148,9 +148,7 @@ class Exporter:
         for row, record in enumerate(self._records(who)):
             answer, guess = answers.get(row), record[f"{target}_predicted"]
             opinions = [] if answer is None else answer.opinions or [(answer.by, answer.value)]
-            given = [
-                {"result": result(v), "completed_by": by} for by, v in opinions if v is not None
-            ]
+            given = [{"result": result(v)} for _, v in opinions if v is not None]
             score = record[f"{target}_probability"]
             guesses = [] if guess is None else [{"score": score, "result": result(guess)}]
             parts = {"annotations": given, "predictions": guesses}

@@ -82,7 +82,6 @@ NEEDS = {
     "skip": ("row",),
     "remove": ("row",),
     "undo": (),
-    "settle": ("row", "value"),
     "bulk": ("rows", "value"),
     "rename": ("value", "to"),
 }

@@ -20,7 +20,6 @@ let queue = Promise.resolve(); // one thing at a time, in the order of the keys
 let listed = -1;
 let coloured = "";
 let reviewed = "";
-let settling = null; // the row whose disagreement the next answer settles
 let selected = []; // rows to label at once
 
 const map = new RowMap($("map"), {
@@ -58,7 +57,6 @@ function reply(what, value) {
 
 function show(next) {
   item = next;
-  if (item === null || item.row !== settling) settling = null;
   closeBulk();
   $("near-panel").hidden = true;
   $("guess-text").textContent = "";
@@ -172,7 +170,6 @@ async function open(row) {
 async function answer(what, value) {
   if (item === null) return;
   const { row, name } = item;
-  if (settling === row && what === "label") what = "settle";
   $("item").classList.add("leaving");
   try {
     await post(`api/${what}`, what === "skip" ? { row } : { row, value });
@@ -288,12 +285,7 @@ async function update() {
   const now = `${state.model} ${state.version}`;
   if (reviewed !== now) {
     reviewed = now;
-    const settle = async (row) => {
-      settling = row;
-      await open(row);
-      settling = row;
-    };
-    drawReview(await get("api/review"), (row) => act(() => settle(row)), (row) => act(() => open(row)));
+    drawReview(await get("api/review"), (row) => act(() => open(row)));
   }
   if (waiting.length < AHEAD && state.labelled + state.skipped < state.rows) await fill();
   await updateMap();

@@ -36,7 +36,7 @@ export function drawLabels(host, none, labels, onOpen, onRemove) {
 }
 
 // Disagreements first, then labels that look wrong.
-export function drawReview(found, onSettle, onOpen) {
+export function drawReview(found, onOpen) {
   const host = document.getElementById("doubts");
   const agreed = found.agreement;
   document.getElementById("review").hidden =
@@ -48,7 +48,7 @@ export function drawReview(found, onSettle, onOpen) {
   const named = (value) => (value === null ? "can’t tell" : String(value));
   redraw(host, [
     ...found.disagreements.map((entry) =>
-      el("li", {}, opener(entry, `Settle: ${entry.values.map(named).join(" or ")}`, onSettle))),
+      el("li", {}, opener(entry, `Settle: ${entry.values.map(named).join(" or ")}`, onOpen))),
     ...found.suspicious.map((entry) => {
       const title = `${entry.value}: is it ${entry.predicted} (${percent(entry.probability)})?`;
       return el("li", {}, opener(entry, title, onOpen));
