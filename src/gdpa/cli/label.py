@@ -124,15 +124,11 @@ def label(options: LabelOptions) -> None:
             names = [None if code < 0 else str(known.classes[code]) for code in known.codes]
             start = {"encoder": fitted.encoder, "labels": names}
         controller, exporter, notes = open_table(
-            source,
-            log=log,
-            seed=options.seed,
-            overlap=options.overlap,
-            command=options.context.obj,
-            **start,
+            source, log=log, seed=options.seed, command=options.context.obj, **start
         )
         output.note(*notes)
         session = controller.session
+        session.overlap = options.overlap
         kind = exporter.kind_of(out)
         server = LabelServer(
             controller,

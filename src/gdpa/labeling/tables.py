@@ -86,7 +86,6 @@ def open_table(
     *,
     log: Path | None,
     seed: int = 0,
-    overlap: float = 0.0,
     encoder: TableEncoder | None = None,
     labels: Sequence[str | None] | None = None,
     command: str = "",
@@ -101,8 +100,6 @@ def open_table(
         Where the answers are saved.
     seed : int, default=0
         Random seed.
-    overlap : float, default=0
-        Share of the rows that a second annotator is asked as well.
     encoder : TableEncoder, optional
         How columns are encoded, from a saved model; fitted to the table by default.
     labels : sequence, optional
@@ -124,7 +121,7 @@ def open_table(
     known = _labels(table, source, labels, notes)
     images = _images(table, source)
     X, encoder = _features(table, source, images, encoder, notes, seed)
-    session = LabelingSession(X, known, random_state=seed, log=log, rescale=None, overlap=overlap)
+    session = LabelingSession(X, known, random_state=seed, log=log, rescale=None)
     hidden = {source.target, source.id_column, source.text, source.image, *source.drop}
     shown = [] if source.shape else [name for name in table.names if name not in hidden]
     ids = None if source.id_column is None else table.column(source.id_column).cells()
