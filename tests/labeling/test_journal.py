@@ -118,3 +118,37 @@ def test_undo_restores_what_was_before_and_respects_the_others():
     assert say("undo") == [1]
     assert say("undo") == []
     assert history.labels == {3: "x"}
+
+
+def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
+    """Whatever byte the process dies at, all whole lines are there and the rest is gone."""
+    log = tmp_path / "log"
+    journal = Journal(log, {"rows": 9})
+    label = {"do": "label", "purpose": "choice", "at": "2026-01-01T00:00:00Z"}
+    events = [
+        {**label, "row": 1, "value": "x", "by": "a"},
+        {**label, "row": 2, "value": "y", "by": "b"},
+        {**label, "do": "second", "row": 1, "value": "y", "by": "b", "purpose": "second"},
+        {"do": "bulk", "rows": [3, 4, 5], "value": "x", "by": "a"},
+        {"do": "rename", "value": "x", "to": "z", "by": "b"},
+        {"do": "undo", "by": "b"},
+        {"do": "rename", "value": "y", "to": None, "by": "a"},
+        {**label, "row": 1, "value": "y", "by": "a"},
+    ]
+    for event in events:
+        journal.write(event)
+    journal.close()
+    content = log.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
+    for cut in range(ends[0], len(content) + 1):
+        log.write_bytes(content[:cut])
+        again = Journal(log, {"rows": 9})
+        again.close()
+        whole = sum(end <= cut for end in ends) - 1
+        assert again.events == events[:whole]
+        one, two = AnswerHistory(), AnswerHistory()
+        one.replay(again.events, 9)
+        two.replay(events[:whole], 9)
+        assert one.answers == two.answers
+    assert one.labels == {3: "x", 4: "x", 5: "x", 1: "y"}
+    assert [a.settled for a in one.answers.values()] == [False, False, False, True]

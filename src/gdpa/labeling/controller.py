@@ -227,7 +227,7 @@ class Controller:
             sizes = np.bincount(latest.codes, minlength=latest.classes.size)
             predicted.update(dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True)))
         estimate = session.estimate(refresh=False)
-        version, answers = session.version, session.answers
+        version = session.version
         return {
             "title": self.title,
             "target": self.target,
@@ -243,7 +243,7 @@ class Controller:
             "preset": len(self._preset),
             "estimate": None if estimate is None else asdict(estimate),
             "trained": 0 if latest is None else len(latest.trained),
-            "disagreements": sum(answer.disputed for answer in answers.values()),
+            "disagreements": len(session.disagreements()),
             "undo": len(session.undoable(annotator)),
             "others": max(0, len(self._seen) - 1),
             "trouble": "; ".join(dict.fromkeys(self._trouble.copy().values())),

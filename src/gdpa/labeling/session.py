@@ -147,6 +147,7 @@ class LabelingSession:
         self.latest: Predictions | None = None
         # Predictions for rows by models without their label: held out, or fitted before the answer.
         self._unseen: dict[int, Unseen] = {}
+        self._changed: float | None = None
         self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
         self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
         self.lease = float(lease)
@@ -435,6 +436,10 @@ class LabelingSession:
                     for row in labels.keys() - current.trained.keys():
                         self._unseen[row] = (current.classes, current.probabilities[row].copy())
                 current = self.latest = self._predict(labels, version)
+                most = len(labels) - SETTLE_LABELS
+                earlier = [predicted for n_labels, predicted in self._past if n_labels <= most]
+                if earlier:
+                    self._changed = float(np.mean(earlier[-1] != current.labels))
                 if not self._past or len(labels) >= self._past[-1][0] + SETTLE_LABELS // 2:
                     self._past.append((len(labels), current.labels))
             return current
@@ -499,25 +504,15 @@ class LabelingSession:
         check = np.array([answer.purpose == "check" for answer, _ in known])
         confidence = [p.max() for _, (_, p) in known]
         interval = accuracy_interval(now.histogram, confidence, right, check)
-        changed = self._changed()
-        settled = changed is not None and changed <= 0.01
         counts = len(known), int(check.sum()), int(right[check].sum())
-        return Estimate(*interval, *counts, changed, settled)
+        settled = self._changed is not None and self._changed <= 0.01
+        return Estimate(*interval, *counts, self._changed, settled)
 
     def _unseen_prediction(self, now: Predictions, row: int) -> Unseen | None:
         """Return the classes and their probabilities from a model without the label of a row."""
         if row not in now.trained:
             return now.classes, now.probabilities[row]
         return self._unseen.get(row)
-
-    def _changed(self) -> float | None:
-        """Return the share of the predictions that the latest labels changed."""
-        now = self.latest
-        if now is None:
-            return None
-        most = len(now.trained) - SETTLE_LABELS
-        earlier = [labels for n_labels, labels in self._past if n_labels <= most]
-        return float(np.mean(earlier[-1] != now.labels)) if earlier else None
 
     def suspicious(self) -> list[tuple[int, Value, float]]:
         """List labels that look wrong, the most suspicious first.
