@@ -128,7 +128,7 @@ def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
     events = [
         {**label, "row": 1, "value": "x", "by": "a"},
         {**label, "row": 2, "value": "y", "by": "b"},
-        {**label, "do": "second", "row": 1, "value": "y", "by": "b", "purpose": "second"},
+        {**label, "do": "second", "row": 1, "value": "y", "by": "b"},
         {"do": "bulk", "rows": [3, 4, 5], "value": "x", "by": "a"},
         {"do": "rename", "value": "x", "to": "z", "by": "b"},
         {"do": "undo", "by": "b"},

@@ -57,13 +57,13 @@ def measure_agreement(
         return None
     number: dict[Hashable, int] = {}
     codes = np.array([[number.setdefault(value, len(number)) for value in pair] for pair in pairs])
-    drawn = np.random.default_rng(seed).integers(m, size=(resamples, m))
-    sample = np.concatenate([codes[None], codes[drawn]])
-    agreed = (sample[..., 0] == sample[..., 1]).mean(axis=1)
-    shares = np.stack([(sample == code).mean(axis=(1, 2)) for code in range(len(number))])
-    chance = (shares**2).sum(axis=0)
+    cells, counts = np.unique(codes, axis=0, return_counts=True)
+    drawn = np.random.default_rng(seed).multinomial(m, counts / m, resamples)
+    shares = np.vstack([counts, drawn]) / m
+    agreed = shares[:, cells[:, 0] == cells[:, 1]].sum(axis=1)
+    ratings = 0.5 * (np.eye(len(number))[cells[:, 0]] + np.eye(len(number))[cells[:, 1]])
+    chance = ((shares @ ratings) ** 2).sum(axis=1)
     # With a single class there is nothing to agree on by chance: perfect agreement counts as 1.
-    kappa = np.where(chance < 1.0, (agreed - chance) / np.maximum(1.0 - chance, 1e-12), 1.0)
+    kappa = np.where(chance < 1.0 - 1e-12, (agreed - chance) / np.maximum(1.0 - chance, 1e-12), 1.0)
     low, high = np.quantile(kappa[1:], [0.05, 0.95])
-    count = int((codes[:, 0] == codes[:, 1]).sum())
-    return Agreement(float(kappa[0]), float(low), float(high), m, count)
+    return Agreement(float(kappa[0]), float(low), float(high), m, round(m * agreed[0]))

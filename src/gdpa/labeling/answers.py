@@ -197,7 +197,7 @@ class AnswerHistory:
                 fits = fits and all(isinstance(row, int) and 0 <= row < n_rows for row in rows)
             fits &= isinstance(value, Value) or do not in ("label", "bulk", "rename")
             fits &= isinstance(event.get("to"), Value | None)
-            fits &= event.get("purpose", "own") in ("check", "choice", "own", "second")
+            fits &= event.get("purpose", "own") in ("check", "choice", "own")
             if not fits or not isinstance(event.get("by", ""), str):
                 raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
             self.apply(event)

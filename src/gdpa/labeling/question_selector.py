@@ -31,10 +31,10 @@ FloatArray = NDArray[np.float64]
 # From the 20th question on one of five is a random check. Simulated annotators (see
 # gdpa.estimators.strategies) then lose 0.6 points of 9 at 50 labels.
 CHECK_EVERY, CHECKS_FROM = 5, 15
-# The first sixteen questions are chosen among the rows nearest to the centres of twenty clusters. On
-# digits and the six tables of gdpa.estimators.strategies this raises the accuracy at 20 labels by
-# 8 points, and leaves that at 50 as it is; choosing by cluster size, or for twenty questions, loses
-# at 50.
+# The first sixteen questions are chosen among the rows nearest to the centres of twenty clusters.
+# On digits and the six tables of gdpa.estimators.strategies this raises the accuracy at 20 labels
+# by 8 points, and leaves that at 50 as it is; choosing by cluster size, or for twenty questions,
+# loses at 50.
 TYPICAL_ROWS, TYPICAL_QUESTIONS = 20, 16
 # Not where the clusters explain less of the variance than this: 0.07 on splice, where typical rows
 # lose 8 points, at least 0.41 on the other tables.

@@ -205,17 +205,15 @@ class LabelingSession:
             leases = {
                 row: held
                 for row, held in self._leases.items()
-                if (row not in self._history.answers or held.purpose == "second")
+                if (row in self._history.answers) == (held.purpose == "second")
                 and (held.annotator == annotator or held.until > now)
             }
-            mine = {
-                row: held.purpose for row, held in leases.items() if held.annotator == annotator
-            }
-            asked = list(mine.items())[:n]
+            mine = [(r, held.purpose) for r, held in leases.items() if held.annotator == annotator]
+            asked = mine[:n]
             if len(asked) < n:
                 asked += self._second_opinion(annotator, leases)
             if len(asked) < n:
-                busy = {row: held.purpose for row, held in leases.items()}
+                busy = {r: held.purpose for r, held in leases.items() if held.purpose != "second"}
                 asked += self._selector.select(n - len(asked), self._history, busy)
             for row, purpose in asked:
                 leases[row] = _Lease(annotator, purpose, now + self.lease)
@@ -381,8 +379,10 @@ class LabelingSession:
         if event["do"] in ("label", "skip"):
             held = self._leases.get(event["row"])
             event["purpose"] = "own" if held is None else held.purpose
-            if event["purpose"] == "second" and held is not None and held.annotator == annotator:
-                event["do"] = "second"
+            if event["purpose"] == "second":
+                known = event["row"] in self._history.answers
+                mine = known and held is not None and held.annotator == annotator
+                event |= {"do": "second" if mine else event["do"], "purpose": "own"}
         event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         if self._journal is not None:
             self._journal.write(event)

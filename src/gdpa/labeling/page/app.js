@@ -282,7 +282,7 @@ async function update() {
     const answered = new Set(labels.map((entry) => entry.row));
     waiting = waiting.filter((next) => !answered.has(next.row));
   }
-  const now = `${state.model} ${state.version}`;
+  const now = `${state.model} ${state.disagreements}`;
   if (reviewed !== now) {
     reviewed = now;
     drawReview(await get("api/review"), (row) => act(() => open(row)));
