@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import mimetypes
+import os
 import re
 import secrets
 import socket
@@ -300,7 +301,8 @@ class LabelServer:
             raise ValueError(f"public_url={public_url!r} must be like https://label.example.org")
         self.token = token or secrets.token_urlsafe(24)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # on Windows another process could take the port, too
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((host, port))
             self._socket.listen(128)  # a browser that is quicker than the server waits

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, 
 from ..estimators import CommitteeClassifier, GraphOptions
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
+from ..notebook import card
 from .accuracy import Estimate, Predictions, accuracy_interval
 from .agreement import Agreement, measure_agreement
 from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
@@ -167,6 +168,18 @@ class LabelingSession:
         """Rows with a label or a skip, why they were asked, and who answered."""
         with self._lock:
             return dict(self._history.answers)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        counts = Counter(map(str, self.labels.values())).most_common(8)
+        classes = ", ".join(f"{name} {n:,}" for name, n in counts) or "none yet"
+        facts = {"rows": self.n_rows, "labelled": len(self.labels), "skipped": len(self.skipped)}
+        return [*((name, f"{n:,}") for name, n in facts.items()), ("classes", classes)]
+
+    def __repr__(self) -> str:
+        return f"LabelingSession({'; '.join(f'{name}: {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return card("LabelingSession", self._facts())
 
     def class_order(self) -> list[Value]:
         """Return the classes in the order in which they appeared; given ones first, sorted."""
