@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ..csv_text import csv_text
 from ..errors import require
@@ -18,9 +18,6 @@ from ..tables import Table, TableEncoder
 from .images import ImageError
 from .rows import Images
 from .session import LabelingSession
-
-if TYPE_CHECKING:
-    from .tables import TableSource
 
 __all__ = ["Exporter"]
 
@@ -33,10 +30,12 @@ class Exporter:
     ----------
     session : LabelingSession
         The session.
-    source : TableSource
-        What is labelled.
+    title, target : str
+        Names of the data and of the column to fill.
+    id_column : str or None
+        Column with the names of the rows.
     table : Table
-        Its table.
+        The table.
     encoder : TableEncoder or None
         How the table was encoded; None if images were, and models are for Python only.
     ids : list of str or None
@@ -50,7 +49,9 @@ class Exporter:
     """
 
     session: LabelingSession
-    source: TableSource
+    title: str
+    target: str
+    id_column: str | None
     table: Table
     encoder: TableEncoder | None
     ids: list[str] | None
@@ -100,7 +101,7 @@ class Exporter:
         name : str
             Its name.
         """
-        stem = Path(self.source.title).stem
+        stem = Path(self.title).stem
         name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in stem)
         extension, media_type = self.KINDS[kind]
         middle = kind if kind in ("model", "report") else "labelled"
@@ -109,7 +110,7 @@ class Exporter:
 
     def _columns(self, who: bool, *, typed: bool = True) -> dict[str, list[Any]]:
         """Return the columns of the table, then labels and predictions."""
-        added = self.session.columns(self.source.target, who=who)
+        added = self.session.columns(self.target, who=who)
         columns: dict[str, list[Any]] = {}
         for name, column in zip(self.table.names, self.table.columns, strict=True):
             numbers = typed and column.texts is None and not column.moments
@@ -139,7 +140,7 @@ class Exporter:
 
     def _labelstudio(self, who: bool) -> bytes:
         """Return tasks with annotations and predictions, as Label Studio imports them."""
-        target, answers, tasks = self.source.target, self.session.answers, []
+        target, answers, tasks = self.target, self.session.answers, []
         named = {"from_name": target, "to_name": "image" if self.images else "text"}
 
         def result(value: Any) -> list[dict[str, Any]]:
@@ -177,9 +178,9 @@ class Exporter:
             path = Path(folder) / "model.npz"
             model = self.session.classifier()
             about = {
-                "target": self.source.target,
+                "target": self.target,
                 "source": self.table.source,
-                "id_column": self.source.id_column,
+                "id_column": self.id_column,
                 "ids": self.ids,
             }
             if self.encoder is not None:
@@ -190,17 +191,17 @@ class Exporter:
     def _report(self, who: bool) -> bytes:
         from ..report import gather, render
 
-        source, id_column = self.source, self.source.id_column
+        id_column = self.id_column
         content = gather(
             self.session.classifier(),
             self.session.X,
-            title=f"gdpa: {source.target} of {Path(self.table.source).name}",
-            asked={"data": self.table.source, "target": source.target},
+            title=f"gdpa: {self.target} of {Path(self.table.source).name}",
+            asked={"data": self.table.source, "target": self.target},
             command=self.command,
             notes=self.notes,
             table=self.table.without([id_column] if id_column else []),
             columns=() if self.encoder is None else self.encoder.columns_,
-            target=source.target,
+            target=self.target,
             ids=self.ids,
         )
         return render(content).encode()

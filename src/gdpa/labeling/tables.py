@@ -140,7 +140,8 @@ def open_table(
         classes=source.classes,
         groups=_groups(encoder, shown, X.shape[1]),
     )
-    exporter = Exporter(session, source, table, encoder, ids, notes, command, images)
+    named = (source.title, source.target, source.id_column)
+    exporter = Exporter(session, *named, table, encoder, ids, notes, command, images)
     return controller, exporter, notes
 
 
