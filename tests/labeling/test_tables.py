@@ -59,12 +59,12 @@ def test_labels_of_the_table_are_where_it_starts(table, tmp_path):
         "name",
         "noise",
         "size",
-        "label",
-        "prediction",
-        "probability",
-        "skipped",
+        "kind",
+        "kind_predicted",
+        "kind_probability",
+        "kind_skipped",
     }
-    assert sum(r["prediction"] == ["cat", "dog"][i % 2] for i, r in enumerate(rows)) > 50
+    assert sum(r["kind_predicted"] == ["cat", "dog"][i % 2] for i, r in enumerate(rows)) > 50
 
 
 def test_a_saved_model_is_where_it_starts(table, tmp_path):

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.frames import adopt_encoder
 from ..tables import Table, TableEncoder, TableError, read_table
 from ..tables.encoder import WEAK
 from ..tables.pictures import picture_folder
 from .controller import Controller
+from .exports import Exporter
 from .images import ArrayImages, FileImages
 from .rows import Images, RowView
 from .session import LabelingSession
 
-__all__ = ["Exporter", "TableSource", "open_table"]
+__all__ = ["TableSource", "open_table"]
 
 
 @dataclass(frozen=True)
@@ -95,99 +94,6 @@ class TableSource:
         return table
 
 
-@dataclass(frozen=True)
-class Exporter:
-    """Makes the files that the page offers for download.
-
-    Parameters
-    ----------
-    session : LabelingSession
-        The session.
-    source : TableSource
-        What is labelled.
-    table : Table
-        Its table.
-    encoder : TableEncoder or None
-        How the table was encoded; None if images were, and models are for Python only.
-    ids : list of str or None
-        Names of the rows.
-    notes : sequence of str
-        Messages about the data, for the report.
-    command : str
-        The command, for the report.
-    """
-
-    session: LabelingSession
-    source: TableSource
-    table: Table
-    encoder: TableEncoder | None
-    ids: list[str] | None
-    notes: Sequence[str]
-    command: str
-    KINDS: ClassVar = ("table", "model", "report")
-
-    def make(self, kind: str) -> tuple[bytes, str, str]:
-        """Make a file.
-
-        Parameters
-        ----------
-        kind : {"table", "model", "report"}
-            Which one.
-
-        Returns
-        -------
-        content : bytes
-            The file.
-        media_type : str
-            Its media type.
-        name : str
-            Its name.
-        """
-        stem = Path(self.source.title).stem
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in stem)
-        if kind == "table":
-            return self.csv().encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
-        if kind == "report":
-            return self._report().encode(), "text/html; charset=utf-8", f"{name}-report.html"
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.npz"
-            model = self.session.classifier()
-            about = {
-                "target": self.source.target,
-                "source": self.table.source,
-                "id_column": self.source.id_column,
-                "ids": self.ids,
-            }
-            if self.encoder is not None:
-                adopt_encoder(model, self.encoder)
-            model.save(path, extra={} if self.encoder is None else {"table": about})
-            return path.read_bytes(), "application/octet-stream", f"{name}-model.npz"
-
-    def csv(self, *, predict: bool = True) -> str:
-        """Return the table with its labels and, if asked for, the predictions as CSV."""
-        names = [n for n in self.table.names if n != self.source.target]
-        cells = [self.table.column(n).cells() for n in names]
-        return self.session.table(names, cells, predict=predict)
-
-    def _report(self) -> str:
-        from ..report import gather, render
-
-        source, id_column = self.source, self.source.id_column
-        content = gather(
-            self.session.classifier(),
-            self.session.X,
-            title=f"gdpa: {source.target} of {Path(self.table.source).name}",
-            asked={"data": self.table.source, "target": source.target},
-            command=self.command,
-            notes=self.notes,
-            table=self.table.without([id_column] if id_column else []),
-            columns=() if self.encoder is None else self.encoder.columns_,
-            target=source.target,
-            ids=self.ids,
-        )
-        return render(content)
-
-
 def open_table(
     source: TableSource,
     *,
@@ -249,7 +155,8 @@ def open_table(
         classes=source.classes,
         groups=_groups(encoder, shown, X.shape[1]),
     )
-    exporter = Exporter(session, source, table, encoder, ids, notes, command)
+    named = (source.title, source.target, source.id_column)
+    exporter = Exporter(session, *named, table, encoder, ids, notes, command, images)
     return controller, exporter, notes
 
 
