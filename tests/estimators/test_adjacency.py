@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import gdpa
 from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import DegenerateProblemWarning
+from gdpa.estimators.members.links import LINK_MEMBERS
 from gdpa.graph import Links
 from gdpa.graph.smoothing import Smoother
 
@@ -239,7 +240,7 @@ def test_share_of_the_graph_in_the_answer(fitted, tmp_path):
     assert ((share >= 0) & (share <= 1)).all()
     assert (share[np.diff(W.indptr) == 0] == 0).all()
     names = np.array(model.committee_.names)
-    knows = np.isin(names, ["links", "smoothed", "links and features", "smoothed forest", "union"])
+    knows = np.isin(names, [member.name for member in LINK_MEMBERS])
     mean = float(model.committee_.weights[knows].sum())
     assert abs(share[np.diff(W.indptr) > 0].mean() - mean) < 0.1
     new = model.graph_share(X[:5], adjacency=sp.vstack([W[:4], sp.csr_array((1, 300))]).tocsr())
@@ -272,16 +273,16 @@ def test_units_of_the_links_do_not_matter_to_smoothed_features():
     one = Smoother(W, X)
     for power in (-1000, 900):
         other = Smoother(sp.csr_array(W * 2.0**power), X)
-        np.testing.assert_allclose(other.points(2), one.points(2), rtol=1e-9)
+        np.testing.assert_allclose(other.points(1.0, 2), one.points(1.0, 2), rtol=1e-9)
         new = W[:9] * 2.0**power
-        found = other.new_points(X[:9], sp.csr_array(new), 2)
-        np.testing.assert_allclose(found, one.new_points(X[:9], W[:9], 2), rtol=1e-9)
+        found = other.new_points(X[:9], sp.csr_array(new), 1.0, 2)
+        np.testing.assert_allclose(found, one.new_points(X[:9], W[:9], 1.0, 2), rtol=1e-9)
 
 
 def test_features_smoothed_to_one_point_are_not_blown_up():
     X = np.random.default_rng(0).normal(size=(40, 3))
     complete = sp.csr_array(np.ones((40, 40)) - np.eye(40))
-    assert np.abs(Smoother(complete, X).points(30)).max() < 1e-9
+    assert np.abs(Smoother(complete, X).points(1.0, 30)).max() < 1e-9
 
 
 def test_links_alone_where_only_features_carry_weight(fitted):
@@ -319,7 +320,7 @@ def test_a_citation_network_as_well_as_graph_networks_do():
     y = np.full(z.size, -1)
     y[train] = z[train]
     model = CommitteeClassifier().fit(X, y, adjacency=data["edges"])
-    assert (model.transduction_ == z)[test].mean() >= 0.825
+    assert (model.transduction_ == z)[test].mean() >= 0.84
     assert model.graph_share_[test].mean() > 0.9
 
 

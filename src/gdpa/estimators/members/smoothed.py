@@ -205,8 +205,7 @@ class SmoothedMember(Member):
     setting: SmoothedSetting | None = None
 
     def __init__(self) -> None:
-        # Of each fold and setting: the model without the fold, and its shares of the fold.
-        self.by_fold: list[dict[SmoothedSetting, tuple[LinearModel, FloatArray]]] = []
+        self.by_fold: list[dict[SmoothedSetting, FloatArray]] = []  # held-out shares
 
     def settings(self, data: FitData) -> list[SmoothedSetting]:
         """Return depths and strengths to choose from; the last where there is no choice."""
@@ -223,7 +222,7 @@ class SmoothedMember(Member):
         return settings
 
     def cross_fit(self, data: FitData) -> FloatArray:
-        """Return held-out probabilities; the models of the folds stay for other members."""
+        """Return held-out probabilities; those of all settings stay for other members."""
         data = on_all_links(data)
         data.cache["smoothed"] = self
         return super().cross_fit(data)
@@ -236,8 +235,8 @@ class SmoothedMember(Member):
         for setting in self.settings(data):
             points = shared_smoother(data)[0].points(*setting[:2])
             model = fit_linear(points, data, inside, *setting[2:])
-            tried[setting] = model, model.predict(points[data.labeled[held]])
-            yield setting, tried[setting][1]
+            tried[setting] = model.predict(points[data.labeled[held]])
+            yield setting, tried[setting]
         self.by_fold.append(tried)
 
     def without_fold(self, data: FitData, f: int) -> FloatArray:
@@ -248,12 +247,13 @@ class SmoothedMember(Member):
         if others:
             candidates = {}
             for key in self.by_fold[f]:
-                candidates[key] = np.vstack([self.by_fold[g][key][1] for g in others])
+                candidates[key] = np.vstack([self.by_fold[g][key] for g in others])
             codes = np.concatenate([data.codes[data.folds == g] for g in others])
             setting = best_candidate(candidates, codes)[0]
         assert setting is not None
         points = shared_smoother(data)[0].points(*setting[:2])
-        return self.by_fold[f][setting][0].predict(points)
+        model = fit_linear(points, data, np.flatnonzero(data.folds != f), *setting[2:])
+        return model.predict(points)
 
     def fit(self, data: FitData) -> ColumnsModel:
         """Fit to all labels."""
