@@ -27,6 +27,7 @@ from ..codec import check_numbers, storable
 from ..errors import DegenerateProblemWarning
 from ..gershgorin.bounds import class_bounds, relaxation_bound
 from ..graph.rescale import Rescaler
+from ..notebook import card
 from ..solution import Solution
 from ..system import arrange
 from .few_labels import supported_trust
@@ -66,7 +67,7 @@ from .probabilities import (
     to_shares,
     warn_about,
 )
-from .tuning import DEFAULT, Given, Tuning, tune
+from .tuning import DEFAULT, Given, Setting, Tuning, tune
 
 FloatArray = NDArray[np.float64]
 
@@ -170,17 +171,22 @@ class MemberWeights:
         if len(set(self.names)) < m or abs(self.weights.sum() - 1.0) > 1e-6:
             raise ValueError("names must differ, and weights add up to 1")
 
-    def __repr__(self) -> str:
-        order = np.argsort(-self.weights, kind="stable")
-        losses = np.full(len(self.names), np.nan) if self.losses is None else self.losses
-        lines = [f"{'member':20s} weight  held-out log-loss"]
-        for i in order.tolist():
-            loss = "" if self.losses is None else f"  {losses[i]:.3f}"
-            lines.append(f"{self.names[i]:20s} {self.weights[i]:6.3f}{loss}")
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return a name and its numbers for each member, and for all together."""
+        lines = [("member", "weight" + ("" if self.losses is None else "  held-out log-loss"))]
+        for i in np.argsort(-self.weights, kind="stable").tolist():
+            loss = "" if self.losses is None else f"  {self.losses[i]:.3f}"
+            lines.append((self.names[i], f"{self.weights[i]:6.3f}{loss}"))
         if self.loss is not None:
-            lines.append(f"{'all together':20s} {1:6.3f}  {self.loss:.3f}")
-        lines.append(f"weights chosen by: {self.rule}")
-        return "\n".join(lines)
+            lines.append(("all together", f"{1:6.3f}  {self.loss:.3f}"))
+        return lines
+
+    def __repr__(self) -> str:
+        lines = [f"{name:20s} {numbers}" for name, numbers in self._lines()]
+        return "\n".join([*lines, f"weights chosen by: {self.rule}"])
+
+    def _repr_html_(self) -> str:
+        return card("Ensemble", self._lines(), f"Weights chosen by: {self.rule}.")
 
     def of(self, name: str) -> float:
         """Return the weight of a member; 0 if there is none of that name."""
@@ -452,6 +458,11 @@ class Ensemble:
         member = self.members[0]
         assert isinstance(member, FittedGraph)
         return member
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether held-out labels support the probabilities."""
+        return self.tuning.source != "too few labels"
 
     @property
     def linked(self) -> bool:
@@ -840,10 +851,13 @@ def fit_single_graph(
     arranged = None
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(candidates[0].adjacency, options.policy)
-    systems, targets = [], np.eye(k)[codes]
-    for graph in candidates:
-        systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
-    tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
+    if candidates[0].signed:  # labels are kept, and nothing is to be chosen
+        tuning = Tuning(Setting(np.inf, 0.0), 1.0, "signed weights", None, 0)
+    else:
+        systems, targets = [], np.eye(k)[codes]
+        for graph in candidates:
+            systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
+        tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
     report(
         options,
         stage="tuning",

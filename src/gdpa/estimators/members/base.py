@@ -21,6 +21,7 @@ from ...codec import check_numbers, storable
 from ...graph.features import MANY_COLUMNS
 from ...graph.features import Features as Features
 from ...graph.rescale import Rescaler
+from ...threads import one_thread
 from ..labels import LabelCoding, by_appearance, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
@@ -171,6 +172,7 @@ class Member:
         """Return whether this member can be fitted to such features."""
         return True
 
+    @one_thread()
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
         whole, few = data.whole or data, data.labeled.size
