@@ -144,10 +144,11 @@ def cases(part: str, embed: str | None) -> Iterator[Case]:
 
 
 def embedded(pictures: Any, embed: str) -> Any:
-    """Return what an ONNX model makes of pictures, once it can be named."""
-    from gdpa.tables import embed_pictures  # type: ignore[attr-defined]
+    """Return what an ONNX model makes of pictures."""
+    from gdpa.tables.embedding import find_embedder
+    from PIL import Image
 
-    return embed_pictures(pictures, embed)
+    return find_embedder(embed).run([Image.fromarray(picture) for picture in pictures])
 
 
 def smoothed_twice(X: Any, W: Any) -> Any:

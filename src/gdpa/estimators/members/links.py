@@ -48,8 +48,8 @@ from .smoothed import (
 
 FloatArray = NDArray[np.float64]
 
-# Weights of the evidence, times the mean diagonal; with many nodes, or too few labels to choose, the
-# first. Weight of a label beside evidence, relative to the evidence's: the model has seen it
+# Weights of the evidence, times the mean diagonal: the first with many nodes or too few labels to
+# choose. Weight of a label beside evidence, relative to the evidence: the model has seen it
 # already. Chosen on Cora (public split and random ones), with graphs and features of noise.
 EVIDENCE_WEIGHTS, LABEL_PART = (0.25, 1.0), 0.3
 # Inverse strengths of the penalty on neighbours' columns; trees that evaluate a fold. Chosen on

@@ -240,7 +240,7 @@ class SmoothedMember(Member):
         self.by_fold.append(tried)
 
     def without_fold(self, data: FitData, f: int) -> FloatArray:
-        """Return shares of all samples that have not seen fold f, by what is best for the others."""
+        """Return shares of all samples without fold f, by the setting that is best for the others."""
         assert data.folds is not None
         others = [g for g in range(data.n_folds) if g != f]
         setting = self.setting
