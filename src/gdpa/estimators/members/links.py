@@ -335,7 +335,7 @@ class NeighborColumnsMember(LinkMember):
 
     def predict_fold(
         self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[tuple[bool, float], FloatArray]]:
+    ) -> Iterator[tuple[tuple[bool, float] | None, FloatArray]]:
         """Predict a fold by models that have not seen its labels."""
         for with_labels in (False, True):
             points = self.columns(data, ~held, with_labels)[1]
@@ -376,7 +376,7 @@ class NeighborForestMember(NeighborColumnsMember):
 
     def predict_fold(
         self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[None, FloatArray]]:
+    ) -> Iterator[tuple[tuple[bool, float] | None, FloatArray]]:
         """Predict a fold by trees that have not seen its labels."""
         yield None, self.grow(data, ~held, FOLD_TREES).shares[data.labeled[held]]
 

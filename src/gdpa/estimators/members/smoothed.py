@@ -212,7 +212,8 @@ class SmoothedMember(Member):
         smoother = shared_smoother(data)[0]
         depths = NEIGHBOR_DEPTHS if data.links is None else LINK_DEPTHS
         most = smoother.most_steps(max(steps for _, steps in depths))
-        strengths = UNIT_STRENGTHS if smoother.sparse or smoother.unit else COLUMN_STRENGTHS
+        unit_rows = smoother.sparse or smoother.unit
+        strengths: tuple[float, ...] = UNIT_STRENGTHS if unit_rows else COLUMN_STRENGTHS
         if is_large(data):
             strengths, most = strengths[-1:], min(most, 4)
         kept = depths if most else depths[:1]
@@ -240,7 +241,7 @@ class SmoothedMember(Member):
         self.by_fold.append(tried)
 
     def without_fold(self, data: FitData, f: int) -> FloatArray:
-        """Return shares of all samples without fold f, by the setting that is best for the others."""
+        """Return shares of all samples without fold f, by the best setting for the others."""
         assert data.folds is not None
         others = [g for g in range(data.n_folds) if g != f]
         setting = self.setting
