@@ -106,7 +106,7 @@ def test_options_of_fit_are_checked(refused, command, table, args, words):
 def test_a_missing_extra_of_a_format_is_named(refused, command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
-    refused(command("fit", "t.parquet", "-t", "y"), "gdpa[tables]")
+    refused(command("fit", "t.parquet", "-t", "y"), ".[tables]")
 
 
 def test_a_file_of_numbers_between_blanks_without_a_header(command, tmp_path):

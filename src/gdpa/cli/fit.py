@@ -153,9 +153,10 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
 
     stages.start("reading", options.data)
     kinds = options.kinds()
-    as_text = [name for name, kind in kinds.items() if kind in ("category", "text")]
-    if options.id_column is not None:
-        as_text.append(options.id_column)  # 007 is not 7
+    as_text = [] if options.id_column is None else [options.id_column]  # 007 is not 7
+    for name, kind in kinds.items():
+        if kind in ("category", "text"):
+            as_text.append(name)
     table = options.read(output, as_text, options.target)
     labels, notes = read_target(
         table, options.target, unlabeled=options.unlabeled, complete=options.model is not None

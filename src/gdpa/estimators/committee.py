@@ -72,7 +72,7 @@ class CommitteeClassifier(BaseClassifier):
         Combined shares of the classes. Rows add up to 1.
     committee_ : MemberWeights or None
         Names, weights and held-out losses of the members; None with one class or two samples.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_columns,)
         Importance of each input column in the forest.
     graph_ : csr_array of shape (n_samples, n_samples)
         Weights of the nearest neighbours, or the given links.

@@ -19,8 +19,6 @@ from scipy.sparse.linalg import splu
 
 from ..graph.memory import USABLE_SHARE, available_memory
 
-__all__ = ["can_prove", "lowest_eigenvalue_bound"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE_ROWS = 9_000  # n^3 / 3 operations: about 10 s
 _SPARSE_ROWS = 40_000

@@ -32,16 +32,6 @@ from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, 
 from .frames import row_blocks, table_of
 from .table import Column, Frame, Table, TableError, moment_text, shorten
 
-__all__ = [
-    "KINDS",
-    "ColumnList",
-    "ColumnPlan",
-    "column_numbers",
-    "decide_column",
-    "describe_content",
-    "ranks_of",
-]
-
 FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "date", "drop")
 MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors

@@ -31,8 +31,6 @@ from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, 
 from .frames import table_of
 from .table import Column, Frame, Table, TableError, shorten
 
-__all__ = ["SCALES", "TableEncoder"]
-
 SCALES = ("robust", "standard", "minmax", "none")
 # More cells than this are kept as float32. Beyond 200,000 rows texts get half the features: a point
 # of accuracy for half the memory.

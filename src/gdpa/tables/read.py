@@ -26,8 +26,6 @@ from .frames import table_of
 from .source import Source
 from .table import Column, Table, TableError, intern_texts, shorten
 
-__all__ = ["FORMATS", "read_table", "read_target"]
-
 FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm")
 SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}

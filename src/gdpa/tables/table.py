@@ -16,21 +16,6 @@ from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
 
-__all__ = [
-    "ArrowTexts",
-    "Column",
-    "Frame",
-    "Table",
-    "TableError",
-    "clean_texts",
-    "intern_arrow",
-    "intern_texts",
-    "is_frame",
-    "is_missing_text",
-    "merge_dictionaries",
-    "shorten",
-]
-
 MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none", "?", "#value!", "#ref!"}
 )

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from ..codec import check_numbers, storable
 
-__all__ = ["TextEncoding"]
-
 BUCKETS = 2**15
 TEXT_BLOCK = 20_000  # texts whose features are computed at a time
 
