@@ -86,7 +86,7 @@ class LinearModel(Model):
 def clip_far_rows(Z: Features) -> Features:
     """Shorten rows too long for a product with slopes, in their direction."""
     length = abs(Z).max(axis=1)
-    length = length.toarray().ravel() if sp.issparse(Z) else np.asarray(length)
+    length = np.asarray(length.toarray().ravel() if sp.issparse(Z) else length, dtype=np.float64)
     far = length > FAR
     if not far.any():
         return Z
