@@ -145,8 +145,9 @@ def cases(part: str, embed: str | None) -> Iterator[Case]:
 
 def embedded(pictures: Any, embed: str) -> Any:
     """Return what an ONNX model makes of pictures."""
-    from gdpa.tables.embedding import find_embedder
     from PIL import Image
+
+    from gdpa.tables.embedding import find_embedder
 
     return find_embedder(embed).run([Image.fromarray(picture) for picture in pictures])
 
