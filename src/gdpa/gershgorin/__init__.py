@@ -3,7 +3,7 @@
 from .alignment import Alignment, align
 from .discs import Discs, discs
 from .linearization import UPDATES, LinearizationResult, linearize
-from .sampling import DiscSampling, sample_nodes
+from .sampling import DiscSampling, reconstruct, sample_nodes
 
 __all__ = [
     "UPDATES",
@@ -14,5 +14,6 @@ __all__ = [
     "align",
     "discs",
     "linearize",
+    "reconstruct",
     "sample_nodes",
 ]

@@ -53,7 +53,7 @@ def learn_by_projection(
     max_iter : int, default=1000
         Most steps.
     tol : float, default=1e-5
-        Stop when a step lowers the value by less than `tol` of it.
+        Stop when a step lowers the value by less than `tol`, relative to it or absolutely (authors).
 
     Returns
     -------
@@ -79,6 +79,6 @@ def learn_by_projection(
             break
         fell, M, value, A, step = value - after, moved, after, derivatives, 1.5 * step
         history.append(value)
-        if fell <= tol * abs(value):
+        if fell <= tol * max(1.0, abs(value)):
             break
     return M, value, history

@@ -29,10 +29,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
 
 from ..errors import ConvergenceWarning
 from ..gershgorin import align
+from ..linalg import first_eigenvector
 from .objectives import FloatArray, Matrix, Objective
 
 
@@ -116,22 +116,16 @@ class Learned:
     interrupted: bool = False
 
 
-def edge_slopes(
-    diagonal: FloatArray, G: FloatArray, colors: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Lowest slope ``x' G x`` of each edge over all ratios of x, and the entry of x at its row.
+def edge_slopes(diagonal: FloatArray, G: FloatArray) -> FloatArray:
+    """Lowest slope ``x' G x`` of each edge over all x: the smaller eigenvalue of its 2x2 block of G.
 
-    The lower eigenpair of ``[G_ii, c; c, G_jj]`` with ``c = -beta_i beta_j G_ij``; where c is not
-    negative the sign of the edge forbids it, and the slope is infinite.
+    An x with this slope has ``x_i x_j G_ij < 0``: the colours of the edge must have the sign of G_ij.
     """
-    g = diagonal[: colors.size]
-    c = -np.outer(colors, colors) * G
-    half = 0.5 * (g[:, None] - g)
-    root = np.hypot(half, c)
-    slopes = np.where(c < 0, 0.5 * (g[:, None] + g) - root, np.inf)
+    g = 0.5 * diagonal[: len(G)]
+    half = g[:, None] - g
+    slopes = (g[:, None] + g) - np.sqrt(half * half + G * G)
     np.fill_diagonal(slopes, np.inf)
-    share = 0.5 - 0.5 * np.divide(half, root, out=np.zeros_like(root), where=root > 0)
-    return slopes, np.sqrt(share)
+    return slopes
 
 
 class FrankWolfe:
@@ -146,9 +140,9 @@ class FrankWolfe:
         graph = SignedGraph(diagonal, np.ones(n_nodes), G)
         g, G = objective.gradient(objective.loss(objective.image(graph.matrix()))[1], n_nodes)
         # The colours that agree with the signs of G on the heaviest edges, by its first eigenvector.
-        first = np.ones(n_nodes)
-        if n_nodes > 2:
-            first = eigsh(G - np.diag(G.diagonal()), k=1, which="LA", v0=first)[1][:, 0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # only its signs are used
+            first = first_eigenvector(np.diag(G.diagonal()) - G, tol=1e-2, max_iter=30).vector
         graph = replace(graph, colors=np.where(first < 0, -1.0, 1.0))
         self.best = Learned(graph, self.value(graph))
         self.base = objective.image(sp.eye_array(n_features, format="csr") * floor)
@@ -200,7 +194,9 @@ class FrankWolfe:
             diagonal, G = objective.gradient(A, k)
             taken += 1
         moved = vertices.graph(graph, self.floor)
-        lowest = min(0.0, float(diagonal.min()), float(edge_slopes(diagonal, G, graph.colors)[0].min()))
+        agree = np.outer(graph.colors, graph.colors) * G > 0.0
+        lowest = float(edge_slopes(diagonal, G).min(initial=0.0, where=agree))
+        lowest = min(lowest, float(diagonal.min()))
         gap = float(vertices.slopes(diagonal, G) @ vertices.amount) - self.budget * lowest
         return moved, self.value(moved), gap, taken
 
@@ -217,10 +213,12 @@ class FrankWolfe:
         rest = graph.diagonal - self.floor
         rest -= np.bincount(i, weight * ratio, d) + np.bincount(j, weight / ratio, d)
         whole = ratio + 1.0 / ratio
-        slopes, shares = edge_slopes(diagonal, G, graph.colors)
-        ni, nj = np.nonzero(np.triu(slopes < min(0.0, float(diagonal.min())), 1))
-        x = shares[ni, nj]
-        y = np.sqrt(1.0 - x**2)
+        agree = np.outer(graph.colors, graph.colors) * G > 0.0
+        low = edge_slopes(diagonal, G) < min(0.0, float(diagonal.min()))
+        ni, nj = np.nonzero(np.triu(low & agree, 1))
+        half = 0.5 * (diagonal[ni] - diagonal[nj])
+        share = 0.5 - 0.5 * half / np.hypot(half, G[ni, nj])
+        x, y = np.sqrt(share), np.sqrt(1.0 - share)
         sign = -graph.colors[np.concatenate([i, ni])] * graph.colors[np.concatenate([j, nj])]
         every = np.arange(d)
         return Vertices(
@@ -259,34 +257,33 @@ class FrankWolfe:
             step = low[0] - low[1] * (high[0] - low[0]) / (high[1] - low[1])
         return best
 
-    def revise_colors(self, trials: int = 2) -> bool:
+    def revise_colors(self, tolerance: float, trials: int = 2) -> bool:
         """Flip the colours of nodes that would then have an edge of lower slope; True if it helps.
 
-        A node without edges may be flipped freely. Of the others, those with the lowest slopes lose
+        Only slopes that may lower the value by more than `tolerance` count. A node without edges may be flipped freely. Of the others, those with the lowest slopes lose
         their edges, are flipped, and keep the new colour if a sweep then ends at a lower value.
         """
         best, k = self.best, self.best.graph.colors.size
         graph = best.graph
         _, A = self.objective.loss(self.objective.image(graph.matrix()))
         diagonal, G = self.objective.gradient(A, k)
+        slopes, floor = edge_slopes(diagonal, G), min(0.0, float(diagonal.min()))
         linked = (graph.weights + graph.weights.T).any(axis=1)
         colors = graph.colors.copy()
         for node in np.flatnonzero(~linked):
-            row = diagonal[:k] + diagonal[node] - np.hypot(diagonal[:k] - diagonal[node], 2.0 * G[node])
-            row[node] = np.inf
-            # The best edge of the node, whatever its sign, decides.
-            partner = int(row.argmin())
+            partner = int(slopes[node].argmin())  # the best edge, whatever its sign, decides
             colors[node] = colors[partner] * (1.0 if G[node, partner] > 0 else -1.0)
-        before = float(edge_slopes(diagonal, G, graph.colors)[0].min())
-        allowed = edge_slopes(diagonal, G, colors)[0]
-        lowest = min(0.0, float(diagonal.min()), float(allowed.min()))
-        helped = lowest < min(before, 0.0, float(diagonal.min())) * (1.0 + 1e-9)
+        agree = np.outer(graph.colors, graph.colors) * G > 0.0
+        before = float(slopes.min(initial=floor, where=agree))
+        agree = np.outer(colors, colors) * G > 0.0
+        lowest, enough = float(slopes.min(initial=floor, where=agree)), tolerance / self.budget
+        helped = lowest < before - enough
         if helped:
             best.graph = graph = replace(graph, colors=colors)
-        forbidden = np.where(np.isinf(allowed), edge_slopes(diagonal, -G, graph.colors)[0], np.inf)
-        forbidden = np.minimum(forbidden, np.inf).min(axis=1)
+        agree = np.outer(graph.colors, graph.colors) * G > 0.0
+        forbidden = slopes.min(axis=1, initial=np.inf, where=~agree)
         for node in np.argsort(forbidden, kind="stable")[:trials]:
-            if not forbidden[node] < lowest or not linked[node]:
+            if not forbidden[node] < lowest - enough or not linked[node]:
                 continue
             colors, weights = graph.colors.copy(), graph.weights.copy()
             colors[node] *= -1.0
@@ -323,7 +320,8 @@ def learn(
     max_iter : int
         Most sweeps. A sweep is one alignment and at most 50 steps.
     tol : float
-        Stop when the Frank-Wolfe gap is at most `tol` times the value and no colour improves it.
+        Stop when no colour improves it and the Frank-Wolfe gap is at most `tol` times the value plus a
+        hundredth of the first one.
 
     Returns
     -------
@@ -340,9 +338,10 @@ def learn(
             fell = value < best.value
             if fell:
                 best.graph, best.value, best.gap = graph, value, gap
-            flipped = run.revise_colors()
+            tolerance = tol * (abs(best.value) + 0.01 * abs(best.history[0]))
+            flipped = run.revise_colors(tolerance)
             best.history.append(best.value)
-            if gap <= tol * abs(value) and not flipped:
+            if gap <= tolerance and not flipped:
                 best.converged = True
                 break
             if not (fell or flipped):
