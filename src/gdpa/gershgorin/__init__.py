@@ -2,7 +2,8 @@
 
 from .alignment import Alignment, align
 from .discs import Discs, discs
-from .linearization import UPDATES, LinearizationResult, linearize
+from .linearization import UPDATES, LinearizationResult, linearization, linearize
+from .program_sequence import LinearizationPoint
 from .sampling import DiscSampling, reconstruct, sample_nodes
 
 __all__ = [
@@ -10,9 +11,11 @@ __all__ = [
     "Alignment",
     "DiscSampling",
     "Discs",
+    "LinearizationPoint",
     "LinearizationResult",
     "align",
     "discs",
+    "linearization",
     "linearize",
     "reconstruct",
     "sample_nodes",

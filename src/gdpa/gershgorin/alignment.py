@@ -49,6 +49,8 @@ class Alignment:
         First eigenvector of each component (unit norm per component), with its signs.
     lambda_min : float
         Smallest eigenvalue of the matrix.
+    certified : float
+        Lower bound of it that the discs prove, rounding included.
     left_ends : ndarray of shape (n,)
         Disc left-ends of ``S A S^-1``. Within a component they equal its own smallest eigenvalue.
     spread : float
@@ -69,6 +71,7 @@ class Alignment:
 
     v: FloatArray
     lambda_min: float
+    certified: float
     left_ends: FloatArray
     spread: float
     colors: NDArray[np.int8]
@@ -181,6 +184,7 @@ def align(
     return Alignment(
         v=colors * problem.normalized(p),
         lambda_min=float(component_lambda.min()),
+        certified=float(np.ldexp(problem.proved_bound(p), exponent)),
         left_ends=np.ldexp(problem.left_ends(p), exponent),
         spread=float(np.ldexp(spread, exponent)),
         colors=colors,
@@ -252,6 +256,13 @@ class _Switched:
 
     def left_ends(self, p: FloatArray) -> FloatArray:
         return np.asarray(self.diagonal - disc_radii(self.A, p))
+
+    def proved_bound(self, p: FloatArray) -> float:
+        """Smallest left-end less what the rounding of its sum can be; any positive p proves it."""
+        terms = int(np.diff(self.A.indptr).max(initial=0)) + 8
+        radii = disc_radii(self.A, p)
+        rounding = terms * np.finfo(float).eps * (np.abs(self.diagonal) + radii)
+        return float((self.diagonal - radii - rounding).min()) - np.finfo(float).tiny
 
     def bracket(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest left-end per component: they enclose its smallest eigenvalue."""
