@@ -307,7 +307,7 @@ def test_a_stacked_operator_equals_the_list():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_linear_constraints_hold_and_bind(seed):
-    c, A0, matrices, bounds, _ = instance("trace", 8, seed)
+    c, A0, matrices, _, _ = instance("trace", 8, seed)
     free = linearize(c, A0, matrices)
     A = np.zeros((2, 8))
     A[0, :2] = 1.0  # a sum that must be larger than it would be

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from gdpa.gershgorin import discs, reconstruct, sample_nodes
 from gdpa.gershgorin.sampling import signed_laplacian
-from gdpa.graph import balance
-from gdpa.graph import neighbor_graph
+from gdpa.graph import balance, neighbor_graph
 
 
 def matrix(W, kind):

@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import check_grad, linprog
 
+from benchmarks.cone_projection import learn_by_projection, project_onto_cone
 from gdpa.errors import ConvergenceWarning
 from gdpa.graph import balance
-from gdpa.metric import OBJECTIVES, SignedGraphMetric, project_onto_cone
+from gdpa.metric import OBJECTIVES, SignedGraphMetric
 from gdpa.metric import frank_wolfe as fw
-from gdpa.metric.cone import learn_by_projection
 from gdpa.metric.objectives import DistanceObjective
 
 

@@ -29,7 +29,7 @@ from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike, check_positive
-from .discs import FloatArray, check_scaling, disc_radii
+from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
 
 # Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
 # factorised.
@@ -258,11 +258,8 @@ class _Switched:
         return np.asarray(self.diagonal - disc_radii(self.A, p))
 
     def proved_bound(self, p: FloatArray) -> float:
-        """Smallest left-end less what the rounding of its sum can be; any positive p proves it."""
-        terms = int(np.diff(self.A.indptr).max(initial=0)) + 8
-        radii = disc_radii(self.A, p)
-        rounding = terms * np.finfo(float).eps * (np.abs(self.diagonal) + radii)
-        return float((self.diagonal - radii - rounding).min()) - np.finfo(float).tiny
+        """Smallest left-end, radii rounded up: any positive p proves it."""
+        return float((self.diagonal - raised_diagonal(self.off, p, self.off @ p)).min())
 
     def bracket(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest left-end per component: they enclose its smallest eigenvalue."""

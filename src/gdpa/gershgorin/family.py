@@ -165,7 +165,7 @@ class AffineFamily:
 
 
 def _coordinates(matrices: Any, n: int) -> list[sp.coo_array]:
-    """The A_k as coordinates; of a stacked operator, column k is the vector of the entries of A_k."""
+    """The A_k as coordinates; column k of a stacked operator has the entries of A_k."""
     if not sp.issparse(matrices):
         parts = []
         for k, matrix in enumerate(matrices):

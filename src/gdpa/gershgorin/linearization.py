@@ -202,26 +202,16 @@ def linearize(
 
 
 def linearization(
-    c: ArrayLike | Oracle,
-    A0: MatrixLike,
-    matrices: Any,
-    *,
-    bounds: Any = None,
-    constraints: Any = (),
-    theta0: ArrayLike | None = None,
-    warm_start: LinearizationResult | None = None,
-    signs: MatrixLike | None = None,
-    inner: bool = False,
-    update: str = "dual",
-    tol: float = 1e-9,
-    max_iter: int = 200,
+    c: ArrayLike | Oracle, A0: MatrixLike, matrices: Any, **options: Any
 ) -> Iterator[LinearizationPoint]:
     """Iterate over the linear programs of :func:`linearize`.
 
     Parameters
     ----------
-    c, A0, matrices, bounds, constraints, theta0, warm_start, signs, inner, update, tol, max_iter
+    c, A0, matrices
         As there.
+    **options
+        Its other parameters.
 
     Yields
     ------
@@ -239,26 +229,23 @@ def linearization(
     >>> print(round(point.objective, 6), point.gap < 1e-6)
     4.0 True
     """
-    yield from _prepare(
-        c, A0, matrices, bounds, constraints, theta0, warm_start, signs, inner, update, tol,
-        max_iter, None,
-    )[1]  # fmt: skip
+    yield from _prepare(c, A0, matrices, **options)[1]
 
 
 def _prepare(
     c: ArrayLike | Oracle,
     A0: MatrixLike,
     matrices: Any,
-    bounds: Any,
-    constraints: Any,
-    theta0: ArrayLike | None,
-    warm_start: LinearizationResult | None,
-    signs: MatrixLike | None,
-    inner: bool,
-    update: str,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None,
+    bounds: Any = None,
+    constraints: Any = (),
+    theta0: ArrayLike | None = None,
+    warm_start: LinearizationResult | None = None,
+    signs: MatrixLike | None = None,
+    inner: bool = False,
+    update: str = "dual",
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
 ) -> tuple[ProgramSequence, Iterator[LinearizationPoint], Point]:
     """Check everything, find a start, and set up the sequence of programs."""
     matrices = matrices if sp.issparse(matrices) else list(matrices)

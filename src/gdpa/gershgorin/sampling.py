@@ -18,12 +18,12 @@ The idea is that of Y. Bai, F. Wang, G. Cheung, Y. Nakatsukasa, W. Gao, "Fast gr
 selection using Gershgorin disc alignment", IEEE Transactions on Signal Processing, 2020.
 
 *Signed graphs* (C. Dinesh, G. Cheung, S. Bagheri, I. Bajic, "Efficient signed graph sampling via
-balancing and Gershgorin disc perfect alignment", arXiv 2208.08726). Here ``L_ii = sum_j |W_ij|``, so
-that ``x' L x = sum |W_ij| (x_i - sign(W_ij) x_j)^2``. Colours of the nodes call each edge consistent
-or not. A balanced graph results from changing the sign of every inconsistent edge (augmentation) or
-from leaving it out (removal), and after switching signs by the colours it is a positive graph. The
-bound holds in the graph as given: the augmented matrix is, switched, the comparison matrix of L, and
-removal takes a positive semi-definite part from L.
+balancing and Gershgorin disc perfect alignment", arXiv 2208.08726). The diagonal of L is
+``sum_j |W_ij|``, so ``x' L x = sum |W_ij| (x_i - sign(W_ij) x_j)^2``. An edge disagrees with the
+node colours, or not. The graph becomes balanced by changing the sign of every edge that disagrees
+(augmentation) or by leaving it out (removal); switching signs by the colours makes it a positive
+graph. The bound holds in the graph as given: the augmented matrix is, switched, the comparison
+matrix of L, and removal takes a positive semi-definite part from L.
 """
 
 from __future__ import annotations
@@ -142,13 +142,13 @@ def sample_nodes(
         keep = np.sign(A.data) * colors[row] * colors[A.indices] > 0
         A = sp.csr_array((A.data[keep], (row[keep], A.indices[keep])), shape=A.shape)
     A = abs(A)
-    base = np.ones(size)
+    base: FloatArray = np.ones(size)
     if laplacian == "normalized":
         # diag(1/v) L diag(v) with v = sqrt(degree) has rows that add up to 0, like the other one.
         degree = np.where(degree > 0, degree, 1.0)
         base = np.sqrt(degree)
         A = sp.csr_array(sp.diags_array(1.0 / degree) @ A)
-    base = base * colors
+    base = base * colors.astype(np.float64)
     degree = np.asarray(A.sum(axis=1)).ravel()
     low, high = 0.0, weight
     best: tuple[NDArray[np.intp], float, sp.csc_array] | None = None
@@ -230,7 +230,9 @@ def reconstruct(
     if y.shape[:1] != where.shape or not np.isfinite(y).all():
         raise ValueError(f"values must be finite, one row per node ({where.size}), got {y.shape}")
     if where.size and not 0 <= where.min() <= where.max() < A.shape[0]:
-        raise ValueError(f"nodes are numbered 0 to {A.shape[0] - 1}, got {where.min()} to {where.max()}")
+        raise ValueError(
+            f"nodes are numbered 0 to {A.shape[0] - 1}, got {where.min()} to {where.max()}"
+        )
     if laplacian not in LAPLACIANS:
         raise unknown_choice("laplacian", laplacian, LAPLACIANS)
     loops = np.zeros(A.shape[0])

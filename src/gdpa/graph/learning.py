@@ -1,8 +1,8 @@
 """Learn a balanced signed graph from data: CLIME with the signs of two node colours.
 
 Column i of a sparse inverse covariance is the solution of a linear program (CLIME: Cai, Liu, Luo
-2011), ``min |l|_1`` subject to ``|C l - e_i|_inf <= penalty``. With node colours ``beta`` the signs of
-its entries are prescribed, ``l_j`` opposite to ``beta_i beta_j``, so every column is a program in
+2011), ``min |l|_1`` subject to ``|C l - e_i|_inf <= penalty``. Node colours ``beta`` prescribe the
+signs of its entries, ``l_j`` opposite to ``beta_i beta_j``, so every column is a program in
 non-negative variables and the graph is balanced by construction. The final programs weigh entry j
 by ``1 / (0.1 + partial correlation)``, as in the adaptive lasso, the partial correlation being that
 of a shrunk covariance and 0 where its sign disagrees: edges then survive that plain CLIME drops.

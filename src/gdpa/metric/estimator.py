@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..errors import ConvergenceWarning, unknown_choice
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..linalg.operator import check_positive
-from .frank_wolfe import SignedGraph, learn
+from .frank_wolfe import FrankWolfe, SignedGraph
 from .objectives import OBJECTIVES, DistanceObjective, FloatArray, MatrixObjective, Objective
 
 
@@ -120,12 +120,12 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         """
         if not (callable(self.objective) or self.objective in OBJECTIVES):
             raise unknown_choice("objective", self.objective, tuple(OBJECTIVES))
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        data, targets = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(targets)
+        classes, codes = np.unique(targets, return_inverse=True)
         if classes.size < 2:
             raise ValueError(f"y has one class, {classes[0]!r}; a metric needs at least two")
-        d = X.shape[1]
+        d = int(data.shape[1])
         trace = check_positive(d if self.trace is None else self.trace, "trace")
         floor = check_positive(self.floor, "floor")
         if not floor * d < trace:
@@ -136,24 +136,27 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         problem: Objective
         if callable(self.objective):
             if 40.0 * d * d > USABLE_SHARE * available_memory():
-                raise ValueError(f"objective is a function of M, whose {d} x {d} entries do not fit")
-            problem = MatrixObjective(self.objective, X[rows], codes[rows])
+                raise ValueError(
+                    f"objective is a function of M, whose {d} x {d} entries do not fit"
+                )
+            problem = MatrixObjective(self.objective, data[rows], codes[rows])
         else:
-            problem = DistanceObjective(self.objective, X[rows], codes[rows])
+            problem = DistanceObjective(self.objective, data[rows], codes[rows])
             if d * (d - 1) // 2 > pairs:
                 nodes = int(0.5 + np.sqrt(2.0 * pairs + 0.25))
                 _, A = problem.loss(problem.image(sp.eye_array(d, format="csr") * (trace / d)))
                 order = np.argsort(-np.abs(problem.gradient(A, 0)[0]), kind="stable")
-                problem = DistanceObjective(self.objective, X[np.ix_(rows, order)], codes[rows])
+                problem = DistanceObjective(self.objective, data[np.ix_(rows, order)], codes[rows])
         max_iter = check_positive(self.max_iter, "max_iter", 1)
         tol = check_positive(self.tol, "tol")
-        learned = learn(problem, d, nodes, trace=trace, floor=floor, max_iter=max_iter, tol=tol)
-        self._publish(learned.graph, order)
-        self.objective_, self.gap_ = learned.value, learned.gap
-        self.history_, self.n_iter_ = learned.history, learned.steps
-        self.converged_ = learned.converged
-        if learned.interrupted:
-            warnings.warn("interrupted; metric_ is the best so far", ConvergenceWarning, stacklevel=2)
+        run = FrankWolfe(problem, d, nodes, trace, floor).run(max_iter, tol)
+        self._publish(run.graph, order)
+        self.objective_, self.gap_, self.history_ = run.value, run.gap, run.history
+        self.n_iter_, self.converged_ = run.steps, run.converged
+        if run.interrupted:
+            warnings.warn(
+                "interrupted; metric_ is the best so far", ConvergenceWarning, stacklevel=2
+            )
         return self
 
     def _rows(self, codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
@@ -177,7 +180,7 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         self._scale = np.sqrt(graph.diagonal)[back]
         self._linked = order[linked]
         block = self.metric_[self._linked][:, self._linked]
-        values, vectors = np.linalg.eigh(block.toarray() if sp.issparse(block) else block)
+        values, vectors = np.linalg.eigh(sp.csr_array(block).toarray())
         self._root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -194,7 +197,7 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
             Transformed samples.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        out = X * self._scale
-        out[:, self._linked] = X[:, self._linked] @ self._root
-        return np.asarray(out)
+        data = validate_data(self, X, dtype=np.float64, reset=False)
+        out: FloatArray = data * self._scale
+        out[:, self._linked] = data[:, self._linked] @ self._root
+        return out

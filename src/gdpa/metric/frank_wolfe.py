@@ -24,7 +24,7 @@ alignment", IEEE Transactions on Pattern Analysis and Machine Intelligence 44 (2
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -95,31 +95,23 @@ class Vertices:
     def graph(self, graph: SignedGraph, floor: float) -> SignedGraph:
         """Return the graph of the sum of all, with the colours of `graph`."""
         d, k = graph.diagonal.size, graph.colors.size
-        diagonal = floor + np.bincount(self.i, self.amount * self.x**2, d)
-        diagonal += np.bincount(self.j, self.amount * self.y**2, d)
+        diagonal = _sum(self.i, self.amount * self.x**2, d) + _sum(
+            self.j, self.amount * self.y**2, d
+        )
         edge = np.flatnonzero((self.y != 0.0) & (self.amount > 0.0))
         size = self.amount[edge] * np.abs(self.x[edge] * self.y[edge])
-        weights = np.bincount(self.i[edge] * k + self.j[edge], size, k * k).reshape(k, k)
-        return replace(graph, diagonal=diagonal, weights=weights)
+        weights = _sum(self.i[edge] * k + self.j[edge], size, k * k).reshape(k, k)
+        return replace(graph, diagonal=floor + diagonal, weights=weights)
 
 
-@dataclass
-class Learned:
-    """Outcome of :func:`learn`: the graph, its value, the Frank-Wolfe gap and the values before."""
-
-    graph: SignedGraph
-    value: float
-    gap: float = np.inf
-    history: list[float] = field(default_factory=list)
-    steps: int = 0
-    converged: bool = False
-    interrupted: bool = False
+def _sum(index: NDArray[np.intp], x: FloatArray, n: int) -> FloatArray:
+    return np.bincount(index, x, n).astype(np.float64, copy=False)
 
 
 def edge_slopes(diagonal: FloatArray, G: FloatArray) -> FloatArray:
-    """Lowest slope ``x' G x`` of each edge over all x: the smaller eigenvalue of its 2x2 block of G.
+    """Lowest slope ``x' G x`` of each edge: the smaller eigenvalue of its 2x2 block of G.
 
-    An x with this slope has ``x_i x_j G_ij < 0``: the colours of the edge must have the sign of G_ij.
+    An x with this slope has ``x_i x_j G_ij < 0``: the edge must have the sign of G_ij.
     """
     g = 0.5 * diagonal[: len(G)]
     half = g[:, None] - g
@@ -129,7 +121,26 @@ def edge_slopes(diagonal: FloatArray, G: FloatArray) -> FloatArray:
 
 
 class FrankWolfe:
-    """Pairwise Frank-Wolfe steps: weight moves from the vertex of highest slope to the lowest."""
+    """Minimise a convex objective over the psd matrices of balanced signed graphs.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to minimise.
+    n_features, n_nodes : int
+        Order of M, and how many leading features may have edges.
+    trace, floor : float
+        Upper bound of the trace and lower bound of every disc left-end.
+
+    Attributes
+    ----------
+    graph, value, gap : SignedGraph, float, float
+        The best graph so far, its objective, and how much lower it can be with its colours.
+    history : list of float
+        The objective after every sweep.
+    steps, converged, interrupted : int, bool, bool
+        Steps taken, and how the run ended.
+    """
 
     def __init__(
         self, objective: Objective, n_features: int, n_nodes: int, trace: float, floor: float
@@ -138,16 +149,18 @@ class FrankWolfe:
         self.budget = trace - n_features * floor
         diagonal, G = np.full(n_features, trace / n_features), np.zeros((n_nodes, n_nodes))
         graph = SignedGraph(diagonal, np.ones(n_nodes), G)
-        g, G = objective.gradient(objective.loss(objective.image(graph.matrix()))[1], n_nodes)
-        # The colours that agree with the signs of G on the heaviest edges, by its first eigenvector.
+        _, G = objective.gradient(objective.loss(objective.image(graph.matrix()))[1], n_nodes)
+        # Colours that agree with the signs of G on its heaviest edges.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # only its signs are used
             first = first_eigenvector(np.diag(G.diagonal()) - G, tol=1e-2, max_iter=30).vector
-        graph = replace(graph, colors=np.where(first < 0, -1.0, 1.0))
-        self.best = Learned(graph, self.value(graph))
+        self.graph = replace(graph, colors=np.where(first < 0, -1.0, 1.0))
+        self.value, self.gap = self.evaluate(self.graph), np.inf
+        self.history, self.steps = [self.value], 0
+        self.converged = self.interrupted = False
         self.base = objective.image(sp.eye_array(n_features, format="csr") * floor)
 
-    def value(self, graph: SignedGraph) -> float:
+    def evaluate(self, graph: SignedGraph) -> float:
         """Evaluate the objective."""
         return self.objective.loss(self.objective.image(graph.matrix()))[0]
 
@@ -198,20 +211,20 @@ class FrankWolfe:
         lowest = float(edge_slopes(diagonal, G).min(initial=0.0, where=agree))
         lowest = min(lowest, float(diagonal.min()))
         gap = float(vertices.slopes(diagonal, G) @ vertices.amount) - self.budget * lowest
-        return moved, self.value(moved), gap, taken
+        return moved, self.evaluate(moved), gap, taken
 
     def _atom(self, vertices: Vertices, which: int) -> FloatArray:
         features = np.array([vertices.i[which], vertices.j[which]])
         return self.objective.atom(features, np.array([vertices.x[which], vertices.y[which]]))
 
     def _vertices(self, graph: SignedGraph, diagonal: FloatArray, G: FloatArray) -> Vertices:
-        """Features, edges in use with the aligned ratio, and edges worth to enter with their best."""
+        """Features, edges in use with the aligned ratio, and edges that may enter."""
         d = graph.diagonal.size
         v = graph.scaling()
         i, j = np.nonzero(graph.weights)
         weight, ratio = graph.weights[i, j], v[j] / v[i]
         rest = graph.diagonal - self.floor
-        rest -= np.bincount(i, weight * ratio, d) + np.bincount(j, weight / ratio, d)
+        rest -= _sum(i, weight * ratio, d) + _sum(j, weight / ratio, d)
         whole = ratio + 1.0 / ratio
         agree = np.outer(graph.colors, graph.colors) * G > 0.0
         low = edge_slopes(diagonal, G) < min(0.0, float(diagonal.min()))
@@ -225,7 +238,9 @@ class FrankWolfe:
             np.concatenate([every, i, ni]),
             np.concatenate([every, j, nj]),
             np.concatenate([np.ones(d), np.sqrt(ratio / whole), x]),
-            np.concatenate([np.zeros(d), sign * np.concatenate([np.sqrt(1.0 / (ratio * whole)), y])]),
+            np.concatenate(
+                [np.zeros(d), sign * np.concatenate([np.sqrt(1.0 / (ratio * whole)), y])]
+            ),
             np.concatenate([np.maximum(rest, 0.0), weight * whole, np.zeros(ni.size)]),
         )
 
@@ -260,28 +275,26 @@ class FrankWolfe:
     def revise_colors(self, tolerance: float, trials: int = 2) -> bool:
         """Flip the colours of nodes that would then have an edge of lower slope; True if it helps.
 
-        Only slopes that may lower the value by more than `tolerance` count. A node without edges may be flipped freely. Of the others, those with the lowest slopes lose
-        their edges, are flipped, and keep the new colour if a sweep then ends at a lower value.
+        Only slopes that may lower the value by more than `tolerance` count. A node without edges
+        may be flipped freely. Of the others, those with the lowest slopes lose their edges, are
+        flipped, and keep the new colour if a sweep then ends at a lower value.
         """
-        best, k = self.best, self.best.graph.colors.size
-        graph = best.graph
+        graph, k = self.graph, self.graph.colors.size
         _, A = self.objective.loss(self.objective.image(graph.matrix()))
         diagonal, G = self.objective.gradient(A, k)
         slopes, floor = edge_slopes(diagonal, G), min(0.0, float(diagonal.min()))
-        linked = (graph.weights + graph.weights.T).any(axis=1)
+        linked = np.asarray((graph.weights + graph.weights.T).any(axis=1))
         colors = graph.colors.copy()
         for node in np.flatnonzero(~linked):
             partner = int(slopes[node].argmin())  # the best edge, whatever its sign, decides
             colors[node] = colors[partner] * (1.0 if G[node, partner] > 0 else -1.0)
-        agree = np.outer(graph.colors, graph.colors) * G > 0.0
-        before = float(slopes.min(initial=floor, where=agree))
-        agree = np.outer(colors, colors) * G > 0.0
-        lowest, enough = float(slopes.min(initial=floor, where=agree)), tolerance / self.budget
-        helped = lowest < before - enough
+        now, then = (np.outer(beta, beta) * G > 0.0 for beta in (graph.colors, colors))
+        lowest, enough = float(slopes.min(initial=floor, where=now)), tolerance / self.budget
+        helped = bool(slopes.min(initial=floor, where=then) < lowest - enough)
         if helped:
-            best.graph = graph = replace(graph, colors=colors)
-        agree = np.outer(graph.colors, graph.colors) * G > 0.0
-        forbidden = slopes.min(axis=1, initial=np.inf, where=~agree)
+            self.graph, now = replace(graph, colors=colors), then
+            graph, lowest = self.graph, float(slopes.min(initial=floor, where=then))
+        forbidden = np.where(now, np.inf, slopes).min(axis=1)
         for node in np.argsort(forbidden, kind="stable")[:trials]:
             if not forbidden[node] < lowest - enough or not linked[node]:
                 continue
@@ -290,62 +303,30 @@ class FrankWolfe:
             weights[node] = weights[:, node] = 0.0
             trial = replace(graph, colors=colors, weights=weights)
             moved, value, gap, steps = self.sweep(trial, 15)
-            best.steps += steps
-            if value < best.value:
-                best.graph, best.value, best.gap, graph = moved, value, gap, moved
+            self.steps += steps
+            if value < self.value:
+                self.graph, self.value, self.gap, graph = moved, value, gap, moved
                 helped = True
         return helped
 
+    def run(self, max_iter: int, tol: float) -> FrankWolfe:
+        """Sweep until no colour helps and the gap is within the tolerance; Ctrl-C ends it early.
 
-def learn(
-    objective: Objective,
-    n_features: int,
-    n_nodes: int,
-    *,
-    trace: float,
-    floor: float,
-    max_iter: int,
-    tol: float,
-) -> Learned:
-    """Minimise a convex objective over the psd matrices of balanced signed graphs.
-
-    Parameters
-    ----------
-    objective : Objective
-        What to minimise.
-    n_features, n_nodes : int
-        Order of M, and how many leading features may have edges.
-    trace, floor : float
-        Upper bound of the trace and lower bound of every disc left-end.
-    max_iter : int
-        Most sweeps. A sweep is one alignment and at most 50 steps.
-    tol : float
-        Stop when no colour improves it and the Frank-Wolfe gap is at most `tol` times the value plus a
-        hundredth of the first one.
-
-    Returns
-    -------
-    Learned
-        The best graph; of an interrupted run, the best so far.
-    """
-    run = FrankWolfe(objective, n_features, n_nodes, trace, floor)
-    best = run.best
-    best.history.append(best.value)
-    try:
-        for _ in range(max_iter):
-            graph, value, gap, steps = run.sweep(best.graph, 50)
-            best.steps += steps
-            fell = value < best.value
-            if fell:
-                best.graph, best.value, best.gap = graph, value, gap
-            tolerance = tol * (abs(best.value) + 0.01 * abs(best.history[0]))
-            flipped = run.revise_colors(tolerance)
-            best.history.append(best.value)
-            if gap <= tolerance and not flipped:
-                best.converged = True
-                break
-            if not (fell or flipped):
-                break
-    except KeyboardInterrupt:
-        best.interrupted = True
-    return best
+        The tolerance is `tol` times the value plus a hundredth of the first one.
+        """
+        try:
+            for _ in range(max_iter):
+                graph, value, gap, steps = self.sweep(self.graph, 50)
+                self.steps += steps
+                fell = value < self.value
+                if fell:
+                    self.graph, self.value, self.gap = graph, value, gap
+                tolerance = tol * (abs(self.value) + 0.01 * abs(self.history[0]))
+                flipped = self.revise_colors(tolerance)
+                self.history.append(self.value)
+                self.converged = gap <= tolerance and not flipped
+                if self.converged or not (fell or flipped):
+                    break
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self

@@ -2,22 +2,22 @@
 
 All five depend on the metric M through ``D_ij = (x_i - x_j)' M (x_i - x_j)`` only. Each is a
 function that takes the classes and returns a loss; the loss maps D to its value and to the
-derivatives ``A_ij = d value / d D_ij``. The gradient with respect to M is ``sum_ij A_ij c_ij c_ij'``
-with ``c_ij = x_i - x_j``, and a rank-one change of M costs one product per sample.
+derivatives ``A_ij = d value / d D_ij``. With ``c_ij = x_i - x_j`` the gradient with respect to M is
+``sum_ij A_ij c_ij c_ij'``, and a rank-one change of M costs one product per sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-Matrix = FloatArray | sp.csr_array
+Matrix: TypeAlias = NDArray[np.float64] | sp.csr_array
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 MatrixFunction = Callable[[FloatArray, FloatArray, NDArray[np.intp]], tuple[float, FloatArray]]
 
@@ -132,24 +132,14 @@ OBJECTIVES: dict[str, Callable[[NDArray[np.intp], FloatArray], Loss]] = {
 }
 
 
-class Objective(Protocol):
-    """A convex function of a linear image of M, so that a line search costs no products with M."""
-
-    def image(self, M: Matrix) -> FloatArray:
-        """Return the linear image of M."""
-
-    def atom(self, features: NDArray[np.intp], x: FloatArray) -> FloatArray:
-        """Return the image of ``x x'``, x non-zero at `features` only."""
-
-    def loss(self, image: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and its derivatives by the image."""
-
-    def gradient(self, derivatives: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-        """Return the diagonal of the gradient with respect to M, and its leading k x k block."""
-
-
 class DistanceObjective:
-    """An objective of the pairwise distances: one of `OBJECTIVES`."""
+    """An objective of the pairwise distances: one of `OBJECTIVES`.
+
+    Like `MatrixObjective` it is a function of a linear image of M, so that a line search costs no
+    products with M: `image` of M, `atom` for the image of ``x x'`` with x non-zero at few features,
+    `loss` with its derivatives by the image, and `gradient` with respect to M: the diagonal and the
+    leading k x k block.
+    """
 
     def __init__(self, name: str, X: FloatArray, y: NDArray[np.intp]) -> None:
         self.X = X
@@ -184,7 +174,7 @@ class MatrixObjective:
 
     def image(self, M: Matrix) -> FloatArray:
         """Return M."""
-        return np.asarray(M.toarray() if sp.issparse(M) else M, dtype=np.float64)
+        return np.asarray(sp.csr_array(M).toarray())
 
     def atom(self, features: NDArray[np.intp], x: FloatArray) -> FloatArray:
         """Return ``x x'``."""
@@ -212,3 +202,6 @@ def _distances(norms: FloatArray, products: FloatArray) -> FloatArray:
     D = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
     np.fill_diagonal(D, 0.0)
     return D
+
+
+Objective: TypeAlias = DistanceObjective | MatrixObjective

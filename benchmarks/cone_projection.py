@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .objectives import FloatArray, Objective
+from gdpa.metric.objectives import FloatArray, Objective
 
 
 def project_onto_cone(M: FloatArray, trace: float, floor: float) -> FloatArray:
@@ -53,7 +53,7 @@ def learn_by_projection(
     max_iter : int, default=1000
         Most steps.
     tol : float, default=1e-5
-        Stop when a step lowers the value by less than `tol`, relative to it or absolutely (authors).
+        Stop when a step lowers the value by less than `tol`, absolute or relative.
 
     Returns
     -------
