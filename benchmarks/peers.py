@@ -3,7 +3,7 @@
 Every entry of ``PEERS`` names the modules it needs and a loader. The loader imports them (imports
 are not timed) and returns ``fit(X, codes, n_jobs) -> predicted codes``; in `codes` -1 is unknown.
 All use one graph with 10 neighbours and otherwise the defaults of their package, but for
-``gdpa, committee``: ``CommitteeClassifier()`` as it is.
+``gdpa, committee``, which is ``CommitteeClassifier()`` as it is, and extra trees, which use none.
 """
 
 from __future__ import annotations
@@ -76,6 +76,18 @@ def _propagation(notes: dict[str, Any]) -> Fit:
     return fit
 
 
+def _extra_trees(notes: dict[str, Any]) -> Fit:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
+        # No graph, and no use of the points without a label.
+        known = codes >= 0
+        model = ExtraTreesClassifier(300, random_state=0, n_jobs=n_jobs).fit(X[known], codes[known])
+        return model.predict(X)
+
+    return fit
+
+
 def _graphlearning(model: str) -> Callable[[dict[str, Any]], Fit]:
     def load(notes: dict[str, Any]) -> Fit:
         import graphlearning as gl
@@ -124,6 +136,7 @@ PEERS: dict[str, Peer] = {
     "gdpa, committee": Peer((), _gdpa()),
     "scikit-learn LabelSpreading": Peer((), _spreading),
     "scikit-learn LabelPropagation": Peer((), _propagation),
+    "extra trees": Peer((), _extra_trees),
     "graphlearning Laplace": Peer(("graphlearning", "annoy"), _graphlearning("laplace")),
     "graphlearning Poisson": Peer(("graphlearning", "annoy"), _graphlearning("poisson")),
     "scikit-network diffusion": Peer(("sknetwork",), _diffusion),

@@ -58,20 +58,22 @@ def key(table: str, per_class: int, seed: int) -> str:
     return f"{table}/{per_class}/{seed}"
 
 
-def load() -> dict[str, dict[str, list[Any]]]:
+def load(store: Path | None = None) -> dict[str, dict[str, list[Any]]]:
     """What has been measured."""
-    return json.loads(STORE.read_text()) if STORE.exists() else {}
+    store = store or STORE
+    return json.loads(store.read_text()) if store.exists() else {}
 
 
-def save(results: dict[str, dict[str, list[Any]]]) -> None:
+def save(results: dict[str, dict[str, list[Any]]], store: Path | None = None) -> None:
     """Write the store: one line per row and table, whole or not at all."""
+    store = store or STORE
     lines = []
     for row, cells in results.items():
         body = ",\n  ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(cells.items()))
         lines.append(f" {json.dumps(row)}: {{\n  {body}\n }}")
-    part = STORE.with_suffix(".part")
+    part = store.with_suffix(".part")
     part.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    os.replace(part, STORE)
+    os.replace(part, store)
 
 
 def measure(rows: list[str], again: bool, seeds: int) -> None:

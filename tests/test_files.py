@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
 import stat
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from gdpa.files import LockedError, lock, write_text, written_whole
+from gdpa.files import LockedError, lock, lock_stream, write_text, written_whole
 
 linux = pytest.mark.skipif(os.name != "posix", reason="needs pipes, signals and fork")
 
@@ -166,3 +168,42 @@ def test_one_owner_at_a_time_although_the_file_is_removed_each_time(tmp_path):
     for worker in workers:
         worker.join()
     assert (tmp_path / "n").read_text() == "200"
+
+
+class Windows:
+    """Locks as msvcrt has them: a region of a file, held by a handle."""
+
+    LK_LOCK, LK_NBLCK = 1, 2
+
+    def __init__(self):
+        self.held = {}
+
+    def locking(self, handle, mode, n_bytes):
+        place = os.fstat(handle).st_ino, os.lseek(handle, 0, os.SEEK_CUR), n_bytes
+        owner = self.held.setdefault(place, handle)
+        if owner != handle and _is_open(owner):
+            raise PermissionError(errno.EACCES, "held")
+        self.held[place] = handle  # whoever closes a file gives its locks back
+
+
+def _is_open(handle):
+    try:
+        os.fstat(handle)
+    except OSError:
+        return False
+    return True
+
+
+def test_locks_without_fcntl(tmp_path, monkeypatch):
+    windows = Windows()
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    with open(tmp_path / "log", "a+b", buffering=0) as first:
+        first.write(b"content")
+        first.seek(3)
+        lock_stream(first, wait=False)
+        assert first.tell() == 3
+        # No byte of the content is locked: others may read it.
+        assert all(place > 2**20 for _, place, _ in windows.held)
+    with lock(tmp_path / "lock", wait=False), pytest.raises(LockedError, match=str(os.getpid())):
+        lock(tmp_path / "lock", wait=False).__enter__()

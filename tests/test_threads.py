@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import gdpa
 from gdpa import threads as module
 from gdpa.threads import effective_jobs, in_threads, one_thread
 
@@ -20,6 +24,7 @@ from gdpa.threads import effective_jobs, in_threads, one_thread
 def all_libraries():
     """Look the libraries up again: other tests may have loaded packages that bring their own."""
     module._blas.cache_clear()
+    module._blas()
 
 
 def blas_threads() -> set[int]:
@@ -50,6 +55,26 @@ def test_the_libraries_of_numpy_and_scipy_are_known_from_the_first_call():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("n", [200, 6_000])
+def test_members_are_judged_with_one_thread_of_blas(all_libraries, n):
+    """On a busy machine threads of BLAS made a fit take ten times as long."""
+    seen = set()
+
+    class Watcher(LogisticRegression):
+        def fit(self, X, y):
+            seen.update(blas_threads())
+            return super().fit(X, y)
+
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    y = np.where(np.arange(n) < 60, X[:, 0] > 0, -1)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        gdpa.CommitteeClassifier(models=Watcher()).fit(X, y)
+        assert blas_threads() == before
+    assert 1 in seen
+    assert n > 5_000 or seen == {1}
+
+
 def test_the_limit_ends_with_an_error(all_libraries):
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
@@ -69,6 +94,11 @@ def test_n_jobs_is_read_in_one_way(monkeypatch):
     for bad in (0, 1.5, True, "2"):
         with pytest.raises(ValueError, match="n_jobs must be a non-zero integer or None"):
             effective_jobs(bad)
+
+
+def test_a_browser_has_one_thread(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert [effective_jobs(n) for n in (None, 1, 8, -1)] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -128,6 +158,28 @@ def test_an_interrupt_waits_for_the_pieces_that_run():
         signal.signal(signal.SIGINT, before)
     assert sorted(begun) == sorted(ended)
     assert len(begun) < 100
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+def test_an_interrupt_at_any_moment_is_an_interrupt():
+    """Waiting for futures, one in some hundreds broke a lock: another error, or a hang."""
+    rng = random.Random(0)
+
+    def until_interrupted():
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 4e-4))
+        while True:
+            in_threads(lambda i: i, range(8), 4)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(1000):
+            with pytest.raises(KeyboardInterrupt):
+                until_interrupted()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert in_threads(lambda i: i, range(8), 4) == list(range(8))
+    assert not module._LIMIT.blocks
 
 
 def test_concurrent_limits_end_with_the_last_of_them(all_libraries):

@@ -77,7 +77,7 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
     Returns
     -------
     str
-        ``did you mean 'x'?`` where one is close, and ``Accepted:`` with all choices.
+        ``did you mean 'x'?`` where one is close, and ``Accepted:`` with the choices.
 
     Examples
     --------
@@ -85,9 +85,11 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
     >>> nearest_name("spectrl", ["spectral", "min-cut"])
     "did you mean 'spectral'? Accepted: min-cut, spectral"
     """
-    close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}Accepted: {', '.join(sorted(choices))}"
+    listed, most = sorted(choices), 40
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return f"{hint}Accepted: {', '.join(listed[:most])}{more}"
 
 
 def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueError:

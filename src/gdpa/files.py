@@ -90,7 +90,13 @@ class StagingFolder:
         if not place.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place))
         _remove_abandoned(place)
-        self._folder, self._hold = _held_folder(place)
+        for _ in range(100):  # somebody who tidies up may be faster
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+            with contextlib.suppress(FileNotFoundError, LockedError):
+                self._hold = _locked_stream(self._folder / _OWNER, wait=False)
+                break
+        else:
+            raise OSError(f"no folder for unfinished files could be kept in {place}")
         self.file = self._folder / target.name
 
     def publish(self) -> None:
@@ -107,25 +113,14 @@ class StagingFolder:
 
     def remove(self) -> None:
         """Remove the folder and what is in it."""
+        self._hold.close()  # first: Windows removes no open file
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._hold.close()
 
     def __enter__(self) -> StagingFolder:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.remove()
-
-
-def _held_folder(place: Path) -> tuple[Path, IO[str]]:
-    """Make a folder and hold its lock; somebody who tidies up may be faster, then again."""
-    for _ in range(100):
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        try:
-            return folder, _locked_stream(folder / _OWNER, wait=False)
-        except (FileNotFoundError, LockedError):
-            continue
-    raise OSError(f"no folder for unfinished files could be kept in {place}")
 
 
 def _remove_abandoned(place: Path) -> None:
@@ -139,6 +134,7 @@ def _remove_abandoned(place: Path) -> None:
                 if (folder / _OWNER).is_file():
                     with _locked_stream(folder / _OWNER, wait=False):
                         shutil.rmtree(folder, ignore_errors=True)
+                    shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
                 else:
                     folder.rmdir()  # refused unless it is empty
 
@@ -185,7 +181,7 @@ def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
     for _ in range(1000):
         stream = path.open("a+", encoding="utf-8")
         try:
-            _lock_stream(stream, wait=wait)
+            lock_stream(stream, wait=wait)
         except OSError as error:
             stream.seek(0)
             owner = stream.read(20).strip()
@@ -201,14 +197,21 @@ def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
     raise LockedError(f"{path} changes hands all the time")
 
 
-def _lock_stream(stream: IO[str], *, wait: bool) -> None:
+def lock_stream(stream: IO[Any], *, wait: bool) -> None:
+    """Lock an open file until it is closed; OSError if another process holds it."""
     try:
         import fcntl
     except ImportError:  # Windows
         import msvcrt
 
-        stream.seek(0)
         windows: Any = msvcrt
-        windows.locking(stream.fileno(), windows.LK_LOCK if wait else windows.LK_NBLCK, 1)
+        handle = stream.fileno()
+        place = os.lseek(handle, 0, os.SEEK_CUR)
+        # A byte far behind the end: nobody else can read one that is locked.
+        os.lseek(handle, 2**30, os.SEEK_SET)
+        try:
+            windows.locking(handle, windows.LK_LOCK if wait else windows.LK_NBLCK, 1)
+        finally:
+            os.lseek(handle, place, os.SEEK_SET)
         return
     fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

@@ -7,16 +7,22 @@ way to keep BLAS and LAPACK from starting theirs. Results never depend on the nu
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# What waits to be done by so many threads.
+_JOBS: dict[int, SimpleQueue[Callable[[], None]]] = {}
 
 
 def effective_jobs(n_jobs: Any) -> int:
@@ -38,6 +44,8 @@ def effective_jobs(n_jobs: Any) -> int:
         isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
     ):
         raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
+    if sys.platform == "emscripten":  # in a browser no thread can be started
+        return 1
     available = getattr(os, "sched_getaffinity", None)
     processors = len(available(0)) if available is not None else os.cpu_count() or 1
     if n_jobs is None:
@@ -47,9 +55,12 @@ def effective_jobs(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, processors + 1 + int(n_jobs))
 
 
-@cache
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads)
+def _serve(jobs: SimpleQueue[Callable[[], None]], n_others: int = 0) -> None:
+    """Do the jobs of a queue for ever, and have other threads do so, too."""
+    for _ in range(n_others):
+        threading.Thread(target=_serve, args=(jobs,), daemon=True).start()
+    while True:
+        jobs.get()()
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
@@ -76,15 +87,44 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
     with one_thread():
         if n_jobs == 1 or len(pieces) <= 1:
             return list(map(work, pieces))
-        begun: list[Future[Result]] = []
+        # The caller waits in C code only. An interrupt inside Condition.wait, on which futures
+        # rest, releases a lock twice: another error, or a hang of whoever takes it next.
+        waiting, running, lock = deque(enumerate(pieces)), set[int](), threading.Lock()
+        results: list[Any] = [None] * len(pieces)
+        errors, ended = dict[int, BaseException](), SimpleQueue[int]()
+
+        def run() -> None:
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    i, piece = waiting.popleft()
+                    running.add(i)
+                try:
+                    results[i] = work(piece)
+                except BaseException as error:
+                    errors[i] = error
+                finally:
+                    running.discard(i)
+                    ended.put(i)
+
         try:
-            for piece in pieces:
-                begun.append(_pool(n_jobs).submit(work, piece))
-            return list(map(Future.result, begun))
+            if n_jobs not in _JOBS:
+                jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+                start_new_thread(_serve, (jobs, n_jobs - 1))
+                _JOBS[n_jobs] = jobs
+            for _ in range(min(n_jobs, len(pieces))):
+                _JOBS[n_jobs].put(run)
+            for _ in pieces:
+                ended.get()
+                if errors:
+                    raise errors.pop(min(errors))
+            return results
         finally:
-            for future in begun:
-                future.cancel()
-            wait(begun)
+            with lock:
+                waiting.clear()
+            while running:
+                ended.get()
 
 
 @cache
@@ -100,11 +140,11 @@ def _blas() -> Any:
 
 
 class _Limit:
-    """How many blocks of code keep BLAS at one thread, and what the last of them restores."""
+    """Which blocks of code keep BLAS at one thread, and what the last of them restores."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.inside = 0
+        self.blocks: set[object] = set()
         self.limiter: Any = None
 
 
@@ -123,17 +163,19 @@ def one_thread() -> Iterator[None]:
     The limit holds for the whole process. The first caller inside sets it and the last one to leave
     restores the number of threads, in whatever order concurrent callers come and go.
     """
-    with _LIMIT.lock:
-        if _LIMIT.inside == 0:
-            _LIMIT.limiter = _blas().limit(limits=1)
-        _LIMIT.inside += 1
+    block = object()
     try:
-        yield
-    finally:
         with _LIMIT.lock:
-            _LIMIT.inside -= 1
-            if _LIMIT.inside == 0:
+            if not _LIMIT.blocks:
+                _LIMIT.limiter = _blas().limit(limits=1)
+            _LIMIT.blocks.add(block)
+        yield
+    finally:  # also of an interrupt before the block began
+        with _LIMIT.lock:
+            _LIMIT.blocks.discard(block)
+            if not _LIMIT.blocks and _LIMIT.limiter is not None:
                 _LIMIT.limiter.restore_original_limits()
+                _LIMIT.limiter = None
 
 
 @contextmanager
@@ -154,7 +196,7 @@ def openmp_threads(n_threads: int) -> Iterator[None]:
 def _after_fork() -> None:
     """A forked process inherits pool and locks without the threads that would give them back."""
     global _OPENMP
-    _pool.cache_clear()
+    _JOBS.clear()
     _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()
 
 

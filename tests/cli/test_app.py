@@ -24,3 +24,17 @@ def test_without_typer_one_line_names_the_extra(monkeypatch, capsys):
     assert end.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "gdpa[cli]" in line
+
+
+def test_help_of_fit_has_examples_first_and_groups(process):
+    ended = process("fit", "--help", COLUMNS="80")
+    assert ended.code == 0
+    places = [
+        ended.out.index(words)
+        for words in ("gdpa fit plants.csv", "Input:", "Model:", "Output and report:", "Other:")
+    ]
+    assert places == sorted(places)
+    assert "<bool>" not in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 84
+    # Prose has most of the width, so that few options take more than two lines.
+    assert len(ended.out.splitlines()) < 80

@@ -160,6 +160,17 @@ def test_cells_that_a_spreadsheet_would_run_are_made_harmless(command, tmp_path)
     assert [row["name"] for row in rows] == evil
 
 
+def test_notes_about_a_wide_table_are_summarised(command, tmp_path):
+    columns = grouped() | {f"same {j}": ["1"] * 90 for j in range(200)}
+    write(tmp_path / "wide.csv", columns)
+    ended = command("fit", "wide.csv", "-t", "answer", "--out", "p.csv")
+    assert ended.code == 0, ended.err
+    assert "200 columns left out: " in ended.err
+    assert len([line for line in ended.err.splitlines() if "same" in line]) <= 2
+    document = command("fit", "wide.csv", "-t", "answer", "--json", "--out", "p.csv").document
+    assert len(document["columns"]) == len(columns) - 1
+
+
 def test_the_summary_lists_all_classes(command, tmp_path):
     n, k = 240, 12
     group = np.arange(n) % k

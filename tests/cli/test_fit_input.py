@@ -22,7 +22,10 @@ GOOD = "u,v,y\n" + ROWS
         ("u,u,y\n1,2,a\n", ["two columns are called 'u'"]),
         ("u,v,y\n1,2,a\n1,2\n", ["line 3", "2 cells where the header has 3"]),
         ("u,v,z\n1,2,a\n", ["no target column 'y'", "Accepted"]),
-        ("u,v,y\n" + ROWS.replace("a", "").replace("b", ""), ["no row has a label"]),
+        (
+            "u,v,y\n" + ROWS.replace("a", "").replace("b", ""),
+            ["no row has a label", "gdpa label", "--target 'y'"],
+        ),
         ("u,v,y\n" + ROWS.replace("b", "a"), ["the only class is 'a'"]),
         (
             "u,v,y\n" + "".join(f"{i},0,{'ab'[i % 2]}\n" for i in range(9)),
@@ -48,6 +51,16 @@ def test_target_not_found_names_the_nearest(refused, command, table):
 def test_missing_file_names_the_nearest_and_a_directory_is_none(refused, command, table, tmp_path):
     refused(command("fit", "row.csv", "-t", "y"), "does not exist", "did you mean 'rows.csv'?")
     refused(command("fit", tmp_path, "-t", "y", "--format", "csv"), "is a directory")
+
+
+def test_only_close_names_are_suggested(refused, command, tmp_path):
+    (tmp_path / "tmp-tae.csv").write_text(GOOD)
+    ended = command("fit", "nope.csv", "-t", "y")
+    refused(ended, "does not exist")
+    assert "did you mean" not in ended.err
+    ended = command("fit", "tmp-tae.csv", "-t", "species")
+    refused(ended, "Accepted: u, v, y")
+    assert "did you mean" not in ended.err
 
 
 def test_thousands_of_categories_are_taken_as_text_with_a_word(command, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def test_a_terminal_gets_a_moving_bar_and_then_the_first_rows(many_rows, tmp_pat
     assert "\x1b[1A" in seen[:table]  # the bar is drawn over itself
     assert "\x1b[1A" not in seen[table:]  # but never over the table
     assert "more rows" in seen[table:]
+    assert not re.search(r"\d+/\d+ (reading|writing)", seen)  # "8/7 writing"
 
 
 @pytest.mark.parametrize("no_color", [False, True])

@@ -38,8 +38,8 @@ def cut(folder, W, codes, n_parts):
         mine = np.flatnonzero((labeled >= low) & (labeled < high))
         output.array(f"parts/{p:05d}.labeled.npy", labeled[mine] - low)
         output.array(f"parts/{p:05d}.label.npy", mine)
-    output.array("plan/codes.npy", codes[labeled].astype(np.int32))
-    output.array("plan/folds.npy", np.arange(labeled.size, dtype=np.int32) % 3)
+    output.array("plan/plan.codes.npy", codes[labeled].astype(np.int32))
+    output.array("plan/plan.folds.npy", np.arange(labeled.size, dtype=np.int32) % 3)
     return starts, halos
 
 

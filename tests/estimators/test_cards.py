@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdpa import CommitteeClassifier
+from gdpa import CommitteeClassifier, LabelingSession
 
 
 @pytest.fixture(scope="module")
@@ -42,5 +42,17 @@ def test_cards_are_small_safe_and_without_script(fitted):
     assert "<script" not in html
     assert "&lt;i&gt;no" in html
     assert "80, of which 12 labelled" in html
-    for shown in (model.tuning_, model.solution_, model.columns_):
+    for shown in (model.tuning_, model.solution_, model.columns_, model.committee_):
         assert "<script" not in shown._repr_html_()
+    for name in model.committee_.names:
+        assert name in model.committee_._repr_html_()
+        assert name in repr(model.committee_)
+    assert "array(" not in repr(model.committee_)
+
+
+def test_a_session_says_how_far_it_is():
+    session = LabelingSession([[0.0], [1.0], [2.0]], ["<b>", None, None])
+    session.skip(1)
+    assert repr(session) == "LabelingSession(rows: 3; labelled: 1; skipped: 1; classes: <b> 1)"
+    assert "&lt;b&gt; 1" in session._repr_html_()
+    assert "none yet" in repr(LabelingSession([[0.0], [1.0]]))

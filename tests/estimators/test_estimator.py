@@ -209,12 +209,6 @@ def test_precomputed_graph_networkx_and_edges(blobs):
     assert (expected.predict(rows) == expected.transduction_[:5]).mean() >= 0.8
 
 
-def test_signed_graph_is_refused_with_advice():
-    W = np.array([[0, 1.0, -1.0], [1.0, 0, 1.0], [-1.0, 1.0, 0]])
-    with pytest.raises(ValueError, match="BinaryQuadratic"):
-        GraphClassifier(graph="precomputed").fit(W, [0, -1, 1])
-
-
 @pytest.mark.parametrize("bad", [np.ones((3, 2)), np.array([[0, 1.0], [2.0, 0]])])
 def test_bad_precomputed_graphs(bad):
     with pytest.raises(ValueError, match=r"square|symmetric"):
@@ -372,6 +366,13 @@ def test_pipeline_set_output_and_metadata_routing(blobs):
     pipeline = make_pipeline(StandardScaler(), CommitteeClassifier())
     with config_context(transform_output="pandas", enable_metadata_routing=True):
         assert pipeline.fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("y", [[None] * 10, [-1] * 10, ["a", "b"], np.zeros((3, 1))])
+def test_lengths_are_compared_before_the_labels_are_read(blobs, y):
+    X, _, _ = blobs
+    with pytest.raises(ValueError, match=f"X has {len(X)} rows, y has {len(y)}"):
+        CommitteeClassifier().fit(X, y)
 
 
 def test_score_leaves_out_unlabelled_rows(blobs):

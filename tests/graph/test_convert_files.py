@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,33 +19,25 @@ def same(A, B):
     return all(np.array_equal(getattr(A, p), getattr(B, p)) for p in ("data", "indices", "indptr"))
 
 
-@pytest.mark.parametrize("name", ["graph.npz", "folder", "deep/folder"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_round_trip(tmp_path, W, name, dtype):
+def test_round_trip(tmp_path, W, dtype):
     A = W.astype(dtype)
-    B = load_graph(save_graph(tmp_path / name, A))
+    B = load_graph(save_graph(tmp_path / "graph.npz", A))
     assert isinstance(B, sp.csr_array)
     assert B.dtype == dtype
     assert B.shape == A.shape
     assert same(A, B)
 
 
-def test_memory_mapped(tmp_path, W):
+def test_an_existing_graph_is_replaced(tmp_path, W):
     path = save_graph(tmp_path / "graph", W)
-    B = load_graph(path, mmap=True)
-    assert isinstance(B.data, np.memmap)
-    assert not B.data.flags.writeable
-    assert np.allclose(B @ np.ones(20), W @ np.ones(20))
-    # The folder may be overwritten while the old graph is in use.
     save_graph(path, 2 * W)
-    assert np.array_equal(B.data, W.data)
     assert np.array_equal(load_graph(path).data, 2 * W.data)
 
 
-@pytest.mark.parametrize("name", ["graph.npz", "folder"])
-def test_wide_indices_stay_wide(tmp_path, W, name):
+def test_wide_indices_stay_wide(tmp_path, W):
     A = csr_from_parts(W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64), W.shape)
-    assert load_graph(save_graph(tmp_path / name, A)).indices.dtype == np.int64
+    assert load_graph(save_graph(tmp_path / "graph.npz", A)).indices.dtype == np.int64
 
 
 def test_nothing_is_pickled(tmp_path):
@@ -57,15 +47,12 @@ def test_nothing_is_pickled(tmp_path):
 
 
 def test_bad_places_are_refused(tmp_path, W):
-    with pytest.raises(ValueError, match="does not exist"):
-        load_graph(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="not a saved graph"):
-        load_graph(tmp_path)
-    with pytest.raises(ValueError, match="mmap=True needs a folder"):
-        load_graph(save_graph(tmp_path / "a.npz", W), mmap=True)
+    for place in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(ValueError, match="is no file"):
+            load_graph(place)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="is a file"):
-        save_graph(tmp_path / "file", W)
+    with pytest.raises(ValueError, match="is a folder"):
+        save_graph(tmp_path, W)
     with pytest.raises(ValueError, match="not a saved graph"):
         load_graph(tmp_path / "file")
     with pytest.raises(ValueError, match="square"):
@@ -84,14 +71,18 @@ def test_bad_places_are_refused(tmp_path, W):
     ],
 )
 def test_damaged_parts_are_refused(tmp_path, part, value):
-    path = save_graph(tmp_path / "graph", np.array([[0.0, 1.0], [1.0, 0.0]]))
-    np.save(path / f"{part}.npy", value)
+    path = save_graph(tmp_path / "graph.npz", np.array([[0.0, 1.0], [1.0, 0.0]]))
+    with np.load(path) as stored:
+        parts = dict(stored)
+    np.savez(path, **{**parts, part: value})
     with pytest.raises(ValueError, match="do not fit together"):
         load_graph(path)
 
 
 def test_other_formats_are_refused(tmp_path, W):
-    path = save_graph(tmp_path / "graph", W)
-    (path / "graph.json").write_text(json.dumps({"format": 2, "shape": [20, 20]}))
+    path = save_graph(tmp_path / "graph.npz", W)
+    with np.load(path) as stored:
+        parts = dict(stored)
+    np.savez(path, **{**parts, "format": 2})
     with pytest.raises(ValueError, match="format 2; 1 can be read"):
         load_graph(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import dimod
 import networkx
 import numpy as np
 import pytest
@@ -66,7 +67,6 @@ def test_networkx_there_and_back():
 
 
 def test_dimod_there_and_back():
-    dimod = pytest.importorskip("dimod")
     for vartype, values in (("BINARY", (0, 1)), ("SPIN", (-1, 1))):
         model = dimod.BinaryQuadraticModel({"a": 1.0, "b": -2.0}, {("a", "b"): 3.0}, 0.5, vartype)
         problem = BinaryQuadratic.from_dimod(model)

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
 from gdpa import CommitteeClassifier, GraphClassifier
+from gdpa.estimators import GraphOptions
 from gdpa.report import gather, render
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A column as the encoder describes it."""
-
-    name: str
-    n_features: int
-    missing: int = 0
-    content: str = ""
-
-    def done(self):
-        return "number"
 
 
 def test_agreement_along_edges_by_definition():
@@ -38,17 +24,27 @@ def test_agreement_along_edges_by_definition():
 
 def test_models_by_weight_and_columns_by_importance():
     X, truth = load_iris(return_X_y=True)
-    model = CommitteeClassifier().fit(X, np.where(np.arange(150) % 6 == 0, truth, -1))
-    data = gather(model, X, columns=[Plan("sepal", 2), Plan("unused", 0), Plan("<b>", 2)])
+    y = np.where(np.arange(150) % 6 == 0, truth, -1)
+    frame = dict(zip(("long", "wide", "<b>", "petal"), X.T, strict=True))
+    frame["colour"] = np.array(["red", "green", "blue"])[np.arange(150) % 3]
+    frame["same"] = np.zeros(150)
+    model = CommitteeClassifier().fit(frame, y)
+    # One value per input column, whatever it was encoded as; none for one that is left out.
+    assert model.columns_.n_features > len(frame)
+    assert model.feature_importances_.shape == model.feature_names_in_.shape == (6,)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_[5] == 0.0
+    data = gather(model, None, columns=model.columns_)
     card = data.committee
     assert list(card.weights) == sorted(card.weights, reverse=True)
-    assert card.columns == ("<b>", "sepal")
-    assert card.importances[0] == pytest.approx(model.feature_importances_[2:].sum())
-    assert sum(card.importances) == pytest.approx(1.0)
+    assert set(card.columns[:2]) == {"<b>", "petal"}
     assert data.cautions == ()
     html = render(data)
     for name in card.names:
         assert f">{name}<" in html
-    assert ">sepal<" in html
+    assert ">petal<" in html
     assert "&lt;b&gt;" in html
-    assert set(gather(model, X).committee.columns) == {f"column {j}" for j in (1, 2, 3, 4)}
+    array = CommitteeClassifier(options=GraphOptions(rescale="minmax"))
+    array.fit(np.column_stack([X, np.zeros(150)]), y)
+    assert array.feature_importances_.shape == (5,)
+    assert set(gather(array, None).committee.columns) == {f"column {j}" for j in range(1, 6)}

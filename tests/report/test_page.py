@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -100,18 +101,17 @@ def test_every_chart_has_a_text_alternative_and_ids_are_unique(hostile):
 
 def test_all_sections_are_there_and_state_the_numbers_of_the_model(hostile):
     text, data, model = hostile
-    for heading in (
-        "Task",
-        "Result",
+    shown = re.findall(r">([^<]+)</h2>", text)
+    assert shown == [
         "Label these next",
-        "Accuracy",
-        "Model weights",
+        "What the model looks at",
+        "Predictions",
+        "Accuracy in detail",
         "Graph",
         "Data",
         "Certificate",
         "How to reproduce this",
-    ):
-        assert f">{heading}</h2>" in text
+    ]
     assert sum(data.labeled_counts) == 12
     assert sum(data.predicted_counts) == 48
     assert data.graph.n_edges * 2 == model.graph_.nnz
@@ -120,11 +120,34 @@ def test_all_sections_are_there_and_state_the_numbers_of_the_model(hostile):
     assert len(data.questions) == 20
 
 
+def test_the_verdict_comes_first_and_what_few_need_is_folded(hostile):
+    text, data, _ = hostile
+    verdict = text.index("Accuracy about")
+    assert verdict < text.index("<b>Next:</b>") < text.index("<nav") < text.index("<h2")
+    assert text.index(data.fingerprint) > text.index(">How to reproduce this</h2>")
+    folded = re.findall(r"<details><summary><h2[^>]*>([^<]+)<", text)
+    assert folded == ["Accuracy in detail", "Graph", "Data", "Certificate", "How to reproduce this"]
+
+
+def test_without_held_out_labels_no_row_is_sure():
+    X = np.vstack([np.zeros((20, 2)), np.full((20, 2), 9.0)])
+    X += np.random.default_rng(0).normal(size=X.shape)
+    y = np.full(40, -1)
+    y[[0, 20]] = 0, 1
+    with pytest.warns(UserWarning, match="too few to hold any out"):
+        model = CommitteeClassifier().fit(X, y)
+    data = gather(model, X, sure=0.5)
+    assert data.n_unsure == 38
+    text = render(data)
+    assert "The accuracy is not known" in text
+    assert ">Accuracy in detail<" not in text
+
+
 def test_many_classes_and_precomputed_graphs_are_drawn(hostile_of_five):
     text, data, _ = hostile_of_five
     Page(text)
     assert data.certificate is None
-    assert "two classes" in text
+    assert "Certificate" not in text
     rng = np.random.default_rng(1)
     X = rng.normal(size=(240, 3)) + 4 * np.eye(3)[np.arange(240) % 3]
     y = np.where(np.arange(240) < 120, np.arange(240) % 12, -1)
@@ -164,6 +187,6 @@ def test_a_single_graph_has_no_weights_and_says_what_held_out_labels_contradict(
     data = gather(noise, X)
     assert data.committee is None
     text = render(data)
-    assert "there is no ensemble" in text
+    assert "What the model looks at" not in text
     assert data.cautions
     assert text.count('class="caution"') == len(data.cautions)

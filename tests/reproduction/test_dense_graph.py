@@ -43,6 +43,18 @@ def test_the_papers_algorithm_ends_where_the_solver_does():
     assert v @ theirs > (1 - 1e-3) * np.linalg.norm(v) * np.linalg.norm(theirs)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_search_reaches_the_value_of_the_solver(seed):
+    X, labels = make(n=120, seed=seed)
+    problem = gdpa.GraphProblem(full_graph(X), labels, laplacian="normalized")
+    scores, _ = DenseGraph.of(X).scores("sns-authors", labels)
+    ours, theirs = labels.astype(float), gdpa.solve(problem, "sns", variant="authors").labels
+    ours[labels == 0] = scores
+    L = problem.L
+    assert ours @ L @ ours == pytest.approx(theirs @ L @ theirs, rel=0.01)
+    assert ours @ L @ ours > 2 * np.abs(labels) @ L @ np.abs(labels)  # it maximises
+
+
 def test_memory_is_checked_before_it_is_taken(monkeypatch):
     monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 1e9)
     X = np.zeros((24_432, 2))

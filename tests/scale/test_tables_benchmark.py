@@ -66,3 +66,29 @@ def test_summary_ranks_and_counts(tables):
     assert [s[r]["best"] for r in results] == [1, 1, 1]
     assert [s[r]["rank"] for r in results] == [1.75, 2.25, 2.0]
     assert s["one"]["error"] == 1.5
+
+
+def test_few_labels_store_and_page(table_data, tmp_path, monkeypatch, capsys):
+    few = importlib.import_module("benchmarks.few_labels")
+    (tmp_path / "tables").mkdir()
+    rows = [f"{i},{'xy'[i // 40]}" for i in range(80)]
+    (tmp_path / "tables" / "toy.csv").write_text("c1,target\n" + "\n".join(rows))
+    monkeypatch.setenv("GDPA_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(few, "STORE", tmp_path / "store.json")
+    monkeypatch.setattr(few, "PAGE", tmp_path / "page.md")
+    told = []
+
+    def perfect(X, codes, shares):
+        told.append(shares)
+        y = np.repeat([0, 1], 40)[np.argsort(X[:, 0], kind="stable").argsort()]
+        return y, np.eye(2)[y]
+
+    monkeypatch.setattr(few, "ROWS", {"gdpa": perfect})
+    asked = ["--sets", "toy", "--labels", "1", "--seeds", "2"]
+    assert few.main(asked) == 0
+    assert few.main(asked) == 0
+    assert len(told) == 2  # the second run found both in the store
+    np.testing.assert_array_equal(told[0], [0.5, 0.5])
+    assert "| gdpa | 0.00 | 1.00 | 1 | +0.0 |" in (tmp_path / "page.md").read_text()
+    assert few.main([*asked, "--again"]) == 0
+    assert len(told) == 4

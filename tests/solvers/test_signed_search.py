@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import gdpa
 from gdpa import BinaryQuadratic
 from gdpa.solvers.basis_pursuit import gershgorin_bound
-from gdpa.solvers.search import Annealer, Limits, color_classes, contract, search, tabu
-from gdpa.solvers.signed_search import proved_bound
+from gdpa.solvers.sdr_sphere import proved_bound
+from gdpa.solvers.search import Annealer, Limits, color_classes, contract, crossover, search, tabu
 from gdpa.solvers.triangle import triangle_bound
 
 
@@ -112,6 +112,24 @@ def test_bound_beyond_dense_rows_is_certified_and_tight():
     assert solution.value <= solution.bound
 
 
+def test_bound_beyond_a_factorisation_is_estimated_and_close(monkeypatch):
+    problem = BinaryQuadratic.max_cut(spin_glass(20))
+    proved = gdpa.solve(problem, "search", effort=0.02)
+    monkeypatch.setattr("gdpa.solvers.signed_search.can_prove", lambda P: False)
+    solution = gdpa.solve(problem, "search", effort=0.02)
+    assert solution.bound_status == "estimated"
+    assert solution.bound == pytest.approx(proved.bound, rel=0.02)
+    assert solution.bound >= (1 - 1e-3) * proved.bound
+
+
+def test_without_time_there_is_a_certified_bound_all_the_same():
+    W = spin_glass(20)
+    solution = gdpa.solve(BinaryQuadratic.max_cut(W), "search", time_limit=1e-9)
+    assert solution.bound_status == "certified"
+    assert solution.value <= solution.bound
+    assert solution.bound == pytest.approx(W.data.clip(0).sum() / 2)
+
+
 def test_triangles_tighten_the_relaxation():
     rng = np.random.default_rng(1)
     W = np.triu(rng.integers(0, 2, (40, 40)), 1).astype(float)
@@ -150,6 +168,19 @@ def test_contraction_contains_every_parent():
         z = np.sign(C.T @ x)
         np.testing.assert_array_equal(C @ z, x)
         assert x @ (P @ x) == pytest.approx(z @ (Q @ z) + constant)
+
+
+def test_crossover_is_the_best_combination_of_the_parts_that_differ():
+    P = spin_glass(6)
+    rng = np.random.default_rng(0)
+    S, T = (np.where(rng.random((36, 40)) < 0.5, -1, 1).astype(np.float32) for _ in range(2))
+    T = np.where(rng.random(S.shape) < 0.75, S, T) * rng.choice([-1, 1], 40).astype(np.float32)
+    found = crossover(P, S, T)
+    values = [np.einsum("ir,ir->r", X, P @ X) for X in (S, T, found)]
+    assert (values[2] >= np.maximum(values[0], values[1])).all()
+    assert (values[2] > np.maximum(values[0], values[1])).any()
+    same = S * T * np.where((S * T).sum(axis=0) < 0, -1, 1) > 0
+    np.testing.assert_array_equal(found[same], S[same])
 
 
 def test_descent_and_tabu_end_where_no_flip_gains():

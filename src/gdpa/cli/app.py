@@ -10,26 +10,21 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["app", "run"]
+from .options import read_defaults
 
 COMMANDS = (
-    "demo",
-    "fit",
-    "predict",
-    "query",
-    "label",
-    "solve",
-    "certify",
-    "methods",
-    "distributed",
+    *("demo", "fit", "predict", "query", "label"),
+    *("solve", "certify", "methods", "distributed"),
 )
+
+LOADED: set[str] = set()
 
 app = typer.Typer(
     name="gdpa",
     help="Classify the rest of your data from a few labels, over a graph, with a certificate. "
     "Exit codes: 0 done, 1 not converged, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -53,10 +48,6 @@ def _top(
     """Take the options that belong to no command."""
 
 
-for _name in COMMANDS:
-    importlib.import_module(f"gdpa.cli.{_name}").register(app)
-
-
 def run(args: list[str] | None = None) -> int:
     """Run the command line.
 
@@ -73,8 +64,19 @@ def run(args: list[str] | None = None) -> int:
     # So that files half-written are removed when the process is asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     args = sys.argv[1:] if args is None else args
+    # A command's module is imported only when it may be run.
+    for name in args[:1] if args and args[0] in COMMANDS else COMMANDS:
+        if name not in LOADED:
+            importlib.import_module(f"gdpa.cli.{name}").register(app)
+            LOADED.add(name)
+    command = typer.main.get_command(app)
     try:
-        app(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]))
+        defaults = read_defaults(command, args, COMMANDS)
+    except ValueError as error:
+        print(f"gdpa: error: {error}", file=sys.stderr)
+        return 2
+    try:
+        command(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]), default_map=defaults)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -22,8 +22,6 @@ from .solve import (
     refuse_labels,
 )
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -71,7 +69,7 @@ def certify(
         from ..certificate import certify as prove
         from ..tables import read_labels
 
-        with Stages(output, 3) as stages:
+        with Stages(output) as stages:
             stages.start("reading", graph)
             network, known, stated = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter

@@ -14,8 +14,6 @@ from .output import Output, Stages
 if TYPE_CHECKING:
     from ..distributed import Event
 
-__all__ = ["register"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(RunOptions):
@@ -111,7 +109,7 @@ def fit(options: FitOptions) -> None:
     million rows `gdpa fit` is usually more accurate.
     """
     with Output("distributed fit", json=options.json, quiet=options.quiet) as output:
-        with Stages(output, 18) as stages:
+        with Stages(output) as stages:
             stages.start("starting", "cluster")
             from ..distributed import fit as fit_parts
 
@@ -131,7 +129,7 @@ def fit(options: FitOptions) -> None:
 def predict(options: PredictOptions) -> None:
     """Predict new Parquet files with the --work folder of a finished fit."""
     with Output("distributed predict", json=options.json, quiet=options.quiet) as output:
-        with Stages(output, 4) as stages:
+        with Stages(output) as stages:
             stages.start("starting", "cluster")
             from ..distributed import predict as predict_parts
 

@@ -18,8 +18,6 @@ from ..csv_text import csv_text
 from ..files import StagingFolder, is_special
 from .output import Output
 
-__all__ = ["Column", "OutputFiles", "rows_as_csv", "rows_as_records", "write_rows"]
-
 Column = Sequence[object] | NDArray[np.generic]
 
 

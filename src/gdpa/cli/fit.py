@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from functools import partial
@@ -12,6 +13,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..threads import one_thread
 from .files import OutputFiles, write_rows
 from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
@@ -27,9 +29,8 @@ from .options import (
 from .output import Output, Stages
 
 if TYPE_CHECKING:
+    from ..report.evaluation import Baselines
     from ..tables import RowLinks, Table
-
-__all__ = ["register"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +38,19 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
     """Options of ``gdpa fit``."""
 
     target: str = option(
-        "--target", "-t", help="Column with the labels; empty cells are unknown.", default=MISSING
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        help="Column with the labels; empty cells are unknown.",
+        default=MISSING,
     )
-    model: str | None = option("--model", help="File to save the classifier to (.npz).")
-    report: str | None = option("--report", help="HTML file to write a report to.")
+    model: str | None = option(
+        "--model", metavar="FILE", help="File to save the classifier to (.npz)."
+    )
+    report: str | None = option("--report", metavar="FILE", help="HTML file to write a report to.")
     keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
     neighbors: int | None = option(
-        "--neighbors", min=1, help="Neighbours per row; chosen if unset."
+        "--neighbors", metavar="N", min=1, help="Neighbours per row; chosen if unset."
     )
     method: str = option(
         "--method", "-m", help="committee, or one graph with a solver of gdpa methods.",
@@ -81,7 +88,13 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(options: FitOptions) -> None:
-    """Predict the missing cells of the TARGET column of a table.
+    r"""Predict the missing cells of the TARGET column of a table.
+
+    \b
+    gdpa fit plants.csv --target species --out predictions.csv --report report.html
+    gdpa fit plants.csv --target species --id name --model plants.npz
+    gdpa fit papers.csv --target topic --id paper --edges cites.txt --out topics.csv
+    cat plants.csv | gdpa fit - --target species > predictions.csv
 
     Writes CSV: row (or the --id column), prediction, probability, margin (lead over the second
     class), unsure, known. Numbers, categories, texts and dates are encoded automatically; the log
@@ -90,10 +103,10 @@ def fit(options: FitOptions) -> None:
     With --edges rows are linked, too: edges name cells of the --id column, or row numbers from 1.
     The column "links" is the weight of the models that use the links.
     """
-    n_stages = 7 + (options.edges is not None) + (options.report is not None)
     with (
         Output("fit", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.data, options.edges) as files,
+        one_thread(),
     ):
         options.kinds()
         if options.edges is not None and options.method != "committee":
@@ -101,10 +114,9 @@ def fit(options: FitOptions) -> None:
         files.claim("--out", options.out)
         files.claim("--model", options.model, stdout=False)
         files.claim("--report", options.report, stdout=False)
-        with Stages(output, n_stages) as stages:
+        with Stages(output) as stages:
             stages.start("starting", "loading modules")
             task = _read(options, output, stages)
-            output.one_thread_each()
             classifier = _fit(options, task, output, stages)
             stages.start("checking", "accuracy on held-out labels")
             about = {"target": options.target, "source": task.table.source, "sure": options.sure}
@@ -112,7 +124,12 @@ def fit(options: FitOptions) -> None:
                 classifier, about | {"id_column": options.id_column, "ids": task.ids}
             )
             predicted = fitted.fitted_rows()
-            output.result = _summary(fitted, task, predicted, options.compare)
+            compared = None
+            if options.compare or options.report is not None:
+                from ..report.evaluation import baselines
+
+                compared = baselines(classifier, fitted.points(task.table))
+            output.result = _summary(fitted, task, predicted, compared)
             stages.start("writing")
             columns = first_columns(task.table, options.keep, options.id_column, task.ids)
             columns += predicted._asdict().items()
@@ -125,7 +142,7 @@ def fit(options: FitOptions) -> None:
                 fitted.save(files.path("--model"))
             if options.report is not None:
                 stages.start("report")
-                files.text("--report", _report(options, task, fitted))
+                files.text("--report", _report(options, task, fitted, compared))
         output.result["seconds"] = stages.seconds
         _print_summary(options, output)
 
@@ -184,10 +201,14 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
         classifier.fit(encoder.fit(features).transform(features), task.labels)
         adopt_encoder(classifier, encoder)
     output.note(f"columns encoded as {classifier.columns_.words()}")
-    notes, most = classifier.encoder_.notes_, 25
-    output.note(*notes[:most])
-    if len(notes) > most:
-        output.note(f"... and {len(notes) - most} more notes about columns; --json lists them")
+    notes = classifier.encoder_.notes_
+    if len(notes) > 8:  # a wide table: summarised
+        left_out = Counter(p.reason for p in classifier.columns_ if p.encoding is None)
+        output.note(*(f"{n} columns left out: {why}" for why, n in left_out.most_common(3)))
+        gaps = sum(p.missing > 0 for p in classifier.columns_)
+        output.note(f"{gaps} columns have missing cells; --json and --report list every column")
+    else:
+        output.note(*notes)
     task.notes.extend(notes)
     output.converged &= bool(classifier.ensemble_.first.run.converged)
     return classifier
@@ -209,16 +230,15 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
 
 
 def _summary(
-    fitted: FittedTable, task: _Task, predicted: Predictions, compare: bool
+    fitted: FittedTable, task: _Task, predicted: Predictions, compared: Baselines | None
 ) -> dict[str, Any]:
     """Return the result as plain data, with the accuracy on held-out labels."""
-    from ..report.evaluation import baselines, held_out_labels
+    from ..report.evaluation import held_out_labels
 
     model, labels = fitted.model, task.labels
     codes = model.ensemble_.labels.codes
     known = codes >= 0
     checked = held_out_labels(model)
-    compared = baselines(model, fitted.points(task.table)) if compare else None
     counts = np.bincount(codes[known], minlength=model.classes_.size).tolist()
     committee = model.committee_
     linked = model.ensemble_.linked and not known.all()
@@ -254,7 +274,9 @@ def _summary(
     }
 
 
-def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
+def _report(
+    options: FitOptions, task: _Task, fitted: FittedTable, compared: Baselines | None
+) -> str:
     """Return the report."""
     from ..report import gather, render
 
@@ -278,6 +300,7 @@ def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
         target=options.target,
         sure=options.sure,
         ids=task.ids,
+        compared=compared,
     )
     return render(data)
 
@@ -285,7 +308,7 @@ def _report(options: FitOptions, task: _Task, fitted: FittedTable) -> str:
 def _print_summary(options: FitOptions, output: Output) -> None:
     """Print the result in a few lines."""
     result = output.result
-    classes = ", ".join(f"{c} {n}" for c, n in result["predicted"].items())
+    classes = ", ".join(map("{} {}".format, *zip(*result["predicted"].items(), strict=True)))
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])

@@ -11,11 +11,10 @@ from typing import Any
 import typer
 
 from ..files import write_text
+from ..threads import one_thread
 from .models import load_model
 from .options import ColumnOptions, Quiet, TableOptions, add_command, option
 from .output import Output
-
-__all__ = ["register"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +78,7 @@ def label(options: LabelOptions) -> None:
     Starts a server that only this machine's browser can reach; Ctrl-C ends it. Each answer is saved
     at once; the same command continues where the last one stopped.
     """
-    with Output("label", quiet=options.quiet) as output:
+    with Output("label", quiet=options.quiet) as output, one_thread():
         from ..labeling.server import LabelServer
         from ..labeling.tables import TableSource, open_table
 
@@ -97,7 +96,6 @@ def label(options: LabelOptions) -> None:
             reading=options.reading,
         )
         out, log = options.output_files()
-        output.one_thread_each()
         start: dict[str, Any] = {}
         if options.model is not None:
             fitted = load_model(options.model)

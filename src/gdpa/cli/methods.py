@@ -9,8 +9,6 @@ import typer
 from .options import Json, Quiet
 from .output import Output
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""

@@ -21,8 +21,6 @@ from .files import Column
 if TYPE_CHECKING:
     from ..estimators import CommitteeClassifier, GraphClassifier
 
-__all__ = ["FittedTable", "Predictions", "first_columns", "load_model", "new_classifier"]
-
 
 def new_classifier(
     *,
@@ -75,17 +73,6 @@ class Predictions(NamedTuple):
     margin: NDArray[np.float64]
     unsure: NDArray[np.bool_]
 
-    @classmethod
-    def of(
-        cls, classes: NDArray[Any], P: NDArray[np.float64], codes: NDArray[np.intp], sure: float
-    ) -> Predictions:
-        """Predict the classes with these numbers, which may be given labels."""
-        rows = np.arange(codes.size)
-        top = P[rows, codes]
-        others = P.copy()
-        others[rows, codes] = 0.0
-        return cls(classes[codes], top, top - others.max(axis=1), top < sure)
-
     def counts(self, classes: NDArray[Any], among: Any = slice(None)) -> dict[str, int]:
         """Return how many rows `among` all are predicted to be in each class."""
         counts = (self.prediction[among, None] == classes).sum(axis=0).tolist()
@@ -108,11 +95,6 @@ class FittedTable:
     about: dict[str, Any]
 
     @property
-    def sure(self) -> float:
-        """Probability below which a prediction is marked uncertain."""
-        return float(self.about.get("sure", 0.75))
-
-    @property
     def encoder(self) -> TableEncoder | None:
         """How columns are encoded."""
         return getattr(self.model, "encoder_", None)
@@ -124,11 +106,22 @@ class FittedTable:
         named = self.about.get("id_column")
         return texts | {str(named)} if self.model.ensemble_.linked and named else texts
 
+    def predictions(
+        self, P: NDArray[np.float64], codes: NDArray[np.intp], sure: float | None = None
+    ) -> Predictions:
+        """Return predictions; all are uncertain where no label could be held out."""
+        least = self.about.get("sure", 0.75) if sure is None else sure
+        rows = np.arange(codes.size)
+        top, others = P[rows, codes], P.copy()
+        others[rows, codes] = 0.0
+        unsure = (top < least) | (not self.model.ensemble_.calibrated)
+        return Predictions(self.model.classes_[codes], top, top - others.max(axis=1), unsure)
+
     def fitted_rows(self) -> Predictions:
         """Return the predictions of the rows that were fitted; given labels are kept."""
         model = self.model
         codes = np.searchsorted(model.classes_, model.transduction_)
-        found = Predictions.of(model.classes_, model.ensemble_.probabilities(), codes, self.sure)
+        found = self.predictions(model.ensemble_.probabilities(), codes)
         found.unsure[model.ensemble_.labels.codes >= 0] = False
         found.unsure[model.unreached_] = True
         return found
@@ -177,7 +170,7 @@ def load_model(path: str) -> FittedTable:
         if ids is not None and len(ids) != model.graph_.shape[0]:
             raise ValueError("the number of row names differs from the number of rows")
         fitted = FittedTable(model, about)
-        if not 0.0 <= fitted.sure <= 1.0:
+        if not 0.0 <= about.get("sure", 0.75) <= 1.0:
             raise ValueError("the threshold of uncertain predictions is not a probability")
     except ValueError as error:
         text = str(error)

@@ -1,32 +1,45 @@
 """Options that several commands share, each defined once.
 
 The options of a command are the fields of a dataclass (:func:`add_command`); groups of options that
-belong together are its base classes.
+belong together are its base classes. A file ``gdpa.toml`` sets other defaults
+(:func:`read_defaults`).
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import os
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
+
+from ..errors import nearest_name
 
 if TYPE_CHECKING:
     from ..tables import RowLinks, Table
     from .output import Output
 
-__all__ = [
-    "ColumnOptions", "Delimiter", "EdgeOptions", "Json", "Method", "Out", "OutputOptions", "Quiet",
-    "RawCells", "RunOptions", "TableOptions", "add_command", "argument", "option", "parse_options",
-]  # fmt: skip
 
 Options = TypeVar("Options")
+WRITTEN = {"out", "model", "report", "log", "work", "help"}
+# The groups of ``--help``, in their order, by the names of the parameters.
+GROUPS = {
+    "Input": "target labels labeling format delimiter header encoding unlabeled id_column drop "
+    "column text image shape class_name edges skip_unknown duplicates",
+    "Model": "method option neighbors class_prior seed",
+    "Output and report": "out model report keep compare sure all_classes raw log json",
+    "Other": "",
+}
 
 
 def list_methods(incomplete: str) -> list[str]:
+    """Return the methods whose name starts so, for shell completion."""
     from ..solvers.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
@@ -45,6 +58,23 @@ RawCells = Annotated[
     bool,
     typer.Option("--raw-cells", help="Do not escape cells that a spreadsheet would execute."),
 ]
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose ``--help`` lists the options in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options group by group."""
+        group_of = {name: group for group, names in GROUPS.items() for name in names.split()}
+        groups: dict[str, list[Any]] = {name: [] for name in ("Arguments", *GROUPS)}
+        for parameter in self.get_params(ctx):
+            is_argument = parameter.param_type_name == "argument"
+            group = "Arguments" if is_argument else group_of.get(str(parameter.name), "Other")
+            groups[group].append(parameter.get_help_record(ctx))
+        for name, records in groups.items():
+            if any(records):
+                with formatter.section(name):
+                    formatter.write_dl([record for record in records if record])
 
 
 def option(*names: str, help: str, default: Any = None, **settings: Any) -> Any:
@@ -194,7 +224,7 @@ def add_command(
     parameters.sort(key=lambda parameter: parameter.name not in options.__annotations__)
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__doc__ = run.__doc__
-    app.command(name)(command)
+    app.command(name, cls=GroupedCommand)(command)
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:
@@ -211,3 +241,60 @@ def parse_options(pairs: list[str]) -> dict[str, object]:
             parsed = value
         options[name.strip().replace("-", "_")] = parsed
     return options
+
+
+def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
+    """Return the defaults for a command line, by command and parameter.
+
+    Parameters
+    ----------
+    command : click command
+        The command with its sub-commands. A section per command holds options by their long names,
+        without the dashes. Files that are written cannot be set: a folder of data that somebody
+        sent must not choose them.
+    args : sequence of str
+        The arguments. A ``gdpa.toml`` beside the first file that they name comes before that of
+        the current folder.
+    known : sequence of str
+        Names of all commands: sections of those that are not loaded are not read.
+
+    Returns
+    -------
+    dict
+        For the context's ``default_map``.
+    """
+    found: dict[str, Any] = {}
+    table = next(filter(os.path.isfile, args), ".")
+    for path in dict.fromkeys([Path("gdpa.toml"), Path(table).parent / "gdpa.toml"]):
+        if not path.is_file():
+            continue
+        try:
+            read = tomllib.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path} is not a TOML file: {error}") from error
+        sections = {n: v for n, v in read.items() if n in command.commands or n not in known}
+        for name, values in _checked(command, sections, str(path)).items():
+            found.setdefault(name, {}).update(values)
+    return found
+
+
+def _checked(command: Any, values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return values by parameter; an unknown name raises an error."""
+    groups = getattr(command, "commands", {})
+    names = {} if groups else {
+        name.removeprefix("--"): parameter.name
+        for parameter in command.params
+        for name in parameter.opts
+        if name.startswith("--") and name.removeprefix("--") not in WRITTEN
+    }  # fmt: skip
+    checked = {}
+    for name, value in values.items():
+        if name in groups and isinstance(value, dict):
+            checked[name] = _checked(groups[name], value, f"{where}, [{name}]")
+        elif name in names and not isinstance(value, dict):
+            checked[names[name]] = value
+        else:
+            raise ValueError(
+                f"{where}: {name!r} cannot be set; {nearest_name(name, [*groups, *names])}"
+            )
+    return checked

@@ -27,17 +27,6 @@ from rich.text import Text
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
 
-__all__ = [
-    "BAD_INPUT",
-    "DONE",
-    "INTERRUPTED",
-    "NOT_CONVERGED",
-    "Output",
-    "Stages",
-    "clean",
-    "to_json",
-]
-
 DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 
 
@@ -114,16 +103,6 @@ class Output:
             drawn.add_row(*(Text(clean(cell)) for cell in row))
         # Lines of a file or a pipe have no end.
         Console(highlight=False, width=None if terminal else 10_000).print(drawn)
-
-    def one_thread_each(self) -> None:
-        """Keep BLAS to one thread until the end of the command.
-
-        Its matrices are small here; on a busy machine, threads that wait for each other cost many
-        times the work itself.
-        """
-        from threadpoolctl import threadpool_limits
-
-        self._context.enter_context(threadpool_limits(limits=1, user_api="blas"))
 
     # -- context --------------------------------------------------------------------------------
 
@@ -205,12 +184,10 @@ class Stages:
     ----------
     output : Output
         Where to show them (stderr).
-    total : int
-        How many there will be.
     """
 
-    def __init__(self, output: Output, total: int) -> None:
-        self.output, self.total = output, total
+    def __init__(self, output: Output) -> None:
+        self.output = output
         self.seconds: dict[str, float] = {}
         self._name = self._detail = ""
         self._since = 0.0
@@ -218,7 +195,7 @@ class Stages:
         self._drawn = output.console.is_terminal and not output.quiet
         self._bar = Progress(
             SpinnerColumn(finished_text="+"),
-            TextColumn("{task.fields[place]} {task.description:<9}", markup=False),
+            TextColumn("{task.description:<9}", markup=False),
             BarColumn(bar_width=18),
             TimeElapsedColumn(),
             TextColumn("{task.fields[detail]}", markup=False),
@@ -233,9 +210,8 @@ class Stages:
         """End the stage before, and start another."""
         self._end()
         self._name, self._since = name, time.perf_counter()
-        place = f"{len(self.seconds) + 1}/{self.total}"
         # No total: the bar pulses as long as the stage lasts.
-        self._task = self._bar.add_task(name, total=None, place=place, detail="")
+        self._task = self._bar.add_task(name, total=None, detail="")
         self.detail(detail)
 
     def detail(self, text: str, fraction: float | None = None) -> None:

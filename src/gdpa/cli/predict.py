@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from .files import OutputFiles, write_rows
-from .models import Predictions, first_columns, load_model
+from .models import first_columns, load_model
 from .options import (
     EdgeOptions,
     OutputOptions,
@@ -19,8 +19,6 @@ from .options import (
     option,
 )
 from .output import Output, Stages
-
-__all__ = ["register"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +59,7 @@ def predict(options: PredictOptions) -> None:
         OutputFiles(options.model, options.data, options.edges) as files,
     ):
         files.claim("--out", options.out)
-        with Stages(output, 5 + (options.edges is not None)) as stages:
+        with Stages(output) as stages:
             stages.start("starting", "loading modules")
             import gdpa.tables  # noqa: F401
 
@@ -84,8 +82,7 @@ def predict(options: PredictOptions) -> None:
             stages.start("predict", f"{table.n_rows} rows")
             rows = fitted.rows(table)
             P = model.predict_proba(rows, adjacency=W)
-            sure = fitted.sure if options.sure is None else options.sure
-            predicted = Predictions.of(model.classes_, P, P.argmax(axis=1), sure)
+            predicted = fitted.predictions(P, P.argmax(axis=1), options.sure)
             stages.start("writing")
             columns = first_columns(table, options.keep, id_column if ids else None, ids)
             columns += predicted._asdict().items()

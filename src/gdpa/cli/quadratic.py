@@ -15,8 +15,6 @@ from ..tables.coupling_files import read_couplings
 from .files import OutputFiles
 from .output import Output, Stages
 
-__all__ = ["ProblemKind", "certify_quadratic", "solve_quadratic"]
-
 ProblemKind = Annotated[
     str | None,
     typer.Option(
@@ -39,7 +37,7 @@ def solve_quadratic(
     raw: bool,
 ) -> None:
     """Solve the problem of a file; write the assignment and report value, bound and gap."""
-    with Stages(output, 3) as stages:
+    with Stages(output) as stages:
         stages.start("reading", path)
         problem, names = read_quadratic(path, kind, format)
         size = f"{problem.n_nodes} variables, {problem.n_edges} couplings"
@@ -70,7 +68,7 @@ def certify_quadratic(
     path: str, kind: str, assignment: str | None, format: str | None, output: Output
 ) -> None:
     """Report how far an assignment, or the best that is found, is from a proved bound."""
-    with Stages(output, 2) as stages:
+    with Stages(output) as stages:
         stages.start("reading", path)
         problem, names = read_quadratic(path, kind, format)
         stages.start("bound")

@@ -13,8 +13,6 @@ from .models import load_model, new_classifier
 from .options import OutputOptions, RunOptions, add_command, argument, option
 from .output import Output
 
-__all__ = ["register"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions(RunOptions, OutputOptions):

@@ -19,8 +19,6 @@ from .options import Delimiter, Json, Method, Out, Quiet, RawCells, parse_option
 from .output import Output, Stages
 from .quadratic import ProblemKind, solve_quadratic
 
-__all__ = ["GraphFile", "GraphFormat", "KnownLabels", "Laplacian", "Unlabeled", "register"]
-
 GraphFile = Annotated[
     str, typer.Argument(help="Matrix Market, edge-list CSV, NPZ or GraphML; - is an edge list.")
 ]
@@ -75,7 +73,7 @@ def solve(
             refuse_labels(labels)
             solve_quadratic(graph, problem, method, options, format, out, output, files, raw)
             return
-        with Stages(output, 3) as stages:
+        with Stages(output) as stages:
             stages.start("reading", graph)
             network, known, stated = read_problem(
                 graph, labels, laplacian, unlabeled, format, delimiter

@@ -9,13 +9,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any
 
 from ..errors import require
@@ -26,8 +23,6 @@ from .manifest import Manifest, Output, Record, read_record, record_name, write_
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Event", "Runner", "TaskError", "connect"]
-
 Task = Callable[..., dict[str, Any]]
 
 # Dask has workers return every block above 128 kB to the system at once: taking it anew costs half
@@ -37,7 +32,6 @@ ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": 2**26,
     "MALLOC_MMAP_THRESHOLD_": 2**24,
     "MALLOC_ARENA_MAX": 1,
-    "GDPA_LOCAL_WORKER": 1,  # the process works for us alone
 }
 # A task whose worker died so often is not tried again: it is the task that kills them.
 MAX_FAILURES = 20
@@ -80,27 +74,10 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-@lru_cache(maxsize=1)
-def hide_pandas() -> None:
-    """Keep pandas out of our own workers: pyarrow would load it, 45 MB, with the first array."""
-    if "GDPA_LOCAL_WORKER" in os.environ and "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas())
-
-
-class _NoPandas(MetaPathFinder):
-    """Refuses to import pandas, and leaves everything else to the other finders."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Raise an error for pandas."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("No module named 'pandas'", name=fullname)
-
-
 def run_task(
     url: str, stage: str, task: int, function: Task, arguments: Mapping[str, object]
 ) -> Record:
     """Run one task, unless its record says that it is done."""
-    hide_pandas()
     folder = Folder(url)
     before = read_record(folder, stage, task)
     if before is not None:

@@ -1,8 +1,7 @@
 """Everything that a fit on parts shares with the estimators of one machine.
 
-The self-loop is chosen by labels that are held out, scores become probabilities, and a subset of a
-finished fit becomes an ordinary classifier. No other module of this package imports
-:mod:`gdpa.estimators`.
+The self-loop is chosen by held-out labels, and a subset of a finished fit becomes an ordinary
+classifier.
 """
 
 from __future__ import annotations
@@ -15,23 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.probabilities import fit_sharpness, labeled_prior, sharpen, to_shares
+from ..estimators.probabilities import fit_sharpness, labeled_prior, to_shares
 from ..estimators.tuning import DEFAULT, LARGE_SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system.left_out import FOLD_TOL
 from .folder import Folder
 from .manifest import Manifest
-from .parts import part_file, points_of
+from .parts import points_of
 from .plan import load_plan
 from .solve import Solve, Solver
 
 if TYPE_CHECKING:
     from ..estimators import GraphClassifier
-
-__all__ = [
-    "Tuning", "batches", "choose_self_loop", "export", "finished_model", "labeled_prior",
-    "sharpen", "to_shares",
-]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 
@@ -46,8 +40,6 @@ class Tuning:
         gamma.
     source : str
         How it was chosen.
-    loss : float
-        Its loss on held-out labels, 0 is best; 1 if none were held out.
     accuracy : float or None
         Share of the held-out labels that were predicted; None if none were held out.
     n_held_out : int
@@ -58,7 +50,6 @@ class Tuning:
 
     self_loop: float
     source: str
-    loss: float = 1.0
     accuracy: float | None = None
     n_held_out: int = 0
     sharpness: float = 1.0
@@ -101,11 +92,11 @@ def choose_self_loop(
         if best is None or loss < best[0]:
             best = loss, self_loop, scores
     assert best is not None
-    loss, self_loop, scores = best
+    _, self_loop, scores = best
     right = to_shares(scores, labeled_prior(codes, n_classes)).argmax(axis=1) == codes[held_out]
     source = "given" if given is not None else "one fold held out" if one_fold else "3 folds"
     return Tuning(
-        self_loop, source, loss, float(right[seen].mean()), int(seen.sum()),
+        self_loop, source, float(right[seen].mean()), int(seen.sum()),
         fit_sharpness(scores, codes[held_out]),
     )  # fmt: skip
 
@@ -212,9 +203,8 @@ def _choose_nodes(
     """Return the nodes of a subset, ascending."""
     n = int(starts[-1])
     rng = np.random.default_rng(seed)
-    known = np.concatenate(
-        [folder.read_array(part_file(p, "labeled")) + starts[p] for p in range(starts.size - 1)]
-    )
+    files = [f"parts/{p:05d}.labeled.npy" for p in range(starts.size - 1)]
+    known = np.concatenate([folder.read_array(f) + starts[p] for p, f in enumerate(files)])
     chosen = rng.permutation(known)[: max(n_rows // 2, n_rows - (n - known.size))]
     others = rng.permutation(np.setdiff1d(np.arange(n), known, assume_unique=True))
     return np.sort(np.concatenate([chosen, others[: n_rows - chosen.size]]))

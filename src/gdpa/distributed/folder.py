@@ -15,15 +15,13 @@ import shutil
 import struct
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import require
-
-__all__ = ["DamagedFileError", "Folder"]
 
 BLOCK = 2**14  # bytes that share a checksum
 UNFINISHED = ".unfinished-"
@@ -129,6 +127,12 @@ class Folder:
                 raise DamagedFileError(f"{self.url}/{name}")
         values = np.frombuffer(blocks, np.uint8)[low % BLOCK :][: high - low]
         return np.asarray(values.view(dtype).reshape(max(0, stop - start), *shape[1:]))
+
+    def load(
+        self, base: str, *names: str, start: int = 0, stop: int | None = None
+    ) -> Iterator[NDArray[Any]]:
+        """Yield rows `start` to `stop` of several arrays that :meth:`Output.save` wrote."""
+        return (self.read_array(f"{base}.{name}.npy", start, stop) for name in names)
 
     def is_intact(self, name: str) -> bool:
         """Whether a file is there and matches its checksums."""

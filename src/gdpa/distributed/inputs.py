@@ -17,8 +17,6 @@ from typing import Any
 from ..errors import nearest_name, require
 from ..tables import TableError
 
-__all__ = ["Inputs", "Piece", "open_inputs"]
-
 Schema = tuple[tuple[str, str], ...]
 
 
@@ -171,10 +169,12 @@ def open_inputs(patterns: str | Sequence[str], *, piece_rows: int = 250_000) -> 
         except (OSError, ValueError) as error:
             raise TableError(f"{path} is not a readable Parquet file: {error}") from error
         here = tuple((field.name, str(field.type)) for field in arrow)
-        if schema is None:
-            schema = here
-            _check_names(path, here)
-        elif here != schema:
+        schema = schema or here
+        names = [name for name, _ in here]
+        for name in names:
+            if names.count(name) > 1:
+                raise TableError(f"{path} has two columns called {name!r}; rename one")
+        if here != schema:
             raise TableError(_difference(paths[0], schema, path, here))
         sizes = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
         if not sum(sizes):
@@ -206,25 +206,13 @@ def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[tuple[int, ...], i
     yield tuple(groups), start, total
 
 
-def _check_names(path: str, schema: Schema) -> None:
-    names = [name for name, _ in schema]
-    for name in names:
-        if names.count(name) > 1:
-            raise TableError(f"{path} has two columns called {name!r}; rename one")
-
-
 def _difference(path: str, schema: Schema, other: str, here: Schema) -> str:
     """Return the first difference between the columns of two files."""
     ours, theirs = dict(schema), dict(here)
-    for name in ours:
-        if name not in theirs:
-            return f"{other} has no column {name!r}, which {path} has; all files need the same"
-        if ours[name] != theirs[name]:
+    for name in {**ours, **theirs}:
+        if ours.get(name) != theirs.get(name):
             return (
-                f"column {name!r} is {theirs[name]} in {other} and {ours[name]} in {path}; all "
-                "files need the same types"
+                f"column {name!r} is {theirs.get(name, 'missing')} in {other} and "
+                f"{ours.get(name, 'missing')} in {path}; all files need the same columns"
             )
-    more = [name for name in theirs if name not in ours]
-    if more:
-        return f"{other} has a column {more[0]!r}, which {path} does not have"
     return f"the columns of {other} are in another order than those of {path}"

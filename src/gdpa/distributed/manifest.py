@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from .folder import DamagedFileError, Folder, to_plain
 
-__all__ = ["Manifest", "Output", "Record"]
-
-NAME, VERSION = "manifest.json", 2
+NAME, VERSION = "manifest.json", 3
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,11 @@ class Output:
         """Write an array."""
         self.folder.write_array(name, array)
         self.files.append(name)
+
+    def save(self, base: str, **arrays: NDArray[Any]) -> None:
+        """Write several arrays."""
+        for name, array in arrays.items():
+            self.array(f"{base}.{name}.npy", array)
 
     def json(self, name: str, data: object) -> None:
         """Write plain data."""
@@ -99,10 +102,6 @@ class Manifest:
             data = self.folder.read_json(NAME)
         except FileNotFoundError:
             return False
-        except DamagedFileError:
-            if b'"format": "gdpa-distributed", "version": 1' not in self.folder.read(NAME):
-                raise
-            data = {"version": 1}  # which had no checksums
         if data["version"] != VERSION:
             raise ValueError(
                 f"work folder {self.folder.url} has format {data['version']}, this version of gdpa "

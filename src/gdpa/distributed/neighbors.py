@@ -21,10 +21,8 @@ from ..graph.search import pair_distances
 from ..policy import DEFAULT_POLICY
 from .folder import Folder
 from .manifest import Output
-from .parts import load_cells, part_file, points_of, searched_points
+from .parts import load_cells, points_of, searched_points
 from .plan import load_plan, query_rows
-
-__all__ = ["choose_probes", "exact_neighbors", "max_duplicates", "nearest_points", "search_part"]
 
 # Queries that are compared at a time.
 QUERIES = 8_192
@@ -39,18 +37,16 @@ def exact_neighbors(output: Output, *, part: int, seed: int, n_rows: int) -> dic
     """Find all points of a part that may be neighbours of the sample, by exhaustive search."""
     folder = output.folder
     plan = load_plan(folder.url)
-    Q, reach = folder.read_array("plan/queries.npy"), folder.read_array("plan/reach.npy")
-    X, row, ends, near_ends = (
-        folder.read_array(part_file(part, what)) for what in ("X", "row", "ends", "near-ends")
-    )
+    Q, reach = folder.load("plan/plan", "queries", "reach")
+    X, row, ends, near_ends = folder.load(f"parts/{part:05d}", "X", "row", "ends", "near_ends")
     kept = searched_points(folder, part, row.size, int(near_ends[-1]))
     query, point, distance = within_reach(Q, X[kept], reach, plan.space.scale)
     point = kept[point]
     others = row[point] != query_rows(n_rows, seed)[query]
     query, point, distance = query[others], point[others], distance[others]
     cell = np.searchsorted(ends, point, side="right") - 1 + plan.bounds[part]
-    output.array(f"search/{part:05d}.exact.npy", np.stack([query, row[point], cell]))
-    output.array(f"search/{part:05d}.exact-distance.npy", distance)
+    found = np.stack([query, row[point], cell])
+    output.save(f"search/{part:05d}", exact=found, exact_distance=distance)
     return {}
 
 
@@ -61,19 +57,16 @@ def choose_probes(
     folder = output.folder
     plan = load_plan(folder.url)
     space, parts = plan.space, range(plan.bounds.size - 1)
-    Q = folder.read_array("plan/queries.npy")
-    query, row, cell = np.concatenate(
-        [folder.read_array(f"search/{p:05d}.exact.npy") for p in parts], axis=1
-    )
-    distance = np.concatenate(
-        [folder.read_array(f"search/{p:05d}.exact-distance.npy") for p in parts]
-    )
+    (Q,) = folder.load("plan/plan", "queries")
+    exact = [folder.load(f"search/{p:05d}", "exact", "exact_distance") for p in parts]
+    found, distance = (np.concatenate(own, axis=-1) for own in zip(*exact, strict=True))
+    query, row, cell = found
     k = min(n_neighbors, n_rows - 1)
     order = np.lexsort((row, distance, query))
     first = np.searchsorted(query[order], np.arange(Q.shape[0]))
     best = order[first[:, None] + np.arange(k)]
-    exact, cells = distance[best], cell[best]
-    sizes = np.concatenate([np.diff(folder.read_array(part_file(p, "ends"))) for p in parts])
+    distance, cells = distance[best], cell[best]
+    sizes = np.concatenate([np.diff(folder.read_array(f"parts/{p:05d}.ends.npy")) for p in parts])
     target = TARGET_RECALL if recall is None else recall
     many = Q.shape[1] > DEFAULT_POLICY.tree_features
     limit = DEFAULT_POLICY.scanned_points if recall is None and many else np.inf
@@ -92,7 +85,7 @@ def choose_probes(
         if reached >= target or probes >= most:
             break
         probes = min(most, probes + 1 + probes // 12)
-    scale = float(np.median(local_scales(exact))) if exact.any() else 1.0
+    scale = float(np.median(local_scales(distance))) if distance.any() else 1.0
     return {"probes": int(probes), "recall": reached, "scale": scale}
 
 
@@ -179,7 +172,7 @@ def search_part(
 ) -> dict[str, Any]:
     """Find neighbours and scales of the points of a part, and its edges to other parts."""
     folder = output.folder
-    ends, X = (folder.read_array(part_file(part, what)) for what in ("ends", "X"))
+    ends, X = folder.load(f"parts/{part:05d}", "ends", "X")
     first = int(load_plan(folder.url).bounds[part])
     home = np.repeat(np.arange(first, first + ends.size - 1, dtype=np.int32), np.diff(ends))
     own = np.arange(starts[part], starts[part + 1])
@@ -198,14 +191,9 @@ def search_part(
     scales, node, distance = local_scales(distance, scale), node[:, :k], distance[:, :k]
     away = np.flatnonzero((node.ravel() < starts[part]) | (node.ravel() >= starts[part + 1]))
     away = away[np.argsort(node.ravel()[away], kind="stable")]
-    arrays = {
-        "node": node,
-        "distance": distance,
-        "scale": scales,
-        "to": node.ravel()[away],
-        "from": away // k + starts[part],
-        "apart": distance.ravel()[away],
-    }
-    for what, array in arrays.items():
-        output.array(f"search/{part:05d}.{what}.npy", array)
-    return {"ends": np.searchsorted(arrays["to"], starts).tolist()}
+    targets = node.ravel()[away]
+    output.save(
+        f"search/{part:05d}", node=node, distance=distance, scale=scales, targets=targets,
+        sources=away // k + starts[part], apart=distance.ravel()[away],
+    )  # fmt: skip
+    return {"ends": np.searchsorted(targets, starts).tolist()}

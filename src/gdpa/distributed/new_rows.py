@@ -15,19 +15,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..estimators.probabilities import to_shares
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from ..system import attached_scores
 from ..tables import TableError
 from .cluster import Event, Runner, connect
-from .estimator import finished_model, to_shares
+from .estimator import finished_model
 from .folder import Folder
 from .inputs import open_inputs
 from .manifest import Manifest, Output
 from .neighbors import nearest_points
 from .parts import encode, points_of, sorted_rows
 from .predictions import check_out, write_answers, write_predictions
-
-__all__ = ["PredictResult", "predict"]
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,7 @@ from .inputs import Piece
 from .manifest import Output
 from .plan import load_plan
 
-__all__ = ["encode", "gather", "load_cells", "part_file", "points_of", "sorted_rows"]
-
 IntArray = NDArray[np.integer[Any]]
-
-
-def part_file(part: int, what: str) -> str:
-    """Return the name of a file of a part."""
-    return f"parts/{part:05d}.{what}.npy"
 
 
 def encode(
@@ -42,9 +35,8 @@ def encode(
     home = plan.space.home(X)
     order = np.argsort(home, kind="stable")
     home = home[order]
-    output.array(f"encoded/{number:06d}.X.npy", X[order])
-    output.array(f"encoded/{number:06d}.home.npy", home)
-    output.array(f"encoded/{number:06d}.row.npy", order.astype(np.int64) + piece.first)
+    row = order.astype(np.int64) + piece.first
+    output.save(f"encoded/{number:06d}", X=X[order], home=home, row=row)
     return {"ends": np.searchsorted(home, plan.bounds).tolist()}
 
 
@@ -52,15 +44,11 @@ def sorted_rows(
     folder: Folder, ends: list[list[int]], part: int
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
     """Return features, cells and numbers of the rows that the pieces hold for a part."""
-    X, home, row = (
-        np.concatenate(
-            [
-                folder.read_array(f"encoded/{number:06d}.{what}.npy", *own[part : part + 2])
-                for number, own in enumerate(ends)
-            ]
-        )
-        for what in ("X", "home", "row")
-    )
+    pieces = [
+        folder.load(f"encoded/{i:06d}", "X", "home", "row", start=own[part], stop=own[part + 1])
+        for i, own in enumerate(ends)
+    ]
+    X, home, row = map(np.concatenate, zip(*pieces, strict=True))
     order = np.argsort(home, kind="stable")
     return X[order], home[order], row[order]
 
@@ -69,34 +57,30 @@ def gather(
     output: Output, *, part: int, ends: list[list[int]], max_duplicates: int
 ) -> dict[str, Any]:
     """Collect the points of a part, cell by cell."""
-    folder = output.folder
+    folder, base = output.folder, f"parts/{part:05d}"
     plan = load_plan(folder.url)
     X, home, row = sorted_rows(folder, ends, part)
-    known = folder.read_array("plan/labeled.npy")
+    (known,) = folder.load("plan/plan", "labeled")
     place = np.searchsorted(known, row)
     place[place == known.size] = 0
     labeled = np.flatnonzero(known[place] == row)
     cells = np.arange(plan.bounds[part], plan.bounds[part + 1] + 1)
-    output.array(part_file(part, "X"), X)
-    output.array(part_file(part, "row"), row)
-    output.array(part_file(part, "labeled"), labeled)
-    output.array(part_file(part, "label"), place[labeled])
-    output.array(part_file(part, "ends"), np.searchsorted(home, cells))
+    output.save(base, X=X, row=row, labeled=labeled, label=place[labeled])
+    output.save(base, ends=np.searchsorted(home, cells))
     kept = thin_duplicates(X, max_duplicates).kept
     if kept is not None:
-        output.array(part_file(part, "kept"), kept)
+        output.save(base, kept=kept)
         X, home = X[kept], home[kept]
-    output.array(part_file(part, "near-ends"), np.searchsorted(home, cells))
     near = np.empty((home.size, plan.factors.size + 1), dtype=np.float32)
     for rows in row_blocks(home.size, 8 * near.shape[1]):
         near[rows] = relative_points(X[rows], plan.space, home[rows])
-    output.array(part_file(part, "near"), near)
+    output.save(base, near=near, near_ends=np.searchsorted(home, cells))
     return {"points": int(row.size)}
 
 
 def searched_points(folder: Folder, part: int, n: int, n_kept: int) -> NDArray[np.intp]:
     """Return which of the n points of a part a search compares: all but surplus duplicates."""
-    return np.arange(n) if n == n_kept else folder.read_array(part_file(part, "kept"))
+    return np.arange(n) if n == n_kept else folder.read_array(f"parts/{part:05d}.kept.npy")
 
 
 def load_cells(
@@ -112,7 +96,7 @@ def load_cells(
     sizes = np.zeros(space.centers.n_cells, dtype=np.intp)
     part = np.searchsorted(bounds, cells, side="right") - 1
     for p in np.unique(part):
-        ends = folder.read_array(part_file(p, "near-ends"))
+        ends = folder.read_array(f"parts/{p:05d}.near_ends.npy")
         kept = searched_points(folder, p, int(starts[p + 1] - starts[p]), int(ends[-1]))
         own = cells[part == p] - bounds[p]
         # Cells that follow each other are read at once.
@@ -126,7 +110,8 @@ def load_cells(
     points = np.empty((order.size, space.offset.size + 1), dtype=np.float32)
     done = 0
     for p, start, stop in spans:
-        points[done : done + stop - start] = folder.read_array(part_file(p, "near"), start, stop)
+        near = folder.read_array(f"parts/{p:05d}.near.npy", start, stop)
+        points[done : done + stop - start] = near
         done += stop - start
     return CellJoin(points, np.concatenate([[0], np.cumsum(sizes)]), order, space)
 

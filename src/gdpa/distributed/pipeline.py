@@ -13,17 +13,18 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ..errors import nearest_name
+from ..errors import unknown_choice
+from ..estimators.probabilities import labeled_prior
 from ..files import LockedError, lock
 from ..tables import TableError
 from ..tables.encoder import SCALES
 from .cluster import Event, Runner, connect
-from .estimator import Tuning, batches, choose_self_loop, labeled_prior
+from .estimator import Tuning, batches, choose_self_loop
 from .folder import Folder
 from .inputs import Inputs, open_inputs
 from .manifest import Manifest
@@ -33,8 +34,6 @@ from .plan import METRICS, check_ids, make_plan, take_sample
 from .predictions import check_out, predict_part, write_predictions
 from .rows import build_rows
 from .solve import MIN_SELF_LOOP, Solver
-
-__all__ = ["FitResult", "default_parts", "fit"]
 
 # Up to so many rows one machine fits the whole ensemble in minutes.
 ONE_MACHINE_ROWS = 1_000_000
@@ -265,7 +264,7 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     )  # fmt: skip
     ends = [result["ends"] for result in found]
     rows = runner.stage("build graph", build_rows, parts, starts=starts, ends=ends)
-    codes, folds = (folder.read_array(f"plan/{what}.npy") for what in ("codes", "folds"))
+    codes, folds = folder.load("plan/plan", "codes", "folds")
     classes = list(plan["classes"])
     solver = Solver(runner, starts, [result["halo"] for result in rows])
     tuning = choose_self_loop(solver, codes, folds, len(classes), asked["self_loop"])
@@ -388,19 +387,17 @@ def _check_options(**options: Any) -> None:
     """Refuse options that are not accepted, before anything is read or written."""
     for name, known in (("scale", SCALES), ("metric", METRICS)):
         if options[name] not in known:
-            hint = nearest_name(str(options[name]), list(known))
-            raise ValueError(f"{name}={options[name]!r} is not known; {hint}")
+            raise unknown_choice(name, options[name], known)
     for name, least in (("n_neighbors", 1), ("n_parts", 1), ("n_workers", 1), ("random_state", 0)):
         value = options[name]
-        if value is None and name in ("n_parts", "n_workers"):
-            continue
-        if not isinstance(value, Integral) or value < least:
+        chosen_later = value is None and name in ("n_parts", "n_workers")
+        if not chosen_later and not (isinstance(value, Integral) and int(value) >= least):
             raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
     recall, self_loop = options["recall"], options["self_loop"]
-    if recall is not None and not (isinstance(recall, int | float | np.number) and 0 < recall <= 1):
+    if recall is not None and not (isinstance(recall, Real) and 0 < float(recall) <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")
     if self_loop is not None and not (
-        isinstance(self_loop, int | float | np.number) and MIN_SELF_LOOP <= self_loop < np.inf
+        isinstance(self_loop, Real) and MIN_SELF_LOOP <= float(self_loop) < np.inf
     ):
         raise ValueError(
             f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,6 @@ from .manifest import Output
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["Plan", "check_ids", "load_plan", "make_plan", "sample_share", "take_sample"]
 
 FloatArray = NDArray[np.float64]
 
@@ -89,23 +88,26 @@ def take_sample(
             "like numbers or names, not classes"
         )
     numbers = {text: i for i, text in enumerate(names)}
-    output.array(f"{base}.labeled.npy", labeled + piece.first)
-    output.array(f"{base}.labels.npy", np.array([numbers[t] for t in texts], dtype=np.int32))
+    queries = query_rows(n_rows, seed) - piece.first
     rows = {
-        "rows": rng.choice(piece.rows, count, replace=False),
-        "known": rng.permutation(labeled)[:max_labeled],
-        "queries": query_rows(n_rows, seed) - piece.first,
+        "rows": np.sort(rng.choice(piece.rows, count, replace=False)),
+        "known": np.sort(rng.permutation(labeled)[:max_labeled]),
+        "queries": queries[(queries >= 0) & (queries < piece.rows)],
     }
-    rows["queries"] = rows["queries"][(rows["queries"] >= 0) & (rows["queries"] < piece.rows)]
     for what, some in rows.items():
-        _write_rows(output, f"{base}.{what}", table.select(features), np.sort(some))
-    output.array(f"{base}.known-rows.npy", np.sort(rows["known"]) + piece.first)
+        _write_rows(output, f"{base}.{what}", table.select(features), some)
+    output.save(
+        base,
+        labeled=labeled + piece.first,
+        labels=np.array([numbers[text] for text in texts], dtype=np.int32),
+        known_rows=rows["known"] + piece.first,
+    )
     result: dict[str, Any] = {"labels": names}
     if id_column is not None:
         keys = np.sort(_id_keys(table.column(id_column), piece, id_column))
         edges = np.linspace(0, 2.0**64, n_buckets + 1)[1:-1].astype(np.uint64)
         result["ends"] = [0, *np.searchsorted(keys, edges).tolist(), int(keys.size)]
-        output.array(f"{base}.ids.npy", keys)
+        output.save(base, ids=keys)
     return result
 
 
@@ -253,8 +255,8 @@ def make_plan(
     # As one machine would: by the size of the whole table, not of the sample.
     encoder.half_ = n_rows * encoder.columns_.n_features > HALF_PRECISION
     X, X_known, Q = (encoder.encode(table_of(t, source))[0] for t in (sample, known, queries))
-    known_rows = [folder.read_array(f"sample/{i:06d}.known-rows.npy") for i in range(n_pieces)]
-    known_codes = codes[np.searchsorted(rows, np.concatenate(known_rows))]
+    known_rows = [folder.load(f"sample/{i:06d}", "known_rows") for i in range(n_pieces)]
+    known_codes = codes[np.searchsorted(rows, np.concatenate([*chain(*known_rows)]))]
     factors, note = _feature_weights(options["metric"], X_known, known_codes, seed)
     X, Q = X * factors.astype(X.dtype), Q * factors.astype(X.dtype)
     space = CellSpace.fit(X, feature_scale(X), seed, n_points=n_rows)
@@ -264,21 +266,12 @@ def make_plan(
     bounds = np.unique(np.concatenate([[0], np.clip(cuts, 1, n_cells), [n_cells]]))
     about = {"scale": space.scale, "unit": space.unit, "classes": classes, "key": uuid.uuid4().hex}
     output.json("plan/plan.json", {"encoder": encoder.to_plain(), **about})
-    arrays = {
-        "offset": space.offset,
-        "centers": space.centers.centers,
-        "groups": space.centers.groups,
-        "ends": space.centers.ends,
-        "factors": factors,
-        "bounds": bounds,
-        "labeled": rows,
-        "codes": codes,
-        "folds": stratified_folds(codes, LARGE_FOLDS).astype(np.int32),
-        "queries": Q,
-        "reach": _reach(Q, X, options["n_neighbors"], space.scale),
-    }
-    for name, array in arrays.items():
-        output.array(f"plan/{name}.npy", array)
+    output.save(
+        "plan/plan", offset=space.offset, centers=space.centers.centers,
+        groups=space.centers.groups, ends=space.centers.ends, factors=factors, bounds=bounds,
+        labeled=rows, codes=codes, folds=stratified_folds(codes, LARGE_FOLDS).astype(np.int32),
+        queries=Q, reach=_reach(Q, X, options["n_neighbors"], space.scale),
+    )  # fmt: skip
     counts = np.bincount(codes, minlength=len(classes)).tolist()
     return {
         "n_parts": int(bounds.size - 1),
@@ -326,9 +319,9 @@ def _classes(
     place = {text: i for i, text in enumerate(classes)}
     rows, codes = [], []
     for i, own in enumerate(labels):
-        numbers = np.array([place[text] for text in own], dtype=np.int32)
-        rows.append(folder.read_array(f"sample/{i:06d}.labeled.npy"))
-        codes.append(numbers[folder.read_array(f"sample/{i:06d}.labels.npy")])
+        labeled, number = folder.load(f"sample/{i:06d}", "labeled", "labels")
+        rows.append(labeled)
+        codes.append(np.array([place[text] for text in own], dtype=np.int32)[number])
     code = np.concatenate(codes)
     if not code.size:
         raise TableError(f"{where}: no row has a label; at least two classes need one each")
@@ -352,9 +345,8 @@ def _load_plan(url: str, key: str) -> Plan:
     """Read a plan; the key tells it from another one in a folder of the same name."""
     folder = Folder(url)
     about = folder.read_json("plan/plan.json")
-    offset, centers, groups, ends, factors, bounds = (
-        folder.read_array(f"plan/{name}.npy")
-        for name in ("offset", "centers", "groups", "ends", "factors", "bounds")
+    offset, centers, groups, ends, factors, bounds = folder.load(
+        "plan/plan", "offset", "centers", "groups", "ends", "factors", "bounds"
     )
     return Plan(
         ColumnList(map(ColumnPlan.from_plain, about["encoder"]["columns"])),

@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.probabilities import sharpen, to_shares
 from .cluster import Runner
-from .estimator import sharpen, to_shares
 from .folder import Folder
 from .inputs import Inputs, Piece
 from .manifest import Output
-from .parts import part_file
 from .plan import load_plan
 from .solve import score_file
-
-__all__ = ["check_out", "predict_part", "write_answers", "write_predictions"]
 
 FloatArray = NDArray[np.float64]
 
@@ -46,19 +43,13 @@ def predict_part(
         far = F.sum(axis=1) < threshold
         F[far] = threshold * folder.read_array(score_file(filled, part))[far]
     shares = to_shares(F, np.asarray(prior))
-    labeled, label = (folder.read_array(part_file(part, what)) for what in ("labeled", "label"))
+    labeled, label, row = folder.load(f"parts/{part:05d}", "labeled", "label", "row")
     code = np.full(F.shape[0], -1, dtype=np.int32)
-    code[labeled] = folder.read_array("plan/codes.npy")[label]
+    code[labeled] = folder.read_array("plan/plan.codes.npy")[label]
     best = np.where(code < 0, shares.argmax(axis=1), code)
-    model: dict[str, NDArray[Any]] = {
-        "code": code,
-        "scores": F,
-        "degree": folder.read_array(f"rows/{part:05d}.degree.npy"),
-        "scale": folder.read_array(f"search/{part:05d}.scale.npy"),
-    }
-    for what, array in model.items():
-        output.array(f"model/{part:05d}.{what}.npy", array)
-    row = folder.read_array(part_file(part, "row"))
+    (degree,) = folder.load(f"rows/{part:05d}", "degree")
+    (scale,) = folder.load(f"search/{part:05d}", "scale")
+    output.save(f"model/{part:05d}", code=code, scores=F, degree=degree, scale=scale)
     return {
         "ends": write_answers(output, part, row, best, shares, sharpness, files, classes),
         "predicted": np.bincount(best[code < 0], minlength=len(prior)).tolist(),
@@ -80,12 +71,9 @@ def write_answers(
     p = sharpen(shares, sharpness)
     order = np.argsort(row, kind="stable")
     row, best, p = row[order], best[order], p[order]
+    p = p.astype(np.float32)
     answers = {"row": row, "best": best.astype(np.int32), "top": p[np.arange(best.size), best]}
-    answers["top"] = answers["top"].astype(np.float32)
-    if classes:
-        answers["all"] = p.astype(np.float32)
-    for what, array in answers.items():
-        output.array(f"answers/{part:05d}.{what}.npy", array)
+    output.save(f"answers/{part:05d}", **answers, **({"all": p} if classes else {}))
     return [int(end) for end in np.searchsorted(row, files)]
 
 
@@ -149,10 +137,12 @@ def _write_file(
         columns["all"] = np.zeros((total, len(labels)), dtype=np.float32)
     for part, own in enumerate(ends):
         if own[number] < own[number + 1]:
-            base, span = f"answers/{part:05d}", own[number : number + 2]
-            at = output.folder.read_array(f"{base}.row.npy", *span) - first
-            for what, values in columns.items():
-                values[at] = output.folder.read_array(f"{base}.{what}.npy", *span)
+            start, stop = own[number : number + 2]
+            rows, *answers = output.folder.load(
+                f"answers/{part:05d}", "row", *columns, start=start, stop=stop
+            )
+            for values, answer in zip(columns.values(), answers, strict=True):
+                values[rows - first] = answer
     values = pa.array(labels, type=pa.string())
     if target_type.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
         values = values.cast(pa.type_for_alias(target_type))

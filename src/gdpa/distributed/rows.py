@@ -24,14 +24,7 @@ from .folder import Folder
 from .manifest import Output
 from .parts import points_of
 
-__all__ = ["GroupRows", "build_rows", "columns_of", "in_order", "load_group", "write_rows"]
-
 FloatArray = NDArray[np.float64]
-
-
-def row_file(part: int, what: str) -> str:
-    """Return the name of a file with rows of a part."""
-    return f"rows/{part:05d}.{what}.npy"
 
 
 def build_rows(
@@ -40,18 +33,14 @@ def build_rows(
     """Put the rows of a part together: its own lists, and where others' lists name its nodes."""
     folder = output.folder
     low, high = starts[part], starts[part + 1]
-    node = folder.read_array(f"search/{part:05d}.node.npy")
-    distance = folder.read_array(f"search/{part:05d}.distance.npy")
+    node, distance = folder.load(f"search/{part:05d}", "node", "distance")
     n, k = node.shape
-    others = [p for p in range(len(ends)) if p != part]
-    sources, targets, apart = (
-        np.concatenate(
-            [np.empty(0, kind)]
-            + [folder.read_array(f"search/{p:05d}.{what}.npy", *ends[p][part : part + 2])
-               for p in others]
-        )
-        for what, kind in (("from", np.int64), ("to", np.int64), ("apart", np.float64))
-    )  # fmt: skip
+    # Its own edges to other parts, of which it has none to itself, are an empty list.
+    others = [
+        folder.load(f"search/{p:05d}", "sources", "targets", "apart", start=low, stop=high)
+        for p, (low, high) in enumerate(own[part : part + 2] for own in ends)
+    ]
+    sources, targets, apart = map(np.concatenate, zip(*others, strict=True))
     halo = np.union1d(node[(node < low) | (node >= high)], sources)
     below = int(np.searchsorted(halo, low))
     nodes = in_order(np.arange(low, high), halo, below)
@@ -84,16 +73,10 @@ def write_rows(
     """Write rows; the result tells how much of the halo each other part holds."""
     ends = np.searchsorted(halo, starts)
     own = W.indices - ends[part]
-    arrays = {
-        "data": W.data,
-        "indices": W.indices.astype(np.int32),
-        "indptr": W.indptr.astype(np.int64),
-        "degree": degrees(W),
-        "halo": halo,
-        "halo-ends": ends,
-    }
-    for what, array in arrays.items():
-        output.array(row_file(part, what), array)
+    output.save(
+        f"rows/{part:05d}", data=W.data, indices=W.indices.astype(np.int32),
+        indptr=W.indptr.astype(np.int64), degree=degrees(W), halo=halo, halo_ends=ends,
+    )  # fmt: skip
     inside = np.count_nonzero((own >= 0) & (own < W.shape[0]))
     counts = np.diff(ends).tolist()
     return {"halo": counts, "nonzeros": int(W.nnz), "cut": int(W.nnz - inside)}
@@ -178,7 +161,7 @@ class GroupRows:
         for part, block, (low, high) in zip(self.parts, self.blocks, spans, strict=True):
             W = block
             if dtype != np.float32:
-                data = Folder(self.url).read_array(row_file(part, "data"))
+                data = Folder(self.url).read_array(f"rows/{part:05d}.data.npy")
                 W = csr_from_parts(data, block.indices, block.indptr, block.shape)
             yield W, slice(low, high)
 
@@ -198,8 +181,9 @@ def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[in
     halo = halo[(halo < low) | (halo >= high)]
     blocks = []
     for part in parts:
-        names = ("data", "indices", "indptr", "halo")
-        data, indices, indptr, own_halo = (folder.read_array(row_file(part, w)) for w in names)
+        data, indices, indptr, own_halo = folder.load(
+            f"rows/{part:05d}", "data", "indices", "indptr", "halo"
+        )
         first, last = starts[part : part + 2]
         below = int(np.searchsorted(own_halo, first))
         nodes = in_order(np.arange(first, last), own_halo, below)
@@ -213,14 +197,15 @@ def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[in
     for other in range(len(bounds) - 1):
         needed = [np.empty(0, dtype=np.int64)]
         for part in range(bounds[other], bounds[other + 1]) if other != number else ():
-            ends = folder.read_array(row_file(part, "halo-ends"))
+            (ends,) = folder.load(f"rows/{part:05d}", "halo_ends")
             first, last = int(ends[parts.start]), int(ends[parts.stop])
-            needed.append(folder.read_array(row_file(part, "halo"), first, last) - low)
-        send.append(np.unique(np.concatenate(needed)))
+            needed += folder.load(f"rows/{part:05d}", "halo", start=first, stop=last)
+        send.append(np.unique(np.concatenate(needed)) - low)
     halo_degree = np.empty(0)
     if halo.size:
         halo_degree = points_of(folder, halo, np.asarray(starts), "rows/{:05d}.degree.npy")
     label = joined("parts/{:05d}.label.npy")
+    codes, folds = folder.load("plan/plan", "codes", "folds")
     return GroupRows(
         url,
         parts,
@@ -232,8 +217,8 @@ def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[in
         send,
         joined("parts/{:05d}.labeled.npy", shift=True),
         label,
-        folder.read_array("plan/codes.npy")[label],
-        folder.read_array("plan/folds.npy")[label],
+        codes[label],
+        folds[label],
     )
 
 

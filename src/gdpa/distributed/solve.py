@@ -30,8 +30,6 @@ from .folder import Folder
 from .manifest import Output
 from .rows import GroupRows, in_order, load_group
 
-__all__ = ["MIN_SELF_LOOP", "Solve", "Solver", "score_file", "steps_needed"]
-
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 

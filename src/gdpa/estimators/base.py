@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..graph import Links, neighbor_graph
-from ..graph.features import check_features, warn_about_scales
+from ..graph.features import check_features, stored_by_density, warn_about_scales
 from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..policy import DEFAULT_POLICY, Policy
@@ -66,6 +66,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     graph: str = "knn"
     _policy: ClassVar[Policy] = DEFAULT_POLICY
     _links: Links | None = None
+    _signed: ClassVar[bool] = False  # whether a precomputed graph may have negative weights
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "graph": [StrOptions({"knn", "full", "precomputed"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -108,13 +109,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = copy(self)
         fitted._validate_params()
         A = fitted._check_X(X)
-        labels = encode_labels(y, self.unlabeled)
         n = A.shape[0]
-        if labels.codes.size != n:
+        if isinstance(y, Sized) and getattr(y, "ndim", 1) != 0 and len(y) != n:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n} rows, "
-                f"y has {labels.codes.size}"
+                f"y has {len(y)}"
             )
+        labels = encode_labels(y, self.unlabeled)
         options, rescaler = fitted._fit_options(labels.classes), None
         if options.rescale is not None and self.graph != "precomputed":
             rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
@@ -137,21 +138,23 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
         A = check_features(A)
-        if reset and (self.options is None or self.options.rescale is None):
-            warn_about_scales(A)
+        if self.graph != "precomputed" and (self.options is None or self.options.rescale is None):
+            A = stored_by_density(A, None if reset else self.ensemble_.sparse)
+            if reset:
+                warn_about_scales(A)
         return A
 
     def _check_precomputed(self, X: object) -> sp.csr_array:
         if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
             A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
         else:
-            A = given_weights(X)
+            A = given_weights(X, signed=self._signed)
             self.n_features_in_ = A.shape[1]
         if A.shape[0] != A.shape[1]:
             raise ValueError(
                 f"graph='precomputed' needs a square matrix of weights, X has shape {A.shape}"
             )
-        return given_weights(A)
+        return given_weights(A, signed=self._signed)
 
     def _adopt(self, ensemble: Ensemble) -> None:
         """Take over a fitted state and publish its attributes."""
@@ -175,10 +178,17 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importances of the features in the forest; they add up to 1."""
-        if self.ensemble_.importances is None:
+        """Importance of each input column in the forest; they add up to 1."""
+        values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
+        if values is None:
             raise AttributeError("no forest was grown: importances come with CommitteeClassifier")
-        return self.ensemble_.importances
+        column = np.arange(values.size)  # that each feature is made of
+        if hasattr(self, "encoder_"):
+            column = np.repeat(np.arange(len(self.columns_)), [p.n_features for p in self.columns_])
+        elif rescaler is not None:
+            column = np.flatnonzero(rescaler.columns)
+        sums = np.bincount(column, values, minlength=self.n_features_in_)
+        return np.asarray(sums, dtype=np.float64)
 
     @property
     def graph_share_(self) -> FloatArray:
@@ -487,8 +497,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         ensemble = self.ensemble_
         graph, known, p = ensemble.first.graph, ensemble.labels.labeled, ensemble.probabilities()
-        skipped = self.skipped_
-        return query_nodes(graph.W, graph.features, p, known, skipped, n, strategy, seed=seed)
+        skipped, W = self.skipped_, abs(graph.W) if graph.signed else graph.W
+        return query_nodes(W, graph.features, p, known, skipped, n, strategy, seed=seed)
 
     def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
         """Return graph and features of data without any label."""

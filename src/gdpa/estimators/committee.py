@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..graph import Links
+from ..threads import one_thread
 from .base import BaseClassifier, Labels
 from .ensemble import fit_ensemble, fit_single_graph
 from .inputs import check_links
@@ -70,8 +72,8 @@ class CommitteeClassifier(BaseClassifier):
         Combined shares of the classes. Rows add up to 1.
     committee_ : MemberWeights or None
         Names, weights and held-out losses of the members; None with one class or two samples.
-    feature_importances_ : ndarray of shape (n_features,)
-        Importances of the features in the forest.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Importance of each input column in the forest.
     graph_ : csr_array of shape (n_samples, n_samples)
         Weights of the nearest neighbours, or the given links.
     graph_share_ : ndarray of shape (n_samples,)
@@ -173,12 +175,14 @@ class CommitteeClassifier(BaseClassifier):
         fitted, A, labels, options, rescaler = self._prepare(X, y)
         links = None if adjacency is None else check_links(adjacency, A.shape[0])
         fitted._links = adjacency if isinstance(adjacency, Links) else None
-        if labels.classes.size == 1 or A.shape[0] < 3:
-            ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
-        else:
-            ensemble = fit_ensemble(
-                A, labels, options, links=links, models=models, rescaler=rescaler
-            )
+        # On few samples threads of BLAS cost more than they save, on a busy machine ten times so.
+        with one_thread() if A.shape[0] <= options.policy.judged_nodes else nullcontext():
+            if labels.classes.size == 1 or A.shape[0] < 3:
+                ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
+            else:
+                ensemble = fit_ensemble(
+                    A, labels, options, links=links, models=models, rescaler=rescaler
+                )
         fitted._adopt(ensemble)
         self.__dict__ = fitted.__dict__
         return self

@@ -27,6 +27,7 @@ from ..codec import check_numbers, storable
 from ..errors import DegenerateProblemWarning
 from ..gershgorin.bounds import class_bounds, relaxation_bound
 from ..graph.rescale import Rescaler
+from ..notebook import card
 from ..solution import Solution
 from ..system import arrange
 from .few_labels import supported_trust
@@ -52,7 +53,8 @@ from .members.graphs import (
 )
 from .members.kernel import ForestKernelMember, KernelMember
 from .members.linear import GaussianMember, LinearMember, SelfTrainedMember
-from .members.links import link_members
+from .members.links import LINK_MEMBERS
+from .members.smoothed import SmoothedMember
 from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
@@ -65,7 +67,7 @@ from .probabilities import (
     to_shares,
     warn_about,
 )
-from .tuning import DEFAULT, Given, Tuning, tune
+from .tuning import DEFAULT, Given, Setting, Tuning, tune
 
 FloatArray = NDArray[np.float64]
 
@@ -90,7 +92,8 @@ SKIP_RULES = {
     "whitened": ("neighbours", 0.0),
     "forest graph": ("forest", 0.3),
     "forest kernel": ("forest", 0.3),
-    "union": ("neighbours", 0.01),
+    "smoothed": ("neighbours", 0.0),
+    "neighbour forest": ("neighbour columns", 0.15),
 }
 # The least part of the forest beside links: on networks like PubMed graphs of the features took
 # half of the time and got no weight.
@@ -111,6 +114,10 @@ LEAST_WEIGHT, LEAST_SAMPLE_WEIGHT = 0.01, 0.05
 # this allowance over none, and weights as soft as they are, not half or twice so.
 FOREST_ALLOWANCE = 0.05
 FOREST_MEMBERS = ("forest", "forest graph", "forest kernel")
+# On embeddings and bags of words the smoothed member, which may take no step, has the place of the
+# linear ones, and trees, which look at one column at a time, only dilute it (MiniLM embeddings and
+# TF-IDF of TREC and Subj).
+NOT_ON_EMBEDDINGS = (*FOREST_MEMBERS, "linear", "self-trained")
 # A smaller gain in log-loss is not worth another graph of many samples: a fifth of a percent of the
 # rows or less go wrong without it.
 LEAST_GAIN = 0.003
@@ -164,17 +171,22 @@ class MemberWeights:
         if len(set(self.names)) < m or abs(self.weights.sum() - 1.0) > 1e-6:
             raise ValueError("names must differ, and weights add up to 1")
 
-    def __repr__(self) -> str:
-        order = np.argsort(-self.weights, kind="stable")
-        losses = np.full(len(self.names), np.nan) if self.losses is None else self.losses
-        lines = [f"{'member':20s} weight  held-out log-loss"]
-        for i in order.tolist():
-            loss = "" if self.losses is None else f"  {losses[i]:.3f}"
-            lines.append(f"{self.names[i]:20s} {self.weights[i]:6.3f}{loss}")
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return a name and its numbers for each member, and for all together."""
+        lines = [("member", "weight" + ("" if self.losses is None else "  held-out log-loss"))]
+        for i in np.argsort(-self.weights, kind="stable").tolist():
+            loss = "" if self.losses is None else f"  {self.losses[i]:.3f}"
+            lines.append((self.names[i], f"{self.weights[i]:6.3f}{loss}"))
         if self.loss is not None:
-            lines.append(f"{'all together':20s} {1:6.3f}  {self.loss:.3f}")
-        lines.append(f"weights chosen by: {self.rule}")
-        return "\n".join(lines)
+            lines.append(("all together", f"{1:6.3f}  {self.loss:.3f}"))
+        return lines
+
+    def __repr__(self) -> str:
+        lines = [f"{name:20s} {numbers}" for name, numbers in self._lines()]
+        return "\n".join([*lines, f"weights chosen by: {self.rule}"])
+
+    def _repr_html_(self) -> str:
+        return card("Ensemble", self._lines(), f"Weights chosen by: {self.rule}.")
 
     def of(self, name: str) -> float:
         """Return the weight of a member; 0 if there is none of that name."""
@@ -446,6 +458,11 @@ class Ensemble:
         member = self.members[0]
         assert isinstance(member, FittedGraph)
         return member
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether held-out labels support the probabilities."""
+        return self.tuning.source != "too few labels"
 
     @property
     def linked(self) -> bool:
@@ -742,15 +759,13 @@ def fit_ensemble(
     many = X.shape[0] > options.policy.judged_nodes
     if folds is not None and many:
         part, kept = subsample(data)
-    candidates: list[Member] = []
-    for kind in members.values():
-        candidates.append(kind())
-    if links is None:
-        graph = NeighborMember().graph(data)[0]
-    else:
-        graph, first, last = link_members(data, part)
-        candidates = [*first, *candidates, *last]
-    report(options, stage="graph", nodes=X.shape[0], edges=int(graph.W.nnz) // 2)
+    kinds = [*(() if links is None else LINK_MEMBERS), *members.values()]
+    if links is None and data.is_embedding:
+        kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
+        kinds.insert(1, SmoothedMember)
+    candidates: list[Member] = [kind() for kind in kinds]
+    W = NeighborMember().graph(data)[0].W if links is None else links
+    report(options, stage="graph", nodes=X.shape[0], edges=int(W.nnz) // 2)
     if models:
         candidates += user_members(models, [m.name for m in candidates], options.random_state)
     held_out: dict[str, FloatArray | None] = {}
@@ -836,10 +851,13 @@ def fit_single_graph(
     arranged = None
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(candidates[0].adjacency, options.policy)
-    systems, targets = [], np.eye(k)[codes]
-    for graph in candidates:
-        systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
-    tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
+    if candidates[0].signed:  # labels are kept, and nothing is to be chosen
+        tuning = Tuning(Setting(np.inf, 0.0), 1.0, "signed weights", None, 0)
+    else:
+        systems, targets = [], np.eye(k)[codes]
+        for graph in candidates:
+            systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
+        tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
     report(
         options,
         stage="tuning",

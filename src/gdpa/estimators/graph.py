@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
+from ..graph.signed import BalanceResult, balance
 from ..solvers.registry import METHODS
 from .base import BaseClassifier
 from .ensemble import fit_single_graph
@@ -27,13 +28,16 @@ class GraphClassifier(BaseClassifier):
     Parameters
     ----------
     graph : {"knn", "full", "precomputed"}, default="knn"
-        Nearest neighbours, all pairs (small data only), or X is the graph: a symmetric non-negative
-        matrix, a NetworkX graph or a list of edges.
+        Nearest neighbours, all pairs (small data only), or X is the graph: a symmetric matrix, a
+        NetworkX graph or a list of edges. A negative weight says that two samples differ; it needs
+        labels of two classes, and smoothness is measured by the signed Laplacian.
     n_neighbors : int or "auto", default="auto"
         Neighbours per sample. "auto" takes 10, 15 or 20, whichever predicts held-out labels best;
         10 with more than 5,000 samples or too few labels.
     method : str, default="harmonic"
-        Method of the registry (:func:`gdpa.list_methods`).
+        Method of the registry (:func:`gdpa.list_methods`). Where the graph has negative weights,
+        "harmonic" stands for what :func:`gdpa.solve` chooses: "min-cut" where they are balanced,
+        else "branch-and-bound" or "search".
     label_weight : float or "auto", default="auto"
         Weight a of the labels; ``inf`` keeps the given labels' scores exactly.
     self_loop : float or "auto", default="auto"
@@ -72,6 +76,8 @@ class GraphClassifier(BaseClassifier):
     solution_ : Solution or tuple of Solution
         Record of the solve, with its certified lower bound: one for two classes, one per class
         against the rest for more.
+    balance_ : BalanceResult
+        Whether the signs of the weights can all be satisfied; see :func:`gdpa.graph.balance`.
     objective_ : float
         Smoothness ``x' L x`` of ``transduction_``; see :class:`~gdpa.GraphProblem`.
     tuning_ : Tuning
@@ -115,6 +121,7 @@ class GraphClassifier(BaseClassifier):
     'certified'
     """
 
+    _signed: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseClassifier._parameter_constraints,
         "method": [StrOptions(set(METHODS))],
@@ -174,6 +181,11 @@ class GraphClassifier(BaseClassifier):
         fitted._adopt(fit_single_graph(A, labels, options, rescaler=rescaler))
         self.__dict__ = fitted.__dict__
         return self
+
+    @property
+    def balance_(self) -> BalanceResult:
+        """Whether the signs of the weights can all be satisfied, labels aside."""
+        return balance(self.graph_)
 
 
 class GDPAClassifier(GraphClassifier):

@@ -15,27 +15,31 @@ from ..graph.adjacency import check_adjacency
 from .members.graphs import check_link_rows
 
 
-def given_weights(X: Any, name: str = "X", n_nodes: int | None = None) -> sp.csr_array:
+def given_weights(
+    X: Any, name: str = "X", n_nodes: int | None = None, *, signed: bool = False
+) -> sp.csr_array:
     """Return the weights of a graph in any form that is accepted, checked.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_nodes, n_nodes), networkx.Graph, or edge list
-        Symmetric non-negative weights; NetworkX graphs and edge lists (a list of pairs or
+        Symmetric weights; NetworkX graphs and edge lists (a list of pairs or
         triples) are converted, rows in the order of ``G.nodes`` or of the node numbers.
     name : str, default="X"
         How the argument is called in messages.
     n_nodes : int, optional
         How many nodes there are, where that is known: edge lists may then be arrays, and nodes
         without an edge exist, too.
+    signed : bool, default=False
+        Whether negative weights are accepted.
     """
     if hasattr(X, "is_directed") and hasattr(X, "nodes"):
-        return from_networkx(X).W
+        return from_networkx(X, signed=signed).W
     listed = isinstance(X, list | tuple) and len(X) and _is_edge_list(X)
     if n_nodes is not None and n_nodes > 3 and isinstance(X, np.ndarray) and X.ndim == 2:
         listed = X.shape[1] in (2, 3)  # too narrow for a matrix
     if not listed:
-        return check_adjacency(X, name=name)
+        return check_adjacency(X, name=name, signed=signed)
     ends = X[:, :2] if isinstance(X, np.ndarray) else np.asarray([edge[:2] for edge in X])
     if isinstance(X, np.ndarray) and ends.dtype.kind == "f" and (ends == np.rint(ends)).all():
         ends = ends.astype(np.int64)  # whole numbers as all numbers of a floating-point array are
@@ -46,7 +50,7 @@ def given_weights(X: Any, name: str = "X", n_nodes: int | None = None) -> sp.csr
             "gdpa.graph.from_edges for nodes of other names"
         )
     most = int(ends.max(initial=-1)) + 1
-    return from_edges(X, n_nodes=max(most, n_nodes or 1)).W
+    return from_edges(X, n_nodes=max(most, n_nodes or 1), signed=signed).W
 
 
 def _is_edge_list(X: Sequence[object]) -> bool:

@@ -173,8 +173,8 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     values, known = known_labels(y, unlabeled)
     if not known.any():
         raise ValueError(
-            f"y has no known label: all {values.size} entries are {unlabeled!r} (unlabeled="
-            f"{unlabeled!r}); at least one label is needed"
+            f"y has no known label: all {values.size} entries are missing or the marker "
+            f"unlabeled={unlabeled!r}; at least one label is needed"
         )
     labels = values[known]
     if labels.dtype.kind == "O":

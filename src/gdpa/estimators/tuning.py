@@ -88,7 +88,8 @@ class Tuning:
     loss : float
         Its loss on held-out labels, from 0 (best) to 1; 1 where no label was held out.
     source : {"leave-one-out", "k-fold", "one fold", "sample", "too few labels", "given"}
-        How the loss was measured ("sample": k-fold on a subsample), or why it was not.
+        How the loss was measured ("sample": k-fold on a subsample), or why it was not ("signed
+        weights" leave nothing to choose).
     left_out : ndarray of shape (n_checked, n_classes) or None
         Scores of labelled samples without their own label.
     tried : int

@@ -7,7 +7,6 @@ is pickled, and what is read is checked before it is used.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..codec import check_csr_parts
 from ..errors import unknown_choice
-from ..files import write_text, written_whole
+from ..files import written_whole
 from ..npz import read_npz
 from .adjacency import MatrixLike, check_adjacency, csr_from_parts
-
-CSR_PARTS = ("data", "indices", "indptr")
 
 
 @dataclass(frozen=True)
@@ -222,8 +219,7 @@ def save_graph(path: str | os.PathLike[str], W: MatrixLike) -> Path:
     Parameters
     ----------
     path : str or path
-        A name that ends in ``.npz`` makes one file; any other makes a folder, which can be loaded
-        memory-mapped. An existing graph there is replaced.
+        The file; ".npz" is customary. An existing one is replaced.
     W : sparse matrix or array-like of shape (n_nodes, n_nodes)
         The weights; type and index type are kept.
 
@@ -240,35 +236,19 @@ def save_graph(path: str | os.PathLike[str], W: MatrixLike) -> Path:
     if not A.has_canonical_format:
         A = A.copy()
         A.sum_duplicates()
-    target = Path(path)
-    parts = {name: getattr(A, name) for name in CSR_PARTS}
-    if target.suffix == ".npz":
-        with written_whole(target) as staged, staged.open("wb") as file:
-            np.savez(file, format=1, shape=np.array(A.shape, dtype=np.int64), **parts)
-        return target
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"path {str(target)!r} is a file; give a folder or a name with .npz")
-    target.mkdir(parents=True, exist_ok=True)
-    description = target / "graph.json"
-    # Without its description a folder is no graph: a save that is cut short leaves none behind.
-    description.unlink(missing_ok=True)
-    for name, part in parts.items():
-        # Replaced, not overwritten: a graph that is still memory-mapped keeps its old file.
-        with written_whole(target / f"{name}.npy") as staged, staged.open("wb") as file:
-            np.save(file, part, allow_pickle=False)
-    write_text(description, json.dumps({"format": 1, "shape": list(A.shape)}))
-    return target
+    shape = np.array(A.shape, dtype=np.int64)
+    with written_whole(path) as staged, staged.open("wb") as file:
+        np.savez(file, format=1, shape=shape, data=A.data, indices=A.indices, indptr=A.indptr)
+    return Path(path)
 
 
-def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_array:
+def load_graph(path: str | os.PathLike[str]) -> sp.csr_array:
     """Load a graph saved by :func:`save_graph`.
 
     Parameters
     ----------
     path : str or path
-        The .npz file or the folder.
-    mmap : bool, default=False
-        Leave the parts on disk and read what is used (folders only, read-only arrays).
+        The file.
 
     Returns
     -------
@@ -281,25 +261,15 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = False) -> sp.csr_ar
         If there is no graph at `path`, or its parts do not fit together.
     """
     source = Path(path)
-    if not source.exists():
-        raise ValueError(f"path {str(source)!r} does not exist")
-    if mmap and not source.is_dir():
-        raise ValueError("mmap=True needs a folder; save the graph under a name without .npz")
+    if not source.is_file():
+        raise ValueError(f"path {str(source)!r} is no file")
     try:
-        if source.is_dir():
-            about = json.loads((source / "graph.json").read_text())
-            # Mapped in any case: an array that declares more than its file has is refused there.
-            files = ((source / f"{name}.npy") for name in CSR_PARTS)
-            parts = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
-            parts = parts if mmap else [np.array(part) for part in parts]
-        else:
-            about = read_npz(source)
-            parts = [about[name] for name in CSR_PARTS]
-        version, shape = int(about["format"]), tuple(np.asarray(about["shape"]).tolist())
+        stored = read_npz(source)
+        version, shape = int(stored["format"]), tuple(stored["shape"].tolist())
         if version != 1:
             raise ValueError(f"it has format {version}; 1 can be read")
-        data, indices, indptr = parts
-        check_csr_parts(data, indices, indptr, shape, square=True)
+        parts = stored["data"], stored["indices"], stored["indptr"]
+        check_csr_parts(*parts, shape, square=True)
     except Exception as error:  # a damaged header can provoke any error of the parser
         raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
-    return csr_from_parts(data, indices, indptr, shape)
+    return csr_from_parts(*parts, shape)

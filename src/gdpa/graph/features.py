@@ -28,6 +28,9 @@ from .adjacency import MatrixLike, csr_from_parts
 # Told apart by isinstance(X, np.ndarray).
 Features: TypeAlias = NDArray[Any] | sp.csr_array
 
+# From this many columns on rows may be bags of words or embeddings. Bags of words have a tenth of
+# the cells filled at most; coded categories of tables have more.
+MANY_COLUMNS = 100
 # Most bytes of a block of work.
 BLOCK_BYTES = 32 * 2**20
 
@@ -117,6 +120,32 @@ def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = N
             row, column = np.argwhere(~good)[0].tolist()
             _refuse(name, rows.start + row, column, A[rows.start + row, column])
     return A
+
+
+def stored_by_density(X: Features, sparse: bool | None = None) -> Features:
+    """Return features as a CSR array if they are many columns of mostly zeros, else dense.
+
+    So the same numbers get the same treatment, however they were stored.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Checked features.
+    sparse : bool, optional
+        Whether they are to be sparse; by default it is decided.
+
+    Returns
+    -------
+    ndarray or csr_array
+        The same numbers.
+    """
+    n, d = X.shape
+    if sparse is None:
+        filled = np.count_nonzero(X if isinstance(X, np.ndarray) else X.data)
+        sparse = d >= MANY_COLUMNS and filled < 0.1 * n * d
+    if isinstance(X, np.ndarray):
+        return check_features(sp.csr_array(X)) if sparse else X
+    return X if sparse else X.toarray()
 
 
 def _check_sparse(X: sp.sparray, name: str) -> sp.csr_array:

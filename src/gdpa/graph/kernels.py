@@ -10,7 +10,6 @@ multiplies by them without storing them.
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ from .neighbors import NeighborIndex
 from .search import feature_scale
 
 MEDIAN_SAMPLE = 2000
-BLOCK_ROWS = 1024
 
 FloatArray = NDArray[np.float64]
 
@@ -76,22 +74,19 @@ def full_graph(
     array([[0.    , 0.3679],
            [0.3679, 0.    ]])
     """
-    bandwidth = check_bandwidth(bandwidth)
     if np.dtype(dtype) not in SMALLEST_WEIGHT:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-    A = check_features(X)
+    bandwidth, A = check_bandwidth(bandwidth), check_features(X)
     n = A.shape[0]
     check_memory(
         np.dtype(dtype).itemsize * float(n) * n,
         f"the full graph of {n} nodes",
         "use neighbor_graph (sparse) or FullGraphOperator (computes weights when needed)",
     )
-    scale = feature_scale(A)
-    root = np.sqrt(node_scales(A, bandwidth, n_jobs=n_jobs) / scale)
+    operator = FullGraphOperator(A, bandwidth=bandwidth, n_jobs=n_jobs)
     W = np.empty((n, n), dtype=dtype)
     for rows in row_blocks(n, 16 * n):
-        W[rows] = _exponential(_direct_squares(A, rows, scale), root[rows, None] * root)
-    np.fill_diagonal(W, 0)
+        W[rows] = operator.rows(rows)
     return W
 
 
@@ -184,8 +179,8 @@ def _exponential(squares: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
 class FullGraphOperator(LinearOperator):  # type: ignore[misc]
     """The full graph as an operator: weights are computed block by block and never stored.
 
-    One product costs N^2 / 2 evaluations of the kernel, whatever the number of columns, so that
-    many right-hand sides should be multiplied at once.
+    One product costs N^2 evaluations of the kernel, whatever the number of columns, so that many
+    right-hand sides should be multiplied at once.
 
     Parameters
     ----------
@@ -195,10 +190,6 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
         As in :func:`full_graph`.
     n_jobs : int, optional
         Threads; the result does not depend on it.
-    dtype : {float64, float32}, default=float64
-        Precision in which weights are computed and multiplied, block by block; blocks are added in
-        float64. In float32 the exponents are off by up to ``1e-6 |f|^2 / sigma^2``, f the
-        centred features.
 
     Attributes
     ----------
@@ -215,89 +206,43 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        X: MatrixLike,
-        *,
-        bandwidth: str | float = 1.0,
-        n_jobs: int | None = None,
-        dtype: DTypeLike = np.float64,
+        self, X: MatrixLike, *, bandwidth: str | float = 1.0, n_jobs: int | None = None
     ) -> None:
-        bandwidth = check_bandwidth(bandwidth)
-        if np.dtype(dtype) not in SMALLEST_WEIGHT:
-            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-        A = check_features(X)
-        n = A.shape[0]
+        bandwidth, self._points = check_bandwidth(bandwidth), check_features(X)
+        n = self._points.shape[0]
         super().__init__(dtype=np.dtype(np.float64), shape=(n, n))
-        self.n_jobs = effective_jobs(n_jobs)
-        self.scales = node_scales(A, bandwidth, n_jobs=n_jobs)
-        scale = feature_scale(A)
-        if isinstance(A, np.ndarray):
-            check_memory(
-                float(A.size * np.dtype(dtype).itemsize),
-                f"a centred copy of {A.shape} features",
-                "use float32 or fewer features",
-            )
-            mean = np.zeros(A.shape[1])
-            for rows in row_blocks(n, 8 * A.shape[1]):
-                mean += (np.asarray(A[rows], dtype=np.float64) / scale).sum(axis=0) / n
-            Z = np.empty(A.shape, dtype=dtype)
-            for rows in row_blocks(n, 8 * A.shape[1]):
-                Z[rows] = np.asarray(A[rows], dtype=np.float64) / scale - mean
-            self._norms = np.einsum("ij,ij->i", Z, Z)
-        else:
-            Z = (A / scale).astype(dtype)
-            self._norms = np.asarray(Z.power(2).sum(axis=1)).ravel()
-        self._points = Z
-        self._roots = np.sqrt(self.scales / scale).astype(dtype)
+        self.n_jobs, self._unit = effective_jobs(n_jobs), feature_scale(self._points)
+        self.scales = node_scales(self._points, bandwidth, n_jobs=n_jobs)
 
     @cached_property
     def degrees(self) -> FloatArray:
         """Row sums of the weights."""
         return np.asarray(self._matmat(np.ones((self.shape[0], 1)))).ravel()
 
-    def block(self, rows: slice, columns: slice) -> NDArray[Any]:
-        """Weights between two ranges of nodes.
+    def rows(self, rows: slice) -> FloatArray:
+        """Weights between some nodes and all.
 
         Parameters
         ----------
-        rows, columns : slice
-            The ranges, without steps.
+        rows : slice
+            A range of nodes, with start and stop.
 
         Returns
         -------
-        ndarray
-            The weights, zero where a node meets itself.
+        ndarray of shape (n_rows, n_samples)
+            The weights.
         """
-        product = self._points[rows] @ self._points[columns].T
-        squares = product if isinstance(product, np.ndarray) else product.toarray()
-        squares *= -2
-        squares += self._norms[rows, None] + self._norms[columns]
-        np.maximum(squares, 0, out=squares)
-        weights = _exponential(squares, self._roots[rows, None] * self._roots[columns])
-        i = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
-        weights[i - rows.start, i - columns.start] = 0
+        root = np.sqrt(self.scales / self._unit)
+        squares = _direct_squares(self._points, rows, self._unit)
+        weights = _exponential(squares, root[rows, None] * root)
+        nodes = np.arange(rows.start, rows.stop)
+        weights[nodes - rows.start, nodes] = 0.0
         return weights
 
     def _matmat(self, V: ArrayLike) -> FloatArray:
-        V = np.asarray(V, dtype=self._roots.dtype)
-        out = np.zeros((self.shape[0], V.shape[1]))
-
-        def product(pair: tuple[slice, slice]) -> tuple[slice, slice, Any, Any]:
-            rows, columns = pair
-            K = self.block(rows, columns)
-            # By symmetry a block off the diagonal serves twice.
-            mirrored = None if rows == columns else K.T @ V[rows]
-            return rows, columns, K @ V[columns], mirrored
-
-        # Blocks are computed in any order and added in this one: the same sums every time. A batch
-        # at a time, so that finished blocks do not pile up.
-        pairs = combinations_with_replacement(row_blocks(self.shape[0], 1, BLOCK_ROWS), 2)
-        while batch := list(islice(pairs, 8 * self.n_jobs)):
-            for rows, columns, direct, mirrored in in_threads(product, batch, self.n_jobs):
-                out[rows] += direct
-                if mirrored is not None:
-                    out[columns] += mirrored
-        return out
+        values = np.asarray(V, dtype=np.float64)
+        blocks = row_blocks(self.shape[0], 16 * self.shape[0])
+        return np.vstack(in_threads(lambda rows: self.rows(rows) @ values, blocks, self.n_jobs))
 
     def _adjoint(self) -> FullGraphOperator:
         return self

@@ -1,16 +1,19 @@
-"""Features smoothed along a given graph: each node's own, mixed with those of its neighbours.
+"""Features smoothed along a graph: each node's own, mixed with those of its neighbours.
 
-    S = D^-1/2 (W + c I) D^-1/2,   Z_t = S^t Z
+    S = D^-1/2 (W + c I) D^-1/2,   Z_t = p S Z_(t-1) + (1 - p) Z_0
 
-with D the row sums of W + c I and c the mean weight of a link. Sparse features (bags of words) have
-rows of unit length before and after, counts are weighted by how rare a word is, and all stay
-sparse; columns of others are brought to deviation 1.
+with D the row sums of W + c I, c the mean weight of a link and p the pull of the neighbours: with
+p = 1 powers of S, with p < 1 personalised PageRank. Rows of sparse features (bags of words) have
+unit length before and after, and counts are weighted by how rare a word is; columns of others are
+brought to deviation 1, or their rows to unit length where that is asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,17 +21,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..codec import storable
-from . import memory
 from .features import Features, check_features
 
 FloatArray = NDArray[np.float64]
-Rows = NDArray[np.intp] | slice
 
 # Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
 # same data give the same steps on any day.
-MOST_BYTES = 4e9
+MOST_BYTES = 2e9
 # Dense features with more entries are smoothed in single precision: half the time, half the memory.
 DOUBLE_ENTRIES = 2_000_000
+# Part of filled cells from which on products of dense features are faster.
+FILLED = 0.05
 # Deviations beyond which a row is no farther away, and weights beyond which a link is no heavier
 # (in double and single precision: what is left of them after some steps is still a number).
 FAR, FAR_SINGLE, HEAVIEST = 1e100, 1e15, 1e60
@@ -39,20 +42,21 @@ def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
     return sp.csr_array((n_rows, n_nodes))
 
 
-def _inverse_lengths(Z: sp.csr_array) -> FloatArray:
-    """What brings sparse rows to length 1; empty rows stay empty."""
-    length = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
-    return np.asarray(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0))
-
-
-def _unit(Z: sp.csr_array) -> sp.csr_array:
-    """Sparse rows of length 1."""
+def unit_rows(Z: Features) -> Features:
+    """Return rows of length 1; empty rows stay empty."""
+    if isinstance(Z, np.ndarray):
+        if not 1e-15 < max(Z.max(), -Z.min()) < 1e15:  # squares must be numbers
+            Z = np.ldexp(Z, -np.frexp(np.abs(Z).max(axis=1, keepdims=True))[1])
+        length = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
+        return Z / np.where(length > 0, length, 1.0)
     Z = sp.csr_array(Z, dtype=np.float64)
-    if Z.data.size and not 1e-100 < np.abs(Z.data).max() < 1e100:  # squares must be numbers
+    if Z.data.size and not 1e-100 < np.abs(Z.data).max() < 1e100:
         largest = abs(Z).max(axis=1).toarray().ravel()
         exponent = np.repeat(np.frexp(largest)[1], np.diff(Z.indptr))
         Z = sp.csr_array((np.ldexp(Z.data, -exponent), Z.indices, Z.indptr), Z.shape)
-    return sp.csr_array(sp.diags_array(_inverse_lengths(Z)) @ Z)
+    length = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+    inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    return sp.csr_array(sp.diags_array(inverse) @ Z)
 
 
 @storable("smoother")
@@ -66,10 +70,13 @@ class Smoother:
         Symmetric non-negative weights.
     features : ndarray or csr_array of shape (n_nodes, n_features)
         Features.
+    unit : bool, default=False
+        Whether rows of dense features are brought to unit length; those of sparse ones always are.
     """
 
     W: sp.csr_array
     features: Features
+    unit: bool = False
 
     def __post_init__(self) -> None:
         n = check_features(self.features, name="features").shape[0]
@@ -77,15 +84,15 @@ class Smoother:
             raise ValueError(f"W must be non-negative weights of {n} nodes")
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is computed from the two is computed again.
-        return {"W": self.W, "features": self.features}
+        # What is computed from them is computed again.
+        return {"W": self.W, "features": self.features, "unit": self.unit}
 
     @property
     def sparse(self) -> bool:
         """Whether the features are sparse."""
         return bool(sp.issparse(self.features))
 
-    def _relative(self, links: sp.csr_array) -> sp.csr_array:
+    def relative(self, links: sp.csr_array) -> sp.csr_array:
         """Weights in units of the graph's largest (a power of two), so that they have sums."""
         top = float(self.W.data.max(initial=0.0))
         exponent = int(np.frexp(top)[1]) if top > 0 else 0
@@ -98,7 +105,7 @@ class Smoother:
 
     @cached_property
     def _W(self) -> sp.csr_array:
-        return self._relative(self.W)
+        return self.relative(self.W)
 
     @cached_property
     def loop(self) -> float:
@@ -124,19 +131,6 @@ class Smoother:
         return np.float64 if self.sparse or n * d <= DOUBLE_ENTRIES else np.float32
 
     @cached_property
-    def _across(self) -> sp.csr_array:
-        """The smoothing matrix in the type of the features."""
-        return self.S.astype(self.dtype)
-
-    @cached_property
-    def _steps(self) -> list[Any]:
-        return [self._first(self.features)]
-
-    @cached_property
-    def _scales(self) -> dict[int, Any]:
-        return {}
-
-    @cached_property
     def _rarity(self) -> FloatArray | None:
         """Weights ``1 + log((1 + n) / (1 + n_j))`` of words in n_j rows; None if X counts nothing.
 
@@ -148,10 +142,18 @@ class Smoother:
         n, d = F.shape
         return np.asarray(1.0 + np.log((1.0 + n) / (1.0 + np.bincount(F.indices, minlength=d))))
 
-    def _first(self, X: Features) -> Features:
+    @cached_property
+    def start(self) -> Features:
+        """``Z_0`` of all nodes."""
+        return self.first(self.features)
+
+    def first(self, X: Features) -> Features:
+        """Return ``Z_0`` of rows."""
         if self.sparse:
             X = sp.csr_array(X, dtype=np.float64)
-            return _unit(X if self._rarity is None else X @ sp.diags_array(self._rarity))
+            return unit_rows(X if self._rarity is None else X @ sp.diags_array(self._rarity))
+        if self.unit:
+            return unit_rows(np.asarray(X, dtype=np.float64)).astype(self.dtype, copy=False)
         mean, deviation = self._columns
         with np.errstate(over="ignore"):
             Z = np.subtract(X, mean, dtype=np.float64).astype(self.dtype, copy=False)
@@ -178,111 +180,78 @@ class Smoother:
         Returns
         -------
         int
-            At least 1.
-
-        Raises
-        ------
-        MemoryError
-            If a single step does not fit into what is free.
+            0 to `wanted`.
         """
         F: sp.csr_array = self.features
         n, d = F.shape
-        if not self.sparse:
-            step = float(n * d * np.dtype(self.dtype).itemsize)
-            sizes = [step] * (wanted + 1)
-        else:
+        sizes = np.full(wanted, float(n * d * np.dtype(self.dtype).itemsize))
+        if self.sparse:
             linked = self.S.copy()
             linked.data = np.ones_like(linked.data)
             rows = np.diff(F.indptr).astype(np.float64)
-            sizes = [12.0 * float(rows.sum())]
-            for _ in range(wanted):
+            for t in range(wanted):
                 rows = np.minimum(linked @ rows, d)
-                sizes.append(12.0 * float(rows.sum()))
-        steps = max(1, int((np.cumsum(sizes) <= MOST_BYTES).sum()) - 1)
-        need = sum(sizes[: steps + 1])
-        if need > memory.WORTH_A_LOOK:
-            memory.check_memory(
-                need,
-                f"{n} nodes with {d} features smoothed along their links",
-                "use fewer columns (scikit-learn's TruncatedSVD) or graph='precomputed'",
-            )
-        return steps
+                sizes[t] = 12.0 * rows.sum() if rows.sum() <= FILLED * n * d else 4.0 * n * d
+        # Features before and after a step, and those that are kept of fewer steps.
+        return int((4.0 * np.maximum.accumulate(sizes) <= MOST_BYTES).sum())
 
-    def smoothed(self, t: int) -> Any:
-        """``Z_t`` of all nodes."""
-        while len(self._steps) <= t:
-            self._steps.append(self._across @ self._steps[-1])
-        return self._steps[t]
+    def _states(self, pull: float, steps: int) -> Iterator[Any]:
+        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense where smoothing has filled them."""
+        n, d = self.features.shape
+        across, start = self.S.astype(self.dtype), (1.0 - pull) * self.start
+        Z: Any = self.start
+        yield Z
+        for _ in range(steps):
+            Z = across @ Z
+            if sp.issparse(Z) and Z.nnz > FILLED * n * d:
+                across, Z = across.astype(np.float32), Z.astype(np.float32).toarray()
+                start = start.astype(np.float32).toarray()
+            if pull < 1.0:
+                Z *= pull
+                Z = Z + start
+            yield Z
 
-    def scale(self, t: int) -> Any:
-        """What ``Z_t`` is multiplied by: a number for each row of sparse features, else a column.
+    @cached_property
+    def _points(self) -> dict[tuple[float, int], tuple[Any, Any]]:
+        return {}
 
-        Parameters
-        ----------
-        t : int
-            Number of steps.
-
-        Returns
-        -------
-        ndarray
-            Inverse lengths of rows, or inverse deviations of columns.
-        """
-        if t not in self._scales:
-            Z = self.smoothed(t)
-            if self.sparse:
-                self._scales[t] = _inverse_lengths(Z)
+    def _scaled(self, pull: float, steps: int) -> tuple[Any, Any]:
+        """Return the points, and what columns were multiplied by (None: rows have unit length)."""
+        if (pull, steps) not in self._points:
+            *_, Z = self._states(pull, steps)
+            factor = None
+            if self.sparse or self.unit:
+                Z = unit_rows(Z)
             else:
                 deviation = Z.std(axis=0, dtype=np.float64)
                 # What all nodes share but for rounding tells none of them apart.
                 size = np.maximum(Z.max(axis=0), -Z.min(axis=0)).astype(np.float64)
                 least = 100.0 * float(np.finfo(Z.dtype).eps) * size
-                varies = np.where(deviation > least, deviation, 1.0)
-                self._scales[t] = (1.0 / varies).astype(Z.dtype)
-        return self._scales[t]
+                factor = (1.0 / np.where(deviation > least, deviation, 1.0)).astype(Z.dtype)
+                Z = Z * factor
+            self._points[pull, steps] = Z, factor
+        return self._points[pull, steps]
 
-    def points(self, t: int, rows: Rows = slice(None)) -> Any:
-        """``Z_t`` as a model takes it: rows of unit length, or columns of deviation 1.
-
-        Parameters
-        ----------
-        t : int
-            Number of steps.
-        rows : ndarray of int, optional
-            Nodes; all by default.
-
-        Returns
-        -------
-        ndarray or csr_array
-            Their points.
-        """
-        Z = self.smoothed(t)[rows]
-        if self.sparse:
-            return sp.csr_array(sp.diags_array(self.scale(t)[rows]) @ Z)
-        return Z * self.scale(t)
-
-    def product(self, t: int, slopes: FloatArray, rows: Rows = slice(None)) -> FloatArray:
-        """``points(t, rows) @ slopes`` without the points.
+    def points(self, pull: float, steps: int) -> Any:
+        """``Z_steps`` as a model takes it: rows of unit length, or columns of deviation 1.
 
         Parameters
         ----------
-        t : int
+        pull : float
+            Weight p of the neighbours.
+        steps : int
             Number of steps.
-        slopes : ndarray of shape (n_features, n_columns)
-            Slopes.
-        rows : ndarray of int, optional
-            Nodes; all by default.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_columns)
-            The product.
+        ndarray or csr_array of shape (n_nodes, n_features)
+            Smoothed features of all nodes.
         """
-        Z = self.smoothed(t)[rows]
-        if self.sparse:
-            return np.asarray(self.scale(t)[rows, None] * (Z @ slopes))
-        return np.asarray(Z @ (self.scale(t)[:, None] * slopes.astype(Z.dtype)))
+        return self._scaled(pull, steps)[0]
 
-    def new_points(self, X: Features | None, links: sp.csr_array | None, t: int) -> Any:
+    def new_points(
+        self, X: Features | None, links: sp.csr_array | None, pull: float, steps: int
+    ) -> Any:
         """The same of new rows, of which either features or links may be missing.
 
         Parameters
@@ -291,7 +260,9 @@ class Smoother:
             Their features; None: nothing of their own.
         links : csr_array of shape (n_rows, n_nodes), optional
             Weights of their links to the nodes.
-        t : int
+        pull : float
+            Weight p of the neighbours.
+        steps : int
             Number of steps.
 
         Returns
@@ -304,13 +275,16 @@ class Smoother:
         if links is None:
             links = no_links(rows, n)
         if X is not None:
-            Z = self._first(X)
+            start: Any = self.first(X)
         else:
-            Z = sp.csr_array((rows, d)) if self.sparse else np.zeros((rows, d), self.dtype)
-        links = self._relative(links)
+            start = sp.csr_array((rows, d)) if self.sparse else np.zeros((rows, d), self.dtype)
+        links = self.relative(links)
         root = 1.0 / np.sqrt(np.asarray(links.sum(axis=1)).ravel() + self.loop)
         across = sp.csr_array(sp.diags_array(root) @ links @ sp.diags_array(self.root))
         inner = sp.diags_array(self.loop * root * root)
-        for step in range(t):
-            Z = inner @ Z + across @ self.smoothed(step)
-        return _unit(Z) if self.sparse else Z * self.scale(t)
+        Z = start
+        for state in islice(self._states(pull, steps), steps):
+            Z = pull * (inner @ Z + across @ state)
+            if pull < 1.0:
+                Z = Z + (1.0 - pull) * start
+        return unit_rows(Z) if self.sparse or self.unit else Z * self._scaled(pull, steps)[1]

@@ -13,19 +13,14 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from ..files import lock_stream
 
 __all__ = ["Journal"]
 
 KIND = "gdpa labels"
 VERSION = 1
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows: the file is not locked, the rest is the same
-    fcntl = None
 
 
 class Journal:
@@ -62,7 +57,10 @@ class Journal:
         self._needs_reopening = False
         self._place, self._size = os.path.abspath(self.path), 0
         try:
-            self._lock()
+            try:
+                lock_stream(self._file, wait=False)
+            except OSError as error:
+                raise self._refusal("is in use: another session writes to it") from error
             self.events = self._read(about)
         except BaseException:
             self._file.close()
@@ -70,14 +68,6 @@ class Journal:
 
     def _refusal(self, reason: str) -> ValueError:
         return ValueError(f"log={str(self.path)!r} {reason}")
-
-    def _lock(self) -> None:
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise self._refusal("is in use: another session writes to it") from error
 
     def _read(self, about: dict[str, Any]) -> list[dict[str, Any]]:
         """Check the first line against `about`, and return the events of the others."""

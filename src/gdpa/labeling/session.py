@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..notebook import card
 from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
 from .features import ScaledRows, fingerprint, given_labels, to_features
 from .journal import Journal
@@ -115,6 +117,18 @@ class LabelingSession(SessionModel):
         """Rows with a label or a skip, why they were asked, and who answered."""
         with self._lock:
             return dict(self._history.answers)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        counts = Counter(map(str, self.labels.values())).most_common(8)
+        classes = ", ".join(f"{name} {n:,}" for name, n in counts) or "none yet"
+        facts = {"rows": self.n_rows, "labelled": len(self.labels), "skipped": len(self.skipped)}
+        return [*((name, f"{n:,}") for name, n in facts.items()), ("classes", classes)]
+
+    def __repr__(self) -> str:
+        return f"LabelingSession({'; '.join(f'{name}: {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return card("LabelingSession", self._facts())
 
     def class_order(self) -> list[Value]:
         """Return the classes in the order in which they appeared; given ones first, sorted."""

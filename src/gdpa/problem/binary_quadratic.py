@@ -20,8 +20,6 @@ from ..graph.adjacency import check_adjacency, check_total
 from ..linalg.operator import MatrixLike
 from .graph_problem import GraphProblem, ReducedForm
 
-__all__ = ["BinaryQuadratic", "value_step"]
-
 Sense = Literal["minimise", "maximise"]
 Domain = Literal["spin", "binary"]
 

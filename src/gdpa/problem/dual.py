@@ -36,6 +36,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..graph.adjacency import check_total
 from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product
 from .graph_problem import GraphProblem
@@ -114,9 +115,16 @@ def build_H(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
         H.
     """
     _check(problem, dual)
-    g = sp.csr_array(-apex_weights(problem, dual.z)[:, None])
+    return _bordered(problem, dual, apex_weights(problem, dual.z)[:, None], dual.y[-1:])
+
+
+def _bordered(
+    problem: GraphProblem, dual: DualVariables, weights: FloatArray, corner: FloatArray
+) -> sp.csr_array:
+    """``L + diag(y)`` with one further row per column of edge weights, and their diagonal."""
+    g = sp.csr_array(-weights)
     top = problem.L + sp.diags_array(dual.y[:-1])
-    return sp.block_array([[top, g], [g.T, sp.csr_array([[dual.y[-1]]])]], format="csr")
+    return sp.block_array([[top, g], [g.T, sp.diags_array(corner)]], format="csr")
 
 
 def build_H_bar(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
@@ -136,11 +144,9 @@ def build_H_bar(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
     """
     _check(problem, dual)
     positive, negative = _split_weights(problem, dual.z)
-    g = sp.csr_array(-np.column_stack([positive, negative]))
     kappa = float(positive.sum())
-    corner = sp.diags_array(np.array([kappa, dual.y[-1] - kappa]))
-    top = problem.L + sp.diags_array(dual.y[:-1])
-    return sp.block_array([[top, g], [g.T, corner]], format="csr")
+    corner = np.array([kappa, dual.y[-1] - kappa])
+    return _bordered(problem, dual, np.column_stack([positive, negative]), corner)
 
 
 def apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> FloatArray:
@@ -264,6 +270,7 @@ def optimal_point(problem: GraphProblem, label_weight: float | FloatArray = 1.0)
         raise ValueError("label_weight must be finite and not negative")
     q = np.abs(problem.bias)
     q[problem.labeled] = a
+    check_total(problem.diagonal, q)
     y = np.append(q - _row_sums(problem), q.sum())
     return DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
 
@@ -285,6 +292,7 @@ def paper_start(problem: GraphProblem, label_weight: float = 1.0) -> DualVariabl
     """
     q = np.abs(problem.bias)
     q[problem.labeled] = label_weight
+    check_total(problem.diagonal, q)
     z = np.asarray(-label_weight * problem.labels[problem.labeled], dtype=np.float64)
     return DualVariables(y=np.append(q, q.sum()), z=z)
 

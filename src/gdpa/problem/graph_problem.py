@@ -8,7 +8,7 @@ nodes are merged into one apex, whose value is +1, and the objective is ``consta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -20,8 +20,6 @@ from ..graph.adjacency import check_adjacency, check_total, connected_to, laplac
 from ..graph.signed import BalanceResult, balance
 from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
-
-__all__ = ["GraphProblem", "ReducedForm", "graph_problem"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int8]
@@ -56,6 +54,16 @@ class ReducedForm:
         """Objective of the problem at a reduced sign vector (apex included)."""
         x = np.asarray(x, dtype=np.float64)
         return float(self.constant - x @ (self.P @ x))
+
+    def normalised(self) -> tuple[ReducedForm, int]:
+        """Divide by a power of two where squares would overflow or vanish; 0 where they do not."""
+        size = max(abs(self.constant), float(np.abs(self.P.data).max(initial=0.0)))
+        if size == 0 or 1e-100 <= size <= 1e100:
+            return self, 0
+        power = int(np.frexp(size)[1])
+        parts = (np.ldexp(self.P.data, -power), self.P.indices, self.P.indptr)
+        P = sp.csr_array(parts, shape=self.P.shape)
+        return replace(self, P=P, constant=float(np.ldexp(self.constant, -power))), power
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEVELS", "SHAPES", "bars", "graph", "histogram"]
-
 FloatArray = NDArray[np.float64]
 Chart = dict[str, object]
 

@@ -25,8 +25,6 @@ from ..tables.frames import table_of
 from ..version import __version__
 from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_labels
 
-__all__ = ["CommitteeCard", "GraphSummary", "ReportData", "gather"]
-
 FloatArray = NDArray[np.float64]
 
 CERTIFY_UP_TO = 20_000  # rows; the exact cut takes seconds there
@@ -114,6 +112,7 @@ class ReportData:
     graph: GraphSummary
     top: FloatArray
     sure: float
+    calibrated: bool
     n_unsure: int
     n_unreached: int
     questions: tuple[tuple[str, ...], ...]  # name, two classes with probabilities, some cells
@@ -144,6 +143,7 @@ def gather(
     target: str | None = None,
     sure: float = 0.75,
     ids: Sequence[str] | None = None,
+    compared: Baselines | None = None,
 ) -> ReportData:
     """Gather the content of the report.
 
@@ -171,6 +171,8 @@ def gather(
         Probability below which a prediction is marked uncertain.
     ids : sequence of str, optional
         Names of the rows; numbers from 1 by default.
+    compared : Baselines, optional
+        Comparison with simple classifiers; computed if not given.
 
     Returns
     -------
@@ -183,7 +185,7 @@ def gather(
     known = state.labels.codes >= 0
     k = model.classes_.size
     top = P[np.arange(codes.size), codes]
-    unsure = (top < sure) & ~known
+    unsure = ((top < sure) | (not state.calibrated)) & ~known
     unsure[model.unreached_] = True
     points = fitted_points(state.first.graph) if X is None else X
     if X is not None and state.rescaler is not None:
@@ -204,6 +206,7 @@ def gather(
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
         sure=sure,
+        calibrated=state.calibrated,
         n_unsure=int(unsure.sum()),
         n_unreached=int(model.unreached_.size),
         questions=questions,
@@ -214,8 +217,8 @@ def gather(
         picture_labeled=known[drawn.nodes],
         held_out=held_out_labels(model),
         cautions=tuple(cautions(state)),
-        committee=_committee(model, columns),
-        baselines=baselines(model, points),
+        committee=_committee(model),
+        baselines=compared or baselines(model, points),
         certificate=certificate,
         setting=_setting(model),
         versions=_versions(),
@@ -281,13 +284,14 @@ def _questions(
     return tuple(rows), names
 
 
-def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
+def _committee(model: BaseEstimator) -> CommitteeCard | None:
     """Return the models by weight and the columns by importance; None for a single graph."""
     committee = model.committee_
     if committee is None:
         return None
     order = np.argsort(-committee.weights, kind="stable")
-    names, values = _column_importances(model, columns)
+    values = getattr(model, "feature_importances_", np.zeros(0))
+    names = getattr(model, "feature_names_in_", [f"column {j + 1}" for j in range(values.size)])
     unknown = model.ensemble_.labels.codes < 0
     share = None
     if model.ensemble_.linked:
@@ -298,24 +302,10 @@ def _committee(model: BaseEstimator, columns: Any = ()) -> CommitteeCard | None:
         tuple(float(committee.weights[i]) for i in order),
         None if committee.losses is None else tuple(float(committee.losses[i]) for i in order),
         committee.loss,
-        tuple(names[i] for i in top),
+        tuple(str(names[i]) for i in top),
         tuple(float(values[i]) for i in top),
         share,
     )
-
-
-def _column_importances(model: BaseEstimator, columns: Any) -> tuple[list[str], Any]:
-    """Return names and importances of the columns: sums over the features of each."""
-    values = getattr(model, "feature_importances_", np.zeros(0))
-    plans = [plan for plan in columns if plan.n_features]
-    if plans and sum(plan.n_features for plan in plans) == values.size:
-        ends = np.cumsum([plan.n_features for plan in plans])
-        sums = np.diff(np.concatenate([[0.0], np.cumsum(values)[ends - 1]]))
-        return [plan.name for plan in plans], np.maximum(sums, 0.0)
-    named = getattr(model, "feature_names_in_", None)
-    if named is None:
-        named = [f"column {j + 1}" for j in range(values.size)]
-    return [str(name) for name in named], values
 
 
 def _fingerprint(X: Any, codes: NDArray[Any]) -> str:

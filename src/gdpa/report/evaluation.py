@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-__all__ = ["Baselines", "HeldOut", "baselines", "fitted_points", "held_out_labels"]
-
 
 @dataclass(frozen=True)
 class HeldOut:

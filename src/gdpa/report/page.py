@@ -21,7 +21,6 @@ from .evaluation import HeldOut
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["environment", "render", "section"]
 
 Section = Mapping[str, str]  # name, heading and body, which is safe HTML
 

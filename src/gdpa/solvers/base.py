@@ -37,8 +37,6 @@ from ..linalg.operator import check_positive
 from ..problem import BinaryQuadratic, ClassProblem, GraphProblem, Problem
 from ..solution import BoundStatus, ClassSolution, DualVariables, Solution
 
-__all__ = ["Callback", "OtherMethodsError", "Outcome", "Run", "Solver", "StopSolver"]
-
 Callback = Callable[[Mapping[str, Any]], Any]
 
 

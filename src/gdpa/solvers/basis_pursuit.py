@@ -21,8 +21,6 @@ from scipy.optimize import linprog
 
 from .sdr_form import certified_dual
 
-__all__ = ["gershgorin_bound"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -29,8 +29,6 @@ from .base import Outcome, Run, Solver, StopSolver
 from .search import Limits, search
 from .triangle import Cuts, TriangleBound, triangle_bound
 
-__all__ = ["BranchAndBound"]
-
 FloatArray = NDArray[np.float64]
 
 _ENUMERATE = 12  # free variables of a node that are enumerated

@@ -15,8 +15,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Manifold", "Point", "descend", "inner"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -35,8 +35,6 @@ from ..problem import BinaryQuadratic, GraphProblem, Problem
 from .base import OtherMethodsError, Outcome, Run, Solver, StopSolver
 from .switching import SwitchedForm, nearby_numbering, switched_form
 
-__all__ = ["MinCut"]
-
 FloatArray = NDArray[np.float64]
 
 # Flow on an edge goes from -capacity to +capacity of the opposite edge, so residuals reach the sum

@@ -17,16 +17,6 @@ from ..solution import Solution
 from .base import OtherMethodsError, Solver
 from .switching import switched_form
 
-__all__ = [
-    "MethodInfo",
-    "choose_method",
-    "get_solver",
-    "list_methods",
-    "methods_that_take",
-    "register",
-    "solve",
-]
-
 # name -> "module:Class" or the class itself, in the order in which they are listed.
 METHODS: dict[str, str | type[Solver]] = {
     "harmonic": "harmonic:Harmonic",

@@ -5,8 +5,8 @@
 with ``X = V V'`` and unit rows: products with P are all that is needed. Where the couplings of the
 nodes other than the apex are non-negative, or can be switched to be, two dimensions are enough and
 the bound is proved by aligned discs at any size (``sdr_half_circle``). Else V has a few dimensions
-more and the bound rests on a first eigenvalue (``sdr_sphere``), proved by a Cholesky factorisation
-for small problems only.
+more and the bound rests on a first eigenvalue (``sdr_sphere``), which a factorisation proves where
+it fits into memory and time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..gershgorin.bounds import aligned_bound, rounding_margin
+from ..linalg.psd_proof import can_prove
 from ..problem import Problem, ReducedForm
 from .base import Outcome, Run, Solver
 from .sdr_half_circle import HalfCircleResult, solve_half_circle
-from .sdr_sphere import SphereResult, solve_spheres
+from .sdr_sphere import SphereResult, proved_bound, solve_spheres
 from .switching import SwitchedForm, switched_form
-
-__all__ = ["SDRLowRank"]
 
 FloatArray = NDArray[np.float64]
 
@@ -49,8 +48,9 @@ class SDRLowRank(Solver):
         the bound shows that it is too low.
     memory : int, default=6
         Pairs kept by the quasi-Newton method.
-    prove_below : int, default=1500
-        On the general path: rows up to which a dense factorisation proves the bound.
+    prove_below : int, default=40000
+        On the general path: rows up to which a factorisation proves the bound, dense up to 9,000
+        rows, sparse beyond where there are at most 7 couplings per row.
     roundings : int, default=0
         Random hyperplanes (Goemans, Williamson 1995) that are tried besides the sign of the apex
         column; the labelling with the smallest objective is returned.
@@ -66,12 +66,12 @@ class SDRLowRank(Solver):
     tol: float = 1e-4
     rank: int | None = None
     memory: int = 6
-    prove_below: int = 1500
+    prove_below: int = 40_000
     roundings: int = 0
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("reduce"):
-            form = problem.reduced()
+            form, exponent = problem.reduced().normalised()
             flat = None if self.rank is not None else switched_form(form)
         x0 = None
         if self.x0 is not None:
@@ -88,7 +88,9 @@ class SDRLowRank(Solver):
                 best = _best_rounding(form, V, column, self.roundings, rng)
                 labels = problem.spread(np.delete(best, form.apex))
         # The margin is for |x| <= 1; the solution of a linear system may exceed that.
-        bound = details["bound"] - rounding_margin(problem) * details.get("size", 1.0)
+        margin = rounding_margin(problem) * details.get("size", 1.0)
+        value, bound = (float(np.ldexp(v, exponent)) for v in (found.value, details["bound"]))
+        bound -= margin
         return Outcome(
             scores=problem.spread(np.delete(column, form.apex)),
             labels=labels,
@@ -97,10 +99,10 @@ class SDRLowRank(Solver):
             iterations=found.iterations,
             converged=found.converged,
             message=found.message,
-            dual=details["dual"],
+            dual={k: np.ldexp(v, exponent) if k == "s" else v for k, v in details["dual"].items()},
             info={
-                "sdr_value": found.value,
-                "sdr_gap": (found.value - bound) / max(abs(found.value), abs(bound), 1e-300),
+                "sdr_value": value,
+                "sdr_gap": (value - bound) / max(abs(value), abs(bound), 1e-300),
                 "products": details["products"],
                 "rank": V.shape[1],
                 "proof": details["proof"],
@@ -138,11 +140,15 @@ class SDRLowRank(Solver):
             tol=self.tol,
             max_iter=self.max_iter,
             memory=self.memory,
-            prove_below=self.prove_below,
             random_state=self.random_state,
             start=None if x0 is None else np.insert(x0, form.apex, 1.0),
             run=run,
         )
+        if n <= self.prove_below and can_prove(form.P):
+            with run.stage("proof"):
+                proved = proved_bound(form, found.s, step=1e-9)
+            if proved is not None:
+                (found.bound, found.s), found.status = proved, "certified"
         proof = "factorisation" if found.status == "certified" else "none"
         details = {"bound": found.bound, "status": found.status, "dual": {"s": found.s}}
         return found.V, found, details | {"products": found.products, "proof": proof}

@@ -1,8 +1,9 @@
 """A good answer and a proved bound for couplings of both signs: search beside a relaxation.
 
 The semidefinite relaxation (``sdr_sphere``) gives a dual point s and a factor V. The bound is
-``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves; V,
-rounded, is among the starts of the search (``search``).
+``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves, or that
+an eigenvalue suggests where P is too large for that; V, rounded, is among the starts of the search
+(``search``). The sum of all absolute couplings is a bound at any time.
 """
 
 from __future__ import annotations
@@ -13,68 +14,61 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..gershgorin.bounds import rounding_margin
-from ..linalg.psd_proof import can_prove, lowest_eigenvalue_bound
+from ..linalg.operator import EPS
+from ..linalg.psd_proof import can_prove
 from ..problem import Problem, ReducedForm
 from ..solution import BoundStatus
 from ..threads import effective_jobs, one_thread
 from .base import Outcome, Run, Solver, StopSolver
 from .basis_pursuit import gershgorin_bound
-from .manifold_lbfgs import descend
-from .sdr_sphere import SphereProduct, solve_spheres
+from .manifold_lbfgs import descend, inner
+from .sdr_sphere import SphereProduct, proved_bound, scaled_couplings, solve_spheres
 from .search import Limits, search
 from .triangle import triangle_bound
-
-__all__ = ["SignedSearch", "proved_bound"]
 
 FloatArray = NDArray[np.float64]
 
 BOUNDS = ("sdr", "triangle", "gershgorin", "none")
-_EPS = float(np.finfo(np.float64).eps)
 
 
-def proved_bound(
-    form: ReducedForm, s: FloatArray, *, step: float = 2e-5
+def estimated_bound(
+    form: ReducedForm, s: FloatArray, *, tol: float, deadline: float, random_state: int
 ) -> tuple[float, FloatArray] | None:
-    """Raise s in proportion until a factorisation proves ``diag(s) - P`` psd.
+    """Raise s by the largest eigenvalue of the scaled couplings and its residual."""
+    B = scaled_couplings(form, s)
 
-    Parameters
-    ----------
-    form : ReducedForm
-        The couplings and the constant.
-    s : ndarray of shape (n,)
-        Positive dual point, nearly feasible.
-    step : float, default=2e-5
-        The first relative raise; tripled until the proof succeeds.
+    def product(x: FloatArray) -> FloatArray:
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        return np.asarray(B @ x)
 
-    Returns
-    -------
-    bound : float
-        Lower bound of the problem; only the rounding of the constant is not accounted for.
-    s : ndarray
-        The feasible dual point.
-    """
-    n = s.size
-    d = 1.0 / np.sqrt(s)
-    B = (sp.diags_array(d) @ form.P @ sp.diags_array(d)).tocsr()
-    identity = sp.diags_array(np.ones(n))
-    # B is wrong by three roundings per entry; that moves an eigenvalue by no more than a row's sum.
-    rounding = 8.0 * _EPS * (1.0 + float(abs(B).sum(axis=1).max()))
-    t = step
-    for _ in range(20):
-        lowest = lowest_eigenvalue_bound(((1.0 + t) * identity - B).tocsr())
-        if lowest is not None:
-            t += rounding - lowest
-            return form.constant - (1.0 + t) * float(s.sum()) * (1.0 + n * _EPS), (1.0 + t) * s
-        t *= 3.0
-    return None
+    start = np.random.default_rng(random_state).standard_normal(s.size)
+    operator = LinearOperator(B.shape, matvec=product, dtype=np.float64)
+    try:
+        _, vectors = eigsh(operator, 1, which="LA", ncv=20, maxiter=50, tol=tol, v0=start)
+    except (ArpackNoConvergence, TimeoutError):
+        return None
+    v = vectors[:, 0]
+    image = B @ v
+    value = inner(v, image)
+    residual = image - value * v
+    raised = max(1.0, value + np.sqrt(inner(residual, residual))) * s
+    return form.constant - float(raised.sum()), raised
 
 
 def descended(
-    form: ReducedForm, *, rank: int, tol: float, max_iter: int, random_state: int
+    form: ReducedForm,
+    *,
+    rank: int,
+    tol: float,
+    max_iter: int,
+    random_state: int,
+    memory: int = 6,
+    deadline: float = np.inf,
 ) -> tuple[FloatArray, float, FloatArray]:
     """Unit rows V near a stationary point of the relaxation, its value, and the dual point."""
     spheres = SphereProduct(form)
@@ -82,10 +76,10 @@ def descended(
     V = spheres.move(rng.standard_normal((form.P.shape[0], rank)), np.zeros(()))
     point = spheres.evaluate(V)
     small = 0
-    for point, decrease in itertools.islice(descend(spheres, V), max_iter):
+    for point, decrease in itertools.islice(descend(spheres, V, memory=memory), max_iter):
         # A smallest eigenvalue converges like the root of the value.
         small = small + 1 if decrease <= tol**2 * abs(point.value) else 0
-        if small == 3:
+        if small == 3 or time.monotonic() > deadline:
             break
     return point.where, point.value, 0.5 * point.curvature.ravel()
 
@@ -108,8 +102,9 @@ class SignedSearch(Solver):
     effort : float, default=1.0
         Factor on the sweeps, recombinations and populations of the search.
     time_limit : float, optional
-        Seconds after which the search ends with the best signs so far. Results then depend on the
-        machine. The relaxation is not cut short.
+        Seconds after which the search ends with the best signs so far. The relaxation takes at most
+        half of them, but a factorisation that has begun is finished. Results then depend on the
+        machine.
     n_jobs : int, default=1
         Threads of the search, -1 for all cores; the result does not depend on it.
     """
@@ -137,17 +132,19 @@ class SignedSearch(Solver):
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         form = problem.reduced()
+        started = time.monotonic()
+        limit = np.inf if self.time_limit is None else self.time_limit
         message, stopped = "search ended", False
         details: dict[str, Any] = {"bound_method": self.bound}
         V = None
         bound, dual = -np.inf, None
         status: BoundStatus = "none"
         if self.bound != "none":
-            V, bound, status, dual = self._bound(form, details, run)
+            V, bound, status, dual = self._bound(form, details, run, started + 0.5 * limit)
         signs = np.ones(form.P.shape[0], dtype=np.int8)
         try:
             with run.stage("search"):
-                signs = self._search(form, V, run)
+                signs = self._search(form, V, run, started + limit)
         except StopSolver:
             message, stopped = "stopped by the callback", True
         signs = signs * signs[form.apex]
@@ -166,8 +163,9 @@ class SignedSearch(Solver):
             info=details,
         )
 
-    def _search(self, form: ReducedForm, V: FloatArray | None, run: Run) -> NDArray[np.int8]:
-        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
+    def _search(
+        self, form: ReducedForm, V: FloatArray | None, run: Run, deadline: float
+    ) -> NDArray[np.int8]:
         scale = float(np.abs(form.P.data).max())
         starts = None
         if self.x0 is not None:
@@ -184,7 +182,7 @@ class SignedSearch(Solver):
         )
 
     def _bound(
-        self, form: ReducedForm, details: dict[str, Any], run: Run
+        self, form: ReducedForm, details: dict[str, Any], run: Run, deadline: float
     ) -> tuple[FloatArray | None, float, BoundStatus, FloatArray | None]:
         """Factor, lower bound, status and dual point."""
         n = form.P.shape[0]
@@ -192,37 +190,42 @@ class SignedSearch(Solver):
             with run.stage("bound"):
                 upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
             return None, form.constant - upper, "certified", None
-        rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, 40 if n <= 200_000 else 12)
-        options: dict[str, Any] = {"rank": rank, "tol": self.tol, "random_state": self.random_state}
-        status: BoundStatus = "certified"
-        proved = None
-        if can_prove(form.P):
-            with run.stage("relaxation"):
-                V, value, s = descended(form, max_iter=self.max_iter, **options)
+        provable, huge = can_prove(form.P), n > 200_000
+        most = 40 if provable else 8 if huge else 16
+        options: dict[str, Any] = {
+            "rank": min(int(np.ceil(np.sqrt(2.0 * n))) + 1, most),
+            "max_iter": self.max_iter if provable else min(self.max_iter, 100),
+            "memory": 3 if huge else 6,
+            "random_state": self.random_state,
+        }
+        # The last digits of an eigenvalue cost most of the time.
+        tol = self.tol if provable else 5.0 * self.tol
+        with run.stage("relaxation"):
+            V, value, s = descended(form, tol=tol, deadline=deadline, **options)
+        with run.stage("proof"):
+            if provable:
+                step = 0.1 * tol * abs(value) / float(s.sum())
+                found = proved_bound(form, s, step=step, deadline=deadline)
+            else:
+                seed = self.random_state
+                found = estimated_bound(form, s, tol=tol, deadline=deadline, random_state=seed)
+        loose = found is None or value - found[0] > 4.0 * tol * abs(value)
+        if provable and loose and time.monotonic() < deadline:
+            # A saddle: eigenvalues show the way out of it.
+            late = Run(lambda _: time.monotonic() > deadline, seconds=run.seconds)
+            spheres = solve_spheres(form, **options, tol=5.0 * tol, start=None, run=late)
+            V, value = spheres.V, spheres.value
             with run.stage("proof"):
-                allowed = self.tol * abs(value) / float(s.sum())
-                proved = proved_bound(form, s, step=0.1 * allowed)
-        if proved is not None and value - proved[0] <= 4.0 * self.tol * abs(value):
-            bound, s = proved
-        else:
-            # A saddle, or too large for a proof: eigenvalues show the way and estimate the bound.
-            # The last digits of an eigenvalue cost most of the time.
-            found = solve_spheres(
-                form,
-                **options | {"tol": 5.0 * self.tol},
-                max_iter=self.max_iter if n <= 200_000 else min(self.max_iter, 200),
-                memory=6 if n <= 200_000 else 3,
-                prove_below=0,
-                start=None,
-                run=Run(seconds=run.seconds),
-            )
-            V, value, bound, s, status = found.V, found.value, found.bound, found.s, found.status
-            with run.stage("proof"):
-                proved = proved_bound(form, s) if can_prove(form.P) else None
-            if proved is not None:
-                (bound, s), status = proved, "certified"
+                found = proved_bound(form, spheres.s, deadline=deadline) or found
         details["sdr_value"] = value
-        dual: FloatArray | None = s
+        # The sum of all couplings is a bound, too, and all there is where the time is up.
+        total = float(np.abs(form.P.data).sum()) * (1.0 + form.P.nnz * EPS)
+        bound: float = form.constant - total
+        dual: FloatArray | None = None
+        status: BoundStatus = "certified"
+        if found is not None and found[0] > bound:
+            bound, dual = found
+            status = "certified" if provable else "estimated"
         if self.bound == "triangle":
             with run.stage("triangles"), one_thread():
                 tighter = triangle_bound(form.P.toarray())

@@ -23,6 +23,7 @@ so that, inside the search, the most contradicted label stays wrong; the variant
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -75,19 +76,13 @@ class SNS(Solver):
         blocks, converged = 0, False
         try:
             with run.stage("search"):
-                points, values = search.climb(_starts(problem, search, self.x0))
-                best, value = points[:, np.argmax(values)], float(values.max())
-                for _ in range(self.max_iter):
-                    blocks += 1
-                    points, values = search.climb(search.neighbors(best, self.neighbors, rng))
-                    found = int(np.argmax(values))
-                    converged = not values[found] > value + search.noise
-                    run.report(
-                        value=max(value, float(values[found])), improved=int((values > value).sum())
-                    )
-                    if converged:
+                start = _starts(problem, search, self.x0)
+                for point, value, improved in search.blocks(start, self.neighbors, rng):
+                    best, converged = point, improved == 0
+                    if converged or blocks == self.max_iter:
                         break
-                    best, value = points[:, found], float(values[found])
+                    blocks += 1
+                    run.report(value=value, improved=improved)
             message = f"neighbours still brought better points after {blocks} blocks"
             if converged:
                 message = f"{self.neighbors} neighbours in a row brought nothing"
@@ -103,21 +98,17 @@ class SNS(Solver):
 
 
 @dataclass
-class _Search:
+class Search:
     """Maximise ``x' Q x + 2 h' x`` over signs with some of them fixed, many points at a time."""
 
-    Q: sp.csr_array | FloatArray
+    Q: Any  # sparse or dense matrix, or what multiplies like one
     h: FloatArray
     fixed: NDArray[np.intp]
     signs: FloatArray
     mixtures: int
+    noise: float  # two points whose values differ by less, by rounding only, are equally good
     leaves_one: bool = False
     products: int = 0
-
-    def __post_init__(self) -> None:
-        size = abs(self.Q).sum() + 2.0 * np.abs(self.h).sum()
-        # Two points whose values differ by rounding only are equally good.
-        self.noise = 1e-13 * float(size)
 
     def gradient(self, X: FloatArray) -> FloatArray:
         """``Q X + h`` for the columns of X."""
@@ -134,6 +125,19 @@ class _Search:
             columns = np.flatnonzero(agreement.min(axis=0) < 0)
             signs[self.fixed[worst[columns]], columns] *= -1.0
         return signs
+
+    def blocks(
+        self, start: FloatArray, count: int, rng: np.random.Generator
+    ) -> Iterator[tuple[FloatArray, float, int]]:
+        """Yield best point, its value and how many columns improved on the one before, for ever."""
+        best, value, columns = np.empty(0), -np.inf, start
+        while True:
+            points, values = self.climb(columns)
+            improved = int(np.count_nonzero(values > value + self.noise))
+            if improved:
+                best, value = points[:, np.argmax(values)], float(values.max())
+            yield best, value, improved
+            columns = self.neighbors(best, count, rng)
 
     def climb(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Deterministic search from each column, to points where no mixture improves."""
@@ -182,7 +186,7 @@ def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.divide(a, b, out=np.ones_like(a), where=b > 0)
 
 
-def _search(problem: Problem, variant: str, mixtures: int) -> _Search:
+def _search(problem: Problem, variant: str, mixtures: int) -> Search:
     """Q, h and the fixed signs of a problem, scaled so that nothing overflows."""
     if isinstance(problem, GraphProblem):
         Q, h = problem.adjacency, problem.bias
@@ -200,10 +204,11 @@ def _search(problem: Problem, variant: str, mixtures: int) -> _Search:
     n = problem.n_nodes
     dense = n <= DENSE_NODES and Q.nnz > DENSE_SHARE * n * n
     leaves_one = variant == "authors" and isinstance(problem, GraphProblem) and fixed.size > 0
-    return _Search(Q.toarray() if dense else Q, h, fixed, signs, mixtures, leaves_one)
+    noise = 1e-13 * float(abs(Q).sum() + 2.0 * np.abs(h).sum())
+    return Search(Q.toarray() if dense else Q, h, fixed, signs, mixtures, noise, leaves_one)
 
 
-def _starts(problem: Problem, search: _Search, x0: FloatArray | None) -> FloatArray:
+def _starts(problem: Problem, search: Search, x0: FloatArray | None) -> FloatArray:
     """What is known, spread from neighbour to neighbour by the sign of the gradient.
 
     In a dense graph one round reaches every node: the start is then the vote of the labels.

@@ -24,8 +24,6 @@ from scipy.optimize import minimize
 
 from .sdr_form import certified_dual
 
-__all__ = ["TriangleBound", "triangle_bound"]
-
 FloatArray = NDArray[np.float64]
 
 _SIGNS = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], dtype=np.float64)
@@ -40,6 +38,7 @@ class Cuts:
     weight: FloatArray  # (m,)
 
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the first and the second node of each edge of the triangles."""
         return self.nodes[:, (0, 0, 1)], self.nodes[:, (1, 2, 2)]
 
     def added(self, P: FloatArray, weight: FloatArray) -> FloatArray:
@@ -54,6 +53,7 @@ class Cuts:
         return np.asarray(P + half + half.T)
 
     def slack(self, X: FloatArray) -> FloatArray:
+        """Return by how much X satisfies each inequality."""
         i, j = self.pairs()
         return np.asarray(1.0 + (self.signs * X[i, j]).sum(axis=1))
 

@@ -22,8 +22,6 @@ from ..errors import nearest_name
 from .source import open_file
 from .table import TableError
 
-__all__ = ["COUPLING_FORMATS", "PROBLEMS", "Couplings", "read_couplings"]
-
 COUPLING_FORMATS = ("rudy", "qubo", "mtx", "edges")
 PROBLEMS = ("max-cut", "qubo", "ising")
 

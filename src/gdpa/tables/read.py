@@ -327,7 +327,10 @@ def read_target(
     n, m = labels.size, int(np.count_nonzero(labels))  # no label is empty
     where = f"{table.source}, target column {shorten(name)}"
     if m == 0:
-        raise TableError(f"{where}: no row has a label; at least two classes need one each")
+        raise TableError(
+            f"{where}: no row has a label; at least two classes need one each. To label some rows "
+            f"in the browser, run: gdpa label {table.source} --target {shorten(name)}"
+        )
     no_marker = bool(marker) and not marked
     hint = f"; no row has the marker {unlabeled!r}" if no_marker else ""
     if len(known) == 1:

@@ -130,9 +130,10 @@ def open_file(path: str | Path, name: str) -> BinaryIO:
     try:
         return file.open("rb")
     except FileNotFoundError:
-        siblings = [p.name for p in file.parent.glob("*") if p.is_file()][:500]
-        close = difflib.get_close_matches(file.name, siblings, n=1, cutoff=0.75)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        # The ending that most files share says nothing about how close two names are.
+        siblings = {p.stem: p.name for p in file.parent.glob("*") if p.is_file()}
+        close = difflib.get_close_matches(file.stem, list(siblings)[:500], n=1, cutoff=0.7)
+        hint = f"; did you mean {siblings[close[0]]!r}?" if close else ""
         raise TableError(f"{name} does not exist{hint}") from None
     except OSError as error:
         raise TableError(f"{name} cannot be opened: {error.strerror}") from error

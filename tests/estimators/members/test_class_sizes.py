@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from gdpa import CommitteeClassifier
 from gdpa.errors import ConfidenceWarning
 from gdpa.estimators.few_labels import MOST_CONFIDENCE, mean_agreement, supported_trust
 from gdpa.estimators.labels import LabelCoding
-from gdpa.estimators.members.class_sizes import SLACK, expected_shares
+from gdpa.estimators.members.class_sizes import (
+    BLOCK,
+    MOST_NEIGHBORS,
+    SLACK,
+    expected_shares,
+    shared_neighbor_weights,
+)
 from gdpa.estimators.probabilities import cautions
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdpa.errors.ConfidenceWarning")
@@ -39,6 +46,27 @@ def test_shares_come_from_the_user_else_from_unequal_counts():
     np.testing.assert_allclose(shares, [0.1, 0.4, 0.5])
     assert slack[0] == 1.5  # one standard deviation of four labels
     assert (np.diff(slack) <= 0).all()
+
+
+def test_an_edge_between_clusters_loses_most_weight():
+    clique = np.ones((4, 4)) - np.eye(4)
+    A = np.kron(np.eye(2), clique)
+    A[0, 4] = A[4, 0] = 1.0
+    found = shared_neighbor_weights(sp.csr_array(A)).toarray()
+    np.testing.assert_array_equal(found, found.T)
+    assert found[1, 2] == 1.0  # the same neighbours
+    assert found[0, 4] == pytest.approx((2 / 8) ** 2)  # the two themselves of eight
+    assert ((found > 0) == (A > 0)).all()
+
+
+def test_hubs_do_not_count_as_common_neighbors():
+    n = BLOCK + MOST_NEIGHBORS
+    spokes = np.arange(1, n)
+    star = sp.csr_array((np.ones(n - 1), (np.zeros(n - 1, int), spokes)), shape=(n, n))
+    W = sp.csr_array(star + star.T)
+    found = shared_neighbor_weights(W)
+    assert found.nnz == W.nnz
+    assert (found.data > 0).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

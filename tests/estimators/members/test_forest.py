@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesClassifier
 
 from gdpa import codec
+from gdpa.estimators.labels import by_appearance
 from gdpa.estimators.members.forest import Forest, cross_forest, leaf_means
 
 
@@ -33,12 +35,16 @@ def test_walk_and_shares_are_those_of_scikit_learn(data, grown):
     leaves = grown.forest.leaves(X)
     assert np.array_equal(leaves, grown.leaves(X))
     assert np.array_equal(leaves, grown.forest.leaves(sp.csr_array(X)))
-    expected = np.zeros((200, 3))
-    for grower in grown.growers:
-        expected[:, grower.classes_] += grower.predict_proba(X) / len(grown.growers)
-    np.testing.assert_allclose(grown.forest.predict(X), expected, atol=1e-6)
-    one = shares(grown, leaves, grown.group(2))
-    np.testing.assert_allclose(one, grown.growers[2].predict_proba(X), atol=1e-6)
+    rows, y, folds = data
+    place = by_appearance(y)  # the order of the classes in which trees are grown
+    importances = []
+    for f in range(int(folds.max()) + 1):
+        peer = ExtraTreesClassifier(grown.group(f).stop - grown.group(f).start, random_state=f)
+        peer.fit(rows[folds != f], place[folds != f])
+        expected = peer.predict_proba(X)[:, place[[np.argmax(y == c) for c in range(3)]]]
+        np.testing.assert_allclose(shares(grown, leaves, grown.group(f)), expected, atol=1e-6)
+        importances.append(peer.feature_importances_)
+    np.testing.assert_allclose(grown.forest.importances, np.mean(importances, axis=0))
     assert grown.forest.importances.sum() == pytest.approx(1.0)
 
 

@@ -18,8 +18,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
+from ...graph.features import MANY_COLUMNS
 from ...graph.features import Features as Features
 from ...graph.rescale import Rescaler
+from ...threads import one_thread
 from ..labels import LabelCoding, by_appearance, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
@@ -124,6 +126,27 @@ class FitData:
         return Rescaler("standard", columns, mean[columns], scale[columns], False)
 
     @cached_property
+    def is_embedding(self) -> bool:
+        """Whether rows are directions in many columns that are alike: embeddings, bags of words.
+
+        Dense rows are of about one length, their cells no whole numbers, and columns have about one
+        deviation (not exactly: such columns are a table's, standardised) and say nothing about the
+        next one, as pixels and points of a curve do.
+        """
+        n, d = self.X.shape
+        if d < MANY_COLUMNS or isinstance(self.X, sp.csr_array):
+            return bool(d >= MANY_COLUMNS)
+        A = np.asarray(self.X[:: max(1, n // 1_000)], dtype=np.float64)
+        with np.errstate(all="ignore"):
+            length, deviation = np.linalg.norm(A, axis=1), np.sort(A.std(axis=0))
+            low, high = deviation[d // 10], deviation[-1 - d // 10]
+            U = (A - A.mean(axis=0)) / A.std(axis=0)
+            alike = np.nanmean(np.abs((U[:, 1:] * U[:, :-1]).mean(axis=0))) < 0.3
+            one_length = length.std() < 0.25 * length.mean()
+        whole = np.mean(np.rint(A) == A) > 0.5
+        return bool(alike and one_length and not whole and 1.01 * low < high < SAME_UNITS * low)
+
+    @cached_property
     def Z(self) -> Features:
         """The features so scaled."""
         if isinstance(self.X, np.ndarray):
@@ -149,6 +172,7 @@ class Member:
         """Return whether this member can be fitted to such features."""
         return True
 
+    @one_thread()
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
         whole, few = data.whole or data, data.labeled.size

@@ -1,6 +1,7 @@
 """Class sizes as a member: labels on the neighbour graph decided jointly, for very few labels.
 
-Threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the graph of the neighbours. Class shares
+Threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the graph of the neighbours, with larger
+weights where neighbours are shared (:func:`shared_neighbor_weights`). Class shares
 come from the user's `class_prior`, else from the labels. Labels drawn at random tell shares up to
 ``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal shares
 are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
@@ -15,7 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
-from ...graph.adjacency import connected_to
+from ...graph.adjacency import connected_to, laplacian_parts
+from ...problem import ClassProblem
 from ...solvers.base import Run
 from ...solvers.class_sizes import ClassSizes, cut_share
 from ..labels import LabelCoding, expand_class_columns
@@ -36,6 +38,8 @@ MANY_SAMPLES_TRIAL = 3  # rounds after which one of two starts goes on, see Clas
 # sizes help from those on which they cost 10 points (chess, crx, penguins); stability does.
 # Agreement with other members does not: it falls on digits, too.
 LARGEST_CUT, LEAST_STABILITY = 0.88, 0.8
+# Of common neighbours: nodes with more edges are left out, and rows of one block.
+MOST_NEIGHBORS, BLOCK = 200, 10_000
 
 
 @storable("class sizes")
@@ -117,7 +121,10 @@ def decide(
 ) -> FittedClassSizes:
     """Decide all labels on a graph, and measure on request how stable they are."""
     prior, slack = expected_shares(labels, class_shares)
-    policy, problem = options.policy, graph.problem(labels)
+    policy, given = options.policy, graph.problem(labels)
+    W = shared_neighbor_weights(graph.W)
+    parts = laplacian_parts(W, graph.laplacian)
+    problem = ClassProblem(W, graph.laplacian, *parts, given.labeled, given.targets)
     trial = ClassSizes.trial if graph.n_nodes <= policy.judged_nodes else MANY_SAMPLES_TRIAL
     solver = ClassSizes(
         shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=options.n_jobs
@@ -127,6 +134,29 @@ def decide(
     shares = to_shares(found.scores, prior)
     stable = found.stability if stability else 0.0
     return FittedClassSizes(graph, labels, shares, prior, unreached, class_shares, stable)
+
+
+def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
+    """Return weights times the squared Jaccard index of two nodes' neighbours (and themselves).
+
+    Edges between clusters have few common neighbours. On MNIST the part of the edge weight between
+    different classes falls from 5.2 to 2.7 % (3.8 without the square), and with one label a class,
+    ten draws, the error from 12.5 to 10.5 % (11.3). Nodes with more than :data:`MOST_NEIGHBORS`
+    do not count as common: they are near everything, and a star would take the square of its size.
+    """
+    n = W.shape[0]
+    A = sp.csr_array((np.ones(W.nnz, dtype=np.float32), W.indices, W.indptr), shape=W.shape)
+    A = sp.csr_array(A + sp.eye_array(n, dtype=np.float32, format="csr"))
+    counts = np.diff(A.indptr)
+    few = np.asarray(counts <= MOST_NEIGHBORS, dtype=np.float32)
+    B = sp.csc_array((A @ sp.diags_array(few)).T)
+    rows, common = np.repeat(np.arange(n), np.diff(W.indptr)), np.empty(W.nnz)
+    for start in range(0, n, BLOCK):
+        edges = slice(W.indptr[start], W.indptr[min(start + BLOCK, n)])
+        found = sp.csr_array(A[start : start + BLOCK] @ B)
+        common[edges] = found[rows[edges] - start, W.indices[edges]]
+    jaccard = common / (counts[rows] + counts[W.indices] - common)
+    return sp.csr_array((W.data * np.maximum(jaccard, 1e-3) ** 2, W.indices, W.indptr), W.shape)
 
 
 def expected_shares(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,18 +20,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
+from ...threads import effective_jobs, in_threads
 from ..labels import by_appearance
 from .base import Features, FitData, FittedModel, Member, Model, stratified_subsample
 
 if TYPE_CHECKING:
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.tree import ExtraTreeClassifier
 
 
 FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.int32]
 
-# Cells of one block of rows in a walk.
-BLOCK = 2**21
+# Cells of one block of rows in a walk; rows up to which threads cost more than they save, because
+# a small tree is grown mostly by the interpreter.
+BLOCK, FEW = 2**21, 2_000
 # Single precision holds values of up to this power of two as they are; scikit-learn's trees take
 # values within 1e-7 of each other for equal, so small columns are brought to the size of 1.
 ORDINARY, SMALL = 60, -10
@@ -177,28 +180,33 @@ class CrossForest:
 
     Parameters
     ----------
-    growers : list of ExtraTreesClassifier
-        scikit-learn's forests, one per fold (one in all, without folds).
+    trees : list of ExtraTreeClassifier
+        scikit-learn's trees, those of one group after the other.
     forest : Forest
-        Their trees, in the same order, in the units of the data.
+        The same trees, in the units of the data.
     units : ndarray of int of shape (n_features,)
         Powers of two that the columns were divided by.
+    n_groups : int
+        One group per fold; one in all, without folds.
+    n_jobs : int
+        Threads.
     """
 
-    growers: list[ExtraTreesClassifier]
+    trees: list[ExtraTreeClassifier]
     forest: Forest
     units: NDArray[np.int32]
+    n_groups: int
+    n_jobs: int
 
     def leaves(self, X: Features) -> Leaves:
         """Return the leaves, as :meth:`Forest.leaves` does, by scikit-learn's compiled walk."""
-        A, found = as_single(X, self.units), []
-        for grower in self.growers:
-            found.append(grower.apply(A).astype(np.int32))
-        return np.hstack(found)
+        A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
+        found = in_threads(lambda tree: tree.tree_.apply(A), self.trees, jobs)
+        return np.column_stack(found).astype(np.int32)
 
     def group(self, f: int) -> slice:
         """Return the positions of the trees that have not seen fold f."""
-        size = (self.forest.roots.size - 1) // len(self.growers)
+        size = len(self.trees) // self.n_groups
         return slice(f * size, (f + 1) * size)
 
 
@@ -213,7 +221,7 @@ def cross_forest(
     n_jobs: int | None = None,
 ) -> CrossForest:
     """Grow extremely randomised trees on labelled samples, one group of them per fold."""
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.tree import ExtraTreeClassifier
 
     units = column_units(X)
     A = as_single(X, units)
@@ -223,40 +231,54 @@ def cross_forest(
     names = np.empty(n_classes, dtype=np.intp)
     names[place] = codes
     n_groups = 1 if folds is None else int(folds.max()) + 1
-    growers, importances, nodes, roots = [], [], [], [0]
+    trees: list[ExtraTreeClassifier] = []
+    nodes, roots, jobs = [], [0], effective_jobs(n_jobs)
     for f in range(n_groups):
         seen = slice(None) if folds is None else np.flatnonzero(folds != f)
-        grower = ExtraTreesClassifier(
-            max(1, n_trees // n_groups), random_state=random_state + f, n_jobs=n_jobs
-        )
-        growers.append(grower.fit(A[seen], place[seen]))
-        with np.errstate(invalid="ignore"):  # where no split tells classes apart it divides by 0
-            importances.append(np.nan_to_num(grower.feature_importances_, nan=0.0))
-        for estimator in grower.estimators_:
-            tree, start = estimator.tree_, roots[-1]
-            n = tree.node_count
-            leaf = tree.children_left < 0
-            number = np.arange(start, start + n)
-            value = np.zeros((n, n_classes), dtype=np.float32)
-            value[:, names[grower.classes_]] = tree.value[:, 0, :]
-            value /= value.sum(axis=1, keepdims=True)
-            exponent = units[np.maximum(tree.feature, 0)]
-            with np.errstate(over="ignore"):  # a threshold beyond all numbers: the largest one
-                threshold = np.nan_to_num(np.ldexp(tree.threshold, exponent))
-            nodes.append(
-                (
-                    np.where(leaf, -1, tree.feature).astype(np.int32),
-                    np.where(leaf, 0.0, threshold),
-                    np.where(leaf, number, tree.children_left + start).astype(np.int32),
-                    np.where(leaf, number, tree.children_right + start).astype(np.int32),
-                    value,
-                )
+        rows, classes = A[seen], place[seen][:, None]
+        draw, found = np.random.RandomState(random_state + f), []
+        for _ in range(max(1, n_trees // n_groups)):
+            seed = draw.randint(np.iinfo(np.int32).max)
+            found.append(ExtraTreeClassifier(max_features="sqrt", random_state=seed))
+        in_threads(partial(_grow, rows, classes), found, jobs if codes.size > FEW else 1)
+        trees += found
+    importances = np.zeros((n_groups, A.shape[1]))
+    for number, estimator in enumerate(trees):
+        tree, start = estimator.tree_, roots[-1]
+        importances[number * n_groups // len(trees)] += tree.compute_feature_importances()
+        n = tree.node_count
+        leaf = tree.children_left < 0
+        itself = np.arange(start, start + n)
+        value = np.zeros((n, n_classes), dtype=np.float32)
+        value[:, names[estimator.classes_.astype(np.intp)]] = tree.value[:, 0, :]
+        value /= value.sum(axis=1, keepdims=True)
+        exponent = units[np.maximum(tree.feature, 0)]
+        with np.errstate(over="ignore"):  # a threshold beyond all numbers: the largest one
+            threshold = np.nan_to_num(np.ldexp(tree.threshold, exponent))
+        nodes.append(
+            (
+                np.where(leaf, -1, tree.feature).astype(np.int32),
+                np.where(leaf, 0.0, threshold),
+                np.where(leaf, itself, tree.children_left + start).astype(np.int32),
+                np.where(leaf, itself, tree.children_right + start).astype(np.int32),
+                value,
             )
-            roots.append(start + n)
+        )
+        roots.append(start + n)
     feature, threshold, left, right, values = map(np.concatenate, zip(*nodes, strict=True))
-    first, mean = np.array(roots, dtype=np.int64), np.mean(importances, axis=0)
+    totals = importances.sum(axis=1, keepdims=True)  # 0 where no split tells classes apart
+    mean = np.mean(importances / np.where(totals > 0, totals, 1.0), axis=0)
+    first = np.array(roots, dtype=np.int64)
     forest = Forest(first, feature, threshold, left, right, values, mean)
-    return CrossForest(growers, forest, units)
+    return CrossForest(trees, forest, units, n_groups, jobs)
+
+
+def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) -> None:
+    """Grow a tree as ExtraTreesClassifier does, without checks that take longer than the tree."""
+    from sklearn import config_context
+
+    with config_context(skip_parameter_validation=True):
+        tree.fit(X, classes, check_input=False)
 
 
 def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:

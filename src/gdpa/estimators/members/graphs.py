@@ -21,10 +21,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...codec import check_numbers, storable
-from ...graph import forest_graph, full_graph
+from ...graph import full_graph
 from ...graph.adjacency import check_adjacency, connected_to, degrees, laplacian_parts
 from ...graph.features import BoundingBox, check_features
-from ...graph.forest import LeafEmbedding, leaf_weights
+from ...graph.forest import LeafEmbedding, forest_graphs, leaf_weights
 from ...graph.kernels import distances, node_scales
 from ...graph.memory import check_memory
 from ...graph.neighbor_graph import (
@@ -38,6 +38,7 @@ from ...graph.neighbor_graph import (
 from ...graph.rescale import Rescaler
 from ...problem import ClassProblem
 from ...solution import Solution
+from ...solvers.registry import choose_method
 from ...system import LabeledSystem, ReorderedGraph, attached_scores
 from ...system.rows import with_far_nodes
 from ...system.update import update_scores
@@ -91,23 +92,25 @@ class SampleGraph:
     kept: int | None = None
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
+    signed: bool = field(init=False, repr=False)  # whether a weight is negative
     unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
     n_nodes: int = field(init=False)
     n_neighbors: int | None = field(init=False)
 
     def __post_init__(self) -> None:
-        adjacency, diagonal = laplacian_parts(self.W, self.laplacian)
+        signed = bool(self.W.data.min(initial=0.0) < 0)
+        adjacency, diagonal = laplacian_parts(self.W, self.laplacian, signed=signed)
         # Relative to the largest: the sum of weights may be beyond the largest number.
         top = float(diagonal.max(initial=0.0))
         unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
         count = self.kept if self.neighbors is None else self.neighbors.n_neighbors
-        self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit)
+        self.__dict__.update(adjacency=adjacency, diagonal=diagonal, unit=unit, signed=signed)
         self.__dict__.update(n_nodes=int(self.W.shape[0]), n_neighbors=count)
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         n = self.W.shape[0]
-        check_adjacency(self.W, name="W")
+        check_adjacency(self.W, name="W", signed=self.kind == "precomputed")
         parts = {"knn": self.neighbors, "full": self.points, "forest": self.leaves}
         if any((part is not None) != (kind == self.kind) for kind, part in parts.items()):
             raise ValueError(f"a {self.kind} graph lacks a part or has one too many")
@@ -133,8 +136,8 @@ class SampleGraph:
 
     @cached_property
     def degrees(self) -> FloatArray:
-        """Row sums of the weights."""
-        return degrees(self.W)
+        """Row sums of the absolute weights."""
+        return degrees(abs(self.W) if self.signed else self.W)
 
     def problem(self, labels: LabelCoding) -> ClassProblem:
         """Return the classes on this graph, as solvers take them."""
@@ -445,7 +448,7 @@ class FittedGraph(FittedMember):
         """Return the same graph with more, corrected or fewer labels: the scores move."""
         labels = self.labels.with_labels(rows, codes)
         drift = self.run.drift + tol
-        shared = options.method == "harmonic" and labels.classes.size > 1
+        shared = options.method == "harmonic" and labels.classes.size > 1 and not self.graph.signed
         if not shared or drift > MOST_DRIFT * tol:
             x0 = self.scores if shared else None
             solved = solve_graph(self.graph, labels, self.setting, options, x0=x0)
@@ -510,6 +513,8 @@ def solve_graph(
     """Solve for the scores of all classes on a graph, by the method that is asked for."""
     known, k, start = labels.labeled, labels.classes.size, time.perf_counter()
     records: tuple[Solution, ...] = ()
+    if graph.signed:
+        options = _signed_options(graph, labels, options)
     if k == 1:
         scores = np.ones((graph.n_nodes, 1))
         run = SolveRun(tol=options.tol, exact=True, message="one class")
@@ -550,6 +555,17 @@ def solve_graph(
     return replace(fitted, name=name, view=view or View(), knows_links=knows_links, records=records)
 
 
+def _signed_options(graph: SampleGraph, labels: LabelCoding, options: FitOptions) -> FitOptions:
+    """Choose the method for weights of both signs, which need labels of two classes."""
+    if labels.classes.size != 2:
+        raise ValueError(
+            f"X has negative weights and y has {labels.classes.size} classes; weights of both "
+            "signs need labels of exactly two classes"
+        )
+    chosen = choose_method(graph.problem(labels).against_rest(0))
+    return replace(options, method=chosen) if options.method == "harmonic" else options
+
+
 def with_scores(
     graph: SampleGraph,
     labels: LabelCoding,
@@ -568,7 +584,7 @@ def with_scores(
     # Below this the error of an iteration is as large as a score.
     threshold = 1e-250 if run.exact else 100.0 * options.tol
     trusted = scores
-    if unreached.size or scores.sum(axis=1).min() < threshold:
+    if not graph.signed and (unreached.size or scores.sum(axis=1).min() < threshold):
         system = (graph.adjacency, graph.diagonal, known, scores, unreached, threshold)
         trusted = with_far_nodes(*system, options.n_jobs)
     shares = to_shares(trusted, prior)
@@ -658,15 +674,15 @@ class ForestGraphMember(GraphMember):
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
         """Return the forest graph, of a fold from the trees that have not seen it."""
         grown, leaves = shared_forest(data)
+        options, k, exact = data.options, data.n_neighbors, data.options.policy.exact_leaves
+        if data.X.shape[0] <= exact and "forest graphs" not in data.cache:
+            data.cache["forest graphs"] = forest_graphs(leaves, k, grown.n_groups)
         if fold is not None:
             leaves = leaves[:, grown.group(fold)]
-        options = data.options
-        if data.X.shape[0] > options.policy.exact_leaves:
-            embedding = LeafEmbedding.fit(leaves, random_state=options.random_state)
-            view = View(forest=grown.forest, embedding=embedding)
-            points = embedding.transform(leaves)
-            return graph_candidates(points, options, [data.n_neighbors])[0], view
-        k = data.n_neighbors
-        W = forest_graph(leaves, k)
-        graph = SampleGraph("forest", W, options.laplacian, leaves=leaves, kept=k)
-        return graph, View(forest=grown.forest)
+        if data.X.shape[0] <= exact:
+            W = data.cache["forest graphs"][-1 if fold is None else fold]
+            graph = SampleGraph("forest", W, options.laplacian, leaves=leaves, kept=k)
+            return graph, View(forest=grown.forest)
+        embedding = LeafEmbedding.fit(leaves, random_state=options.random_state)
+        view = View(forest=grown.forest, embedding=embedding)
+        return graph_candidates(embedding.transform(leaves), options, [k])[0], view

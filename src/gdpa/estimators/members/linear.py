@@ -107,17 +107,37 @@ def fit_logistic(
     if seen.size == 1:
         constants[seen] = 0.0
         return slopes, constants
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_thread():
         # A rough fit is good enough for a vote.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(Z, codes)
+        rows, back = fewer_columns(Z)
+        model = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(rows, codes)
+        found = np.asarray(Z.T @ (back @ model.coef_.T)) if rows is not Z else model.coef_.T
     if seen.size == 2:
-        slopes[:, seen[1]] = model.coef_[0]
+        slopes[:, seen[1]] = found[:, 0]
         constants[seen] = 0.0, float(model.intercept_[0])
     else:
-        slopes[:, seen] = model.coef_.T
+        slopes[:, seen] = found
         constants[seen] = model.intercept_
     return slopes, constants
+
+
+def fewer_columns(Z: Features) -> tuple[Features, FloatArray]:
+    """Return rows with the same products in no more columns than rows, and the way back.
+
+    Slopes w of a penalised model lie in the span of the rows: ``w = Z^T B v`` with v the slopes of
+    ``R = Z Z^T B``, and R has the rows' products, ``R R^T = Z Z^T``.
+    """
+    if Z.shape[0] >= Z.shape[1]:
+        return Z, np.empty((0, 0))
+    K = Z @ Z.T
+    K = np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-9 * max(float(values[-1]), 1e-300)
+    if not (np.isfinite(values).all() and kept.any()):
+        return Z, np.empty((0, 0))
+    B = vectors[:, kept] / np.sqrt(values[kept])
+    return K @ B, B
 
 
 class LinearMember(Member):

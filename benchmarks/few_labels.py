@@ -1,0 +1,216 @@
+"""Errors with one, two and five labels a class: tables, digits, MNIST, beside other classifiers.
+
+    python -m benchmarks.few_labels                        # what is missing in few_labels.json
+    python -m benchmarks.few_labels --rows gdpa --again    # measure this row again
+    python -m benchmarks.few_labels --sets mnist           # this set only
+    python -m benchmarks.few_labels --write                # only write FEW_LABELS.md again
+
+The tables (optdigits is one of them) are those of ``benchmarks/table_data.py``. Of digits and MNIST
+(70,000 images, ``$GDPA_DATA_HOME/mnist.npz``) the labels are drawn class by class by
+``default_rng(seed)``. Every finished problem is stored at once: a run that was stopped goes on
+where it was. Poisson MBO is told class shares, true or equal ones; no other row is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .table_data import Problem, folder, names, problem
+from .table_rows import NEIGHBORS
+from .table_rows import ROWS as TABLE_ROWS
+from .tables import key, load, save, summary
+
+HERE = Path(__file__).parent
+STORE = HERE / "few_labels.json"
+PAGE = HERE / "FEW_LABELS.md"
+LABELS = (1, 2, 5)
+SEEDS = 5
+EXACT_ROWS = 5_000  # beyond, graphlearning searches neighbours as it does by default
+
+Answer = tuple[Any, Any]
+
+
+def _graphlearning(name: str) -> Callable[[Any, Any, Any], Answer]:
+    """A row of graphlearning; of Poisson MBO with the shares that it is told."""
+
+    def run(X: Any, codes: Any, shares: Any) -> Answer:
+        import graphlearning as gl
+
+        found = None
+        if X.shape[0] <= EXACT_ROWS:
+            found = gl.weightmatrix.knnsearch(X, NEIGHBORS + 1, method="kdtree")
+        W = gl.weightmatrix.knn(X, NEIGHBORS, knn_data=found)
+        told = {"class_priors": shares} if name == "poisson_mbo" else {}
+        known = np.flatnonzero(codes >= 0)
+        return getattr(gl.ssl, name)(W, **told).fit_predict(known, codes[known]), None
+
+    return run
+
+
+def _equal_shares(X: Any, codes: Any, shares: Any) -> Answer:
+    return _graphlearning("poisson_mbo")(X, codes, np.full(shares.size, 1.0 / shares.size))
+
+
+def _plain(name: str) -> Callable[[Any, Any, Any], Answer]:
+    """A row of ``benchmarks.tables``, which is told no shares."""
+    return lambda X, codes, shares: TABLE_ROWS[name](X, codes)
+
+
+ROWS: dict[str, Callable[[Any, Any, Any], Answer]] = {
+    "gdpa": _plain("gdpa"),
+    "graphlearning Laplace": _graphlearning("laplace"),
+    "graphlearning Poisson": _graphlearning("poisson"),
+    "graphlearning Poisson MBO, true shares": _graphlearning("poisson_mbo"),
+    "graphlearning Poisson MBO, equal shares": _equal_shares,
+    "LabelSpreading knn": _plain("LabelSpreading knn"),
+    "extra trees, 300": _plain("extra trees, 300"),
+}
+
+
+def images(name: str) -> tuple[Any, Any]:
+    """Pixels from 0 to 1, and digits."""
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+        return X / 16.0, y
+    with np.load(Path(os.environ["GDPA_DATA_HOME"]) / "mnist.npz") as stored:
+        X, y = stored["X"], stored["y"]
+    return X.reshape(len(X), -1).astype(np.float32) / 255.0, y.astype(int)
+
+
+def few_labels_problem(name: str, per_class: int, seed: int) -> Problem:
+    """One problem of the benchmark."""
+    if name not in ("digits", "mnist"):
+        return problem(name, per_class, seed)
+    X, y = images(name)
+    rng, codes = np.random.default_rng(seed), np.full(y.size, -1)
+    for c in range(10):
+        codes[rng.choice(np.flatnonzero(y == c), per_class, replace=False)] = c
+    return Problem(X, y, codes)
+
+
+def run_one(row: str, name: str, per_class: int, seed: int) -> list[float | None]:
+    """Error in percent, confidence above accuracy in points, and CPU seconds."""
+    task = few_labels_problem(name, per_class, seed)
+    shares = np.bincount(task.truth) / task.truth.size
+    start = time.process_time()
+    predicted, p = ROWS[row](task.X, task.codes, shares)
+    seconds = time.process_time() - start
+    test = task.codes < 0
+    error = 100.0 * float(np.mean(np.asarray(predicted)[test] != task.truth[test]))
+    excess = None
+    if p is not None:
+        excess = round(100.0 * float(p[test].max(axis=1).mean()) - (100.0 - error), 2)
+    return [round(error, 3), excess, round(seconds, 2)]
+
+
+def measure(rows: list[str], sets: list[str], per_class: list[int], seeds: int) -> None:
+    """Run what is missing."""
+    results = load(STORE)
+    for name in sets:
+        for row in rows:
+            cells = results.setdefault(row, {})
+            for count in per_class:
+                for seed in range(seeds):
+                    if key(name, count, seed) not in cells:
+                        cells[key(name, count, seed)] = run_one(row, name, count, seed)
+            save(results, STORE)
+        print(name, flush=True)
+
+
+def write(results: dict[str, dict[str, list[Any]]]) -> None:
+    """Write the page."""
+    lines = [
+        "# One to five labels a class",
+        "",
+        "Written by `python -m benchmarks.few_labels`, where data and rows are described. Error on "
+        "the rows whose label was hidden, in percent; rank 1 is best. Confidence: mean confidence "
+        "minus accuracy, in points (below 0: too cautious). Means over the seeds that the store "
+        "has, the same for all rows of a section.",
+    ]
+    for per_class in LABELS:
+        for title, belongs in (
+            ("tables and digits", lambda name: name != "mnist"),
+            ("MNIST, 70,000 images", lambda name: name == "mnist"),
+        ):
+            kept = {}
+            for row, cells in results.items():
+                found = {}
+                for k, v in cells.items():
+                    name, count, _ = k.split("/")
+                    if belongs(name) and count == str(per_class):
+                        found[k] = v
+                if found:
+                    kept[row] = found
+            if not kept:
+                continue
+            # Rows that were not measured on as many problems as ours are left out.
+            ours = kept.get("gdpa", {})
+            common = {r: {k: c[k] for k in ours} for r, c in kept.items() if set(ours) <= set(c)}
+            seeds = len({k.split("/")[2] for k in ours})
+            plural = "label" if per_class == 1 else "labels"
+            lines += [
+                "",
+                f"## {per_class} {plural} a class, {title} ({seeds} seeds)",
+                "",
+                "| | mean error % | mean rank | best on | confidence | CPU seconds |",
+                "|---|---|---|---|---|---|",
+            ]
+            table = summary(common, per_class)
+            for row, s in sorted(table.items(), key=lambda item: item[1]["error"]):
+                excess = "-" if s["ece"] is None else f"{s['ece']:+.1f}"
+                seconds = np.mean([v[2] for v in common[row].values()])
+                lines.append(
+                    f"| {row} | {s['error']:.2f} | {s['rank']:.2f} | {s['best']} | {excess} "
+                    f"| {seconds:.1f} |"
+                )
+            columns = list(table)
+            if len(table[columns[0]]["tables"]) > 1:
+                lines += ["", "| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+                for name in table[columns[0]]["tables"]:
+                    values = [table[row]["tables"][name] for row in columns]
+                    lines.append(f"| {name} | " + " | ".join(f"{v:.1f}" for v in values) + " |")
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.few_labels", description=__doc__)
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="ROW", help="these only")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="these only; mnist is the last")
+    parser.add_argument("--labels", nargs="+", type=int, choices=LABELS, default=list(LABELS))
+    parser.add_argument("--again", action="store_true", help="measure these rows and sets again")
+    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    options = parser.parse_args(argv)
+    if not options.write:
+        if folder() is None:
+            print("skipped: no tables; set GDPA_DATA_HOME to a folder with tables/*.csv")
+            return 0
+        warnings.simplefilter("ignore")
+        sets = options.sets or ["digits", *names(), "mnist"]
+        rows = options.rows or list(ROWS)
+        if options.again:
+            results = load(STORE)
+            for row in rows:
+                cells = results.get(row, {})
+                results[row] = {k: v for k, v in cells.items() if k.split("/")[0] not in sets}
+            save(results, STORE)
+        measure(rows, sets, options.labels, options.seeds)
+    write(load(STORE))
+    print(PAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
