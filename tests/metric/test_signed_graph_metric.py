@@ -190,6 +190,17 @@ def test_degenerate_data_have_a_sound_answer():
     assert one.get_feature_names_out(["a"]).tolist() == ["a"]
 
 
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_nearly_equal_rows_of_two_classes(name):
+    X, y = problem(4, n=12, d=3)
+    X[1] = X[0] + 1e-9
+    y[:2] = 0, 1
+    metric = SignedGraphMetric(name, max_iter=5).fit(X * 30, y)
+    assert np.isfinite(metric.metric_).all()
+    assert np.isfinite(metric.objective_)
+    assert all(after <= before for before, after in pairwise(metric.history_))
+
+
 def test_many_rows_are_subsampled_evenly():
     X, y = problem(0, n=24, d=2)
     metric = SignedGraphMetric(max_samples=6, random_state=1)

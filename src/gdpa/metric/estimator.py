@@ -29,12 +29,13 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
     Parameters
     ----------
     objective : {"glr", "mcml", "lmnn", "lsml", "deml"} or callable, default="glr"
-        What to minimise; the default was chosen on the authors' 14 sets. A callable takes ``(M, X, y)``, y as class numbers, and returns the value
-        and the gradient with respect to M; it must be convex and differentiable.
+        What to minimise; the default was chosen on the authors' 14 sets. A callable takes
+        ``(M, X, y)``, y as class numbers, and returns the value and the gradient with respect to M;
+        it must be convex and differentiable.
     trace : float, optional
         Upper bound of the trace of M. The default is the number of features, as in the paper.
     floor : float, default=1e-5
-        Lower bound of every disc left-end, hence of the eigenvalues of M; the default is the paper's.
+        Lower bound of every disc left-end, hence of the eigenvalues of M; the authors' value.
     max_pairs : int, default=200_000
         Most pairs of features that may have an edge. Beyond it, the pairs of those features whose
         own weight matters most. All pairs of 632 features fit into the default.

@@ -88,7 +88,7 @@ def _lsml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
     (si, sj), (di, dj) = (i[equal], j[equal]), (i[~equal], j[~equal])
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
-        near, far = np.sqrt(D[si, sj]), np.sqrt(D[di, dj])
+        near, far = _root(D[si, sj]), _root(D[di, dj])
         by_near, by_far = np.sort(near), np.sort(far)
         below = np.searchsorted(by_far, near)
         first, second = _sums(by_far), _sums(by_far**2)
@@ -108,7 +108,7 @@ def _deml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
     differ = 0.5 * (y[:, None] != y)
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
-        root = np.sqrt(D)
+        root = _root(D)
         return -float((differ * root).sum()), -0.5 * _over(differ, root)
 
     return loss
@@ -116,6 +116,10 @@ def _deml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
 
 def _sums(x: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(x)])
+
+
+def _root(D: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(D, 0.0))  # after many steps rounding may leave it below 0
 
 
 def _over(x: FloatArray, distance: FloatArray) -> FloatArray:
