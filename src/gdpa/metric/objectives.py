@@ -165,7 +165,8 @@ class DistanceObjective:
         """Return diagonal and block of ``sum_ij A_ij c_ij c_ij'``."""
         A, X = derivatives + derivatives.T, self.X
         Y = A.sum(axis=1)[:, None] * X - A @ X
-        return np.einsum("ij,ij->j", X, Y), X[:, :k].T @ Y[:, :k]
+        G = X[:, :k].T @ Y[:, :k]
+        return np.einsum("ij,ij->j", X, Y), 0.5 * (G + G.T)  # rounding must not make it unsymmetric
 
 
 @dataclass(frozen=True)
