@@ -305,7 +305,7 @@ PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "sampling": (run_sampling, [(k,) for k in range(10)]),
     "random": (run_random, [(k,) for k in range(10)]),
     "member": (run_member, [(t, k) for t in TABLES for k in (5, 20)]),
-    "objective": (run_objective, [(s, o) for o in OBJECTIVE for s in (*SETS, "madelon")]),
+    "objective": (run_objective, [(s, o) for o in OBJECTIVES for s in (*SETS, "madelon")]),
 }
 
 
