@@ -283,6 +283,7 @@ def test_other_formats_versions_classes_and_missing_files(tmp_path):
         (lambda o, a: a.update({"3.test-matrix.A": np.array([0, 2, 1, 3])}), "do not fit together"),
         (lambda o, a: o[1][1]["A"]["$csr"].__setitem__(4, 2**40), "do not fit together"),
         (lambda o, a: o[-1][1].update(extra={"a": {"$object": 0}}), "must be dict"),
+        (lambda o, a: o[1][1].update(mode={"$object": 0}), "test-matrix.mode must be"),
     ],
 )
 def test_refusals_say_what_is_wrong(change, message):

@@ -18,7 +18,7 @@ from .outcome import WRONG
 
 # Seconds of processor time after which a case counts as a hang; a busy machine is no hang, so the
 # clock on the wall has more patience.
-LIMITS = dict.fromkeys(("fits", "links", "tables", "sessions", "solves", "files"), 10.0)
+LIMITS = dict.fromkeys(("fits", "links", "tables", "sessions", "solves", "signed", "files"), 10.0)
 OTHERS = 60.0  # cases that start processes themselves
 PATIENCE = 60.0
 

@@ -26,6 +26,8 @@ KINDS = (
     "zeros and ones",
     "far from zero",
     "sparse decades",
+    "embedding",
+    "largest",
 )
 MARKERS = ("number", "none", "nan", "text")
 LABELS = ("int", "negative", "float", "bool", "text", "object", "numpy text", "wide text")
@@ -80,6 +82,11 @@ def features(rng: np.random.Generator, kind: str, n: int, d: int, codes: np.ndar
         X = (X > 0).astype(float)
     elif kind == "far from zero":
         X += 10.0 ** rng.uniform(3, 15)
+    elif kind == "embedding":  # rows of length 1 in many dimensions, in single precision
+        X = np.hstack([X, rng.normal(size=(n, 30))])
+        X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    elif kind == "largest":
+        X *= rng.choice([1e307, 1.7e308]) / np.abs(X).max()
     elif kind == "sparse decades":
         X = sp.csr_array(X * (rng.random((n, d)) < 0.4) * 10.0 ** rng.uniform(-150, 150, (n, d)))
         X.eliminate_zeros()

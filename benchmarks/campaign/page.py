@@ -1,4 +1,7 @@
-"""The page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``."""
+"""The page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``.
+
+A whole run: ``python -m benchmarks.campaign --cases 100000 --out RUN.json``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from .__main__ import table
 HEAD = """# Reliability
 
 What happens to inputs that nobody would give on purpose, and to files that somebody damaged on
-purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
+purpose. `python -m benchmarks.campaign --cases 100000` attacks the package:
 
 - **fits**: features that are huge, tiny, constant, repeated, sparse or over many decades; labels
   of all kinds; all options; new rows as far as a number can be. Right means: labels within the
@@ -36,6 +39,8 @@ purpose. `python -m benchmarks.campaign --minutes 30` attacks the package:
   acknowledged is in the log, what was refused never appears.
 - **solves**: every method on small problems, weights over up to 300 decades, against all
   labellings one by one: no certified bound above the optimum, nothing called optimal that is not.
+- **signed**: maximum cuts, QUBOs and Ising models with numbers of any sign and size, against all
+  assignments one by one.
 - **files**: models, tables and graphs cut, flipped, tampered with (checksum made to fit) and
   bombs: a clear refusal before memory is taken, or content that works.
 - **resume**: a run of an experiment killed (SIGKILL) at a random moment and started again until
@@ -56,6 +61,24 @@ because of what the package handed it) or *wrong*: a NaN, an undocumented except
 fixed seeds.
 
 ## A long run
+"""
+
+TAIL = """
+## Crashes and fuzzing
+
+`python tests/proof/crashes.py model FOLDER` (or `labels`, `new-labels`, `work-folder`, `cache`)
+ends a process at every single write, sync, rename and removal of saving a model, of the journal of
+labels, of a distributed run and of the cache of data sets, in the middle of each write: what is
+left is the old state or the new one, and every acknowledged label. The tests run all of them.
+
+`python -m benchmarks.fuzz --executions 1000000` mutates model files, archives, CSV tables, edge
+lists, QUBO files and journals; inputs that reach new lines of the package are kept in
+`benchmarks/fuzz/corpus` and are where the next run begins. A finding is an exception that is not a
+refusal in the package's words, or an execution of more than ten seconds.
+
+`python -m pytest --cov --cov-report=term` measures branch coverage of `src` (at least 92 % are
+asked for), `python -m mutmut run` changes `system`, `linalg`, the certificate, the codec and the
+journal, and counts the changes that no test notices.
 """
 
 PEERS = """## Other packages on the same inputs
@@ -96,7 +119,7 @@ def page(runs: list[dict[str, Any]]) -> str:
             f"| {name} | {row['tried']} | {row['exception']} | {row['nan']} | {row['too long']} |"
             for name, row in compared.items()
         ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + TAIL
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ def problem_of(rng: np.random.Generator) -> Any:
     bias = None
     if rng.random() < 0.4 or known.size == 0:
         bias = rng.normal(size=n) * 10.0 ** rng.uniform(-decades, decades, n)
+        if rng.random() < 0.05:  # sums beyond the largest number, which are refused
+            bias = np.sign(bias) * 10.0 ** rng.uniform(300, 308)
     return gdpa.GraphProblem(
         W, labels, bias=bias, laplacian=str(rng.choice(["normalized", "combinatorial"]))
     )
@@ -64,7 +66,10 @@ def run(seed: int) -> str:
     with quiet():
         try:
             problem = problem_of(rng)
-            solution = gdpa.solve(problem, method)
+            options = {}
+            if method in ("harmonic", "gdpa") and rng.random() < 0.1:
+                options["label_weight"] = float(10.0 ** rng.uniform(-308, 308))
+            solution = gdpa.solve(problem, method, **options)
         except (ValueError, MemoryError) as error:
             return refused(error)
         best, slack = best_of(problem)
@@ -90,6 +95,7 @@ def check(problem: Any, solution: Any, best: float, slack: float) -> None:
     must(np.isfinite(solution.scores).all(), "scores that are not finite")
     must(not np.isnan(solution.objective), "objective NaN")
     must(not np.isnan(solution.lower_bound), "bound NaN")
+    must(not np.isnan(solution.gap), "gap NaN")
     must(np.isfinite(solution.objective), f"objective {solution.objective}")
     if isinstance(problem, gdpa.GraphProblem):
         known = problem.labeled

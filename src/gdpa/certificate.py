@@ -20,8 +20,6 @@ from .problem import BinaryQuadratic, GraphProblem, Problem
 from .solution import BoundStatus, Solution, relative_gap
 from .solvers.registry import choose_method, get_solver
 
-__all__ = ["Certificate", "certify"]
-
 
 @dataclass(frozen=True)
 class Certificate:

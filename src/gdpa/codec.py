@@ -271,7 +271,11 @@ class _Unpacker:
         elif kind is sp.csr_array and tag == "$csr" and isinstance(content, list):
             return self._csr(content)
         elif tag == "$object" and type(content) is int and 0 <= content < len(self.objects):
-            if kind is not Any and isinstance(self.objects[content], kind):
+            if (
+                isinstance(kind, type)
+                and kind is not Any
+                and isinstance(self.objects[content], kind)
+            ):
                 self.used.add(content)
                 return self.objects[content]
         elif kind in (dict, Mapping, Any) and isinstance(value, dict):

@@ -60,7 +60,8 @@ def require(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"{module!r} is not installed; install it with: pip install 'gdpa[{extra}]'"
+            f"{module!r} is not installed; in a copy of the source of gdpa, run: "
+            f"pip install '.[{extra}]'"
         ) from error
 
 

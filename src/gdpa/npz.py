@@ -70,9 +70,9 @@ def read_npz(source: str | Path | IO[bytes]) -> dict[str, np.ndarray[Any, Any]]:
         with zipfile.ZipFile(source) as archive:
             members = _checked_members(archive)
             return {name: _read(archive, member) for name, member in members.items()}
-    except (ValueError, MemoryError, FileNotFoundError):
+    except (MemoryError, FileNotFoundError):
         raise
-    except Exception as error:  # zlib.error, BadZipFile, struct.error: whatever damage provokes
+    except Exception as error:  # zlib.error, BadZipFile, ValueError: whatever damage provokes
         raise ValueError(f"not a readable archive of arrays: {error}") from error
 
 

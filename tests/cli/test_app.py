@@ -23,7 +23,7 @@ def test_without_typer_one_line_names_the_extra(monkeypatch, capsys):
         main(["methods"])
     assert end.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "gdpa[cli]" in line
+    assert "'.[cli]'" in line
 
 
 def test_help_of_fit_has_examples_first_and_groups(process):

@@ -77,6 +77,24 @@ def test_baselines_are_fitted_only_when_asked_for(command, people):
     assert "logistic regression" not in ended.err
 
 
+def test_a_report_compares_once(command, people, monkeypatch):
+    monkeypatch.setattr("gdpa.report.data.baselines", lambda *_: pytest.fail("compared twice"))
+    ended = command("fit", people, "-t", "answer", "--report", "r.html", "--json", "--out", "p.csv")
+    assert ended.code == 0, ended.err
+    assert "logistic regression" in ended.document["baseline"]["words"]
+    assert "always the largest class" in Path("r.html").read_text()
+
+
+def test_without_held_out_labels_no_row_is_sure(command, tmp_path):
+    write(tmp_path / "few.csv", grouped(labels=2))
+    ended = command("fit", "few.csv", "-t", "answer", "--model", "m.npz", "--out", "p.csv")
+    assert ended.code == 0, ended.err
+    rows = rows_of((tmp_path / "p.csv").read_text())
+    assert all((row["unsure"] == "yes") == (row["known"] == "no") for row in rows)
+    ended = command("predict", "m.npz", "few.csv", "--sure", "0", "--out", "new.csv")
+    assert {row["unsure"] for row in rows_of((tmp_path / "new.csv").read_text())} == {"yes"}
+
+
 def test_predictions_have_probability_margin_and_the_columns_of_the_input(
     command, people, tmp_path
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import runpy
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
@@ -59,7 +61,7 @@ def test_example_begins_with_a_title_and_text(path):
     assert first
 
 
-@pytest.mark.parametrize("page", ["index", "start", "installation", "links"])
+@pytest.mark.parametrize("page", ["index", "start", "installation", "links", "text", "pictures"])
 def test_python_of_the_first_pages_runs(page):
     text = (FOLDER.parent / "docs" / f"{page}.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
@@ -67,6 +69,27 @@ def test_python_of_the_first_pages_runs(page):
     names: dict[str, object] = {}
     for block in blocks:  # in order, as a reader would
         exec(compile(block, f"{page}.md", "exec"), names)
+
+
+def test_both_halves_of_the_page_for_newcomers_run():
+    """Ours always, those of other packages where these are installed."""
+    text = (FOLDER.parent / "docs" / "coming-from.md").read_text()
+    shared, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    pattern = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+    (start,) = pattern.findall(shared)
+    names: dict[str, object] = {}
+    exec(compile(start, "coming-from.md", "exec"), names)
+    assert len(sections) == 4
+    for section in sections:
+        theirs, ours = pattern.findall(section)
+        assert "gdpa" in ours
+        assert len(theirs.splitlines()) <= 12
+        assert len(ours.splitlines()) <= 12
+        with contextlib.suppress(ModuleNotFoundError):
+            exec(compile(theirs, section.splitlines()[0], "exec"), names)
+        exec(compile(ours, section.splitlines()[0], "exec"), names)
+    found = set(names["rows"][np.argsort(names["confidence"])[:10]])
+    assert len(found & set(names["known"][:5])) >= 3  # most of the five wrong labels
 
 
 def test_every_command_is_described():

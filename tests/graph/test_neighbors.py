@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gdpa.codec import pack, unpack
-from gdpa.graph import cell_space, features, neighbors
+from gdpa.graph import cell_space, neighbors
 from gdpa.graph.features import thin_duplicates
 from gdpa.graph.neighbors import NeighborIndex
 from gdpa.graph.search import choose_algorithm
@@ -156,7 +157,9 @@ def test_thinning_keeps_what_is_needed():
 
 
 def test_different_rows_with_the_same_key_are_told_apart(monkeypatch):
-    monkeypatch.setattr(features, "_keys", lambda X: np.zeros(len(X)))
+    # With factors of 0 all rows have one key.
+    no_factors = SimpleNamespace(uniform=lambda low, high, d: np.zeros(d))
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: no_factors)
     X = np.array([[0.0]] * 5 + [[1.0]] * 2 + [[2.0]] * 6)
     members, ends = thin_duplicates(X, 3).groups
     assert sorted(np.diff(ends).tolist()) == [5, 6]

@@ -42,7 +42,7 @@ def test_other_stored_things_answer_the_same():
     for thing, answer in (
         (Rescaler.fit(X, "standard"), lambda r: r.transform(X)),
         (LeafEmbedding.fit(leaves, 4), lambda e: e.transform(leaves)),
-        (Smoother(W, X), lambda s: s.points(2)),
+        (Smoother(W, X), lambda s: s.points(1.0, 2)),
     ):
         found = unpack(type(thing), *pack(thing))
         np.testing.assert_array_equal(answer(found), answer(thing))

@@ -187,8 +187,9 @@ def test_a_foreign_path_is_refused_before_it_is_resolved(name, tmp_path, monkeyp
     from pathlib import Path, PureWindowsPath
 
     from gdpa.labeling import images
+    from gdpa.tables import pictures
 
-    monkeypatch.setattr(images, "PurePath", PureWindowsPath)
+    monkeypatch.setattr(pictures, "PurePath", PureWindowsPath)
     resolve, resolved = Path.resolve, []
     monkeypatch.setattr(Path, "resolve", lambda p, **k: (resolved.append(p), resolve(p, **k))[1])
     with pytest.raises(images.ImageError, match="leads out"):

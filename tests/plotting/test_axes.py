@@ -61,7 +61,7 @@ def test_importing_displays_does_not_import_matplotlib_and_a_missing_one_names_t
         "try:\n"
         "    gdpa.plotting.GershgorinDisplay.from_matrix([[1, 0], [0, 1]])\n"
         "except ImportError as error:\n"
-        "    assert 'gdpa[plot]' in str(error), error\n"
+        "    assert '.[plot]' in str(error), error\n"
         "else:\n"
         "    raise SystemExit('no error')\n"
     )

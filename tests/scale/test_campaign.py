@@ -34,6 +34,7 @@ COUNTS = {
     "serving": 6,
     "full_disk": 60,
     "solves": 300,
+    "signed": 200,
     "files": 250,
     "resume": 2,
     "flips": 12,

@@ -52,6 +52,11 @@ def test_gzip_and_the_two_meanings_of_a_qubo(tmp_path):
         ("a.csv", "x,y,inf\n", ["line 1", "x and y", "inf"]),
         ("a.qubo", "p qubo 0 2 2 1\n0 0 1\n0 1 1\n", ["2 diagonals", "1 and 1"]),
         ("a.qubo", "0 0 1\n", ["p qubo"]),
+        ("a.qubo", "p qubo 0 1 1 0\n0 0 4 0 4\n", ["line 2", "0 0 4 0 4"]),
+        ("a.txt", "3 1\n1 2 1_0x\n", ["line 2", "1_0x"]),
+        ("a.txt", "\n\n,;\n# 4\n", ["no line with numbers"]),
+        ("a.txt", "\x1f\n1 2 3 4\n", ["1 2 3 4"]),
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n9 9 99999\n1 2 1\n", ["99999"]),
         (
             "a.mtx",
             "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n",
@@ -75,3 +80,9 @@ def test_unknown_names_are_refused(tmp_path):
         read_couplings(tmp_path / "a.txt", "max-cut", format="dimacs")
     with pytest.raises(ValueError, match="max-cut"):
         read_couplings(tmp_path / "a.txt", "maxcut")
+
+
+def test_a_header_that_declares_more_nodes_than_fit_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("99999999999999999999 1\n1 2 1\n")
+    with pytest.raises(MemoryError, match="99999999999999999999 nodes"):
+        read_couplings(tmp_path / "a.txt", "max-cut")

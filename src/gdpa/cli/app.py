@@ -30,22 +30,16 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+@app.callback(invoke_without_command=True)
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Take the options that belong to no command."""
+    if version:
         from ..version import __version__
 
         print(f"gdpa {__version__}")
         raise typer.Exit
-
-
-@app.callback()
-def _top(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Take the options that belong to no command."""
 
 
 def run(args: list[str] | None = None) -> int:

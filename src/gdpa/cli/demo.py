@@ -57,9 +57,9 @@ def demo(options: DemoOptions) -> None:
             output.write(f"{headline}.\n\n{CAPTION}:\n\n")
             output.table(*_as_table(rows))
             output.write(
-                f"\nReport (open it in a browser): {options.out}\n"
-                "Your table, with some labels:      gdpa fit yourfile.csv --target COLUMN\n"
-                "Your table, with no label yet:     gdpa label yourfile.csv --target COLUMN\n"
+                f"\nReport, to open in a browser:   {options.out}\n"
+                "Your table, with some labels:   gdpa fit yourfile.csv --target COLUMN\n"
+                "Your table, with no label yet:  gdpa label yourfile.csv --target COLUMN\n"
             )
 
 

@@ -143,7 +143,8 @@ def rows_as_records(columns: Sequence[tuple[str, Column]]) -> list[dict[str, obj
 
 def rows_as_csv(columns: Sequence[tuple[str, Column]], *, raw: bool) -> str:
     """Return rows as CSV text."""
-    return csv_text([name for name, _ in columns], [_texts(c) for _, c in columns], raw=raw)
+    names, cells = zip(*columns, strict=True)
+    return csv_text(list(names), list(map(_texts, cells)), raw=raw)
 
 
 def _texts(column: Column) -> Sequence[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,16 @@ import typer
 from ..files import write_text
 from ..threads import one_thread
 from .models import load_model
-from .options import ColumnOptions, Quiet, TableOptions, add_command, option
+from .options import ColumnOptions, EmbedOptions, Quiet, TableOptions, add_command, option
 from .output import Output
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelOptions(ColumnOptions, TableOptions):
+class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa label``."""
 
     target: str = option(
-        "--target", "-t", help="Column to fill; created if the table has none.", default=MISSING
+        "--target", "-t", help="Column to fill; created if the table has none.", default="label"
     )
     text: str | None = option("--text", help="Column with the text to read, shown large.")
     image: str | None = option("--image", help="Column with image files in the folder of DATA.")
@@ -58,7 +58,7 @@ class LabelOptions(ColumnOptions, TableOptions):
 
     def output_files(self) -> tuple[Path, Path]:
         """Return the table and the log to write."""
-        data = Path("table.csv" if self.data == "-" else self.data)
+        data = Path("table.csv" if self.data == "-" else self.data).absolute()
         out = data.with_name(f"{data.name.partition('.')[0]}-labelled.csv")
         if self.out is not None:
             out = Path(self.out)
@@ -93,6 +93,7 @@ def label(options: LabelOptions) -> None:
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
             unlabeled=options.unlabeled,
+            embedding=options.embedding(output.note) if options.embed else {},
             reading=options.reading,
         )
         out, log = options.output_files()

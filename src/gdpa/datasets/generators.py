@@ -18,8 +18,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..problem import BinaryQuadratic, GraphProblem
 
-__all__ = ["gaussian_clusters", "linked_classes", "make_moons_graph", "moons", "restoration"]
-
 SignArray = NDArray[np.int8]
 
 

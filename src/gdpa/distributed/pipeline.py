@@ -192,6 +192,12 @@ def fit(
         another run, or one of its files is damaged.
     """
     options = {
+        "target": target,
+        "id_column": id_column,
+        "drop": sorted(drop),
+        "unlabeled": unlabeled,
+        "class_probabilities": bool(class_probabilities),
+        "out": str(out),
         "scale": scale,
         "metric": metric,
         "n_neighbors": n_neighbors,
@@ -214,19 +220,8 @@ def fit(
     folder = Folder(os.fspath(work))
     with _locked(folder):
         manifest = Manifest(folder)
-        manifest.open(
-            {
-                "inputs": list(zip(inputs.paths, inputs.fingerprints, strict=True)),
-                "schema": inputs.schema,
-                "target": target,
-                "id_column": id_column,
-                "drop": sorted(drop),
-                "unlabeled": unlabeled,
-                "class_probabilities": bool(class_probabilities),
-                "out": str(out),
-                **options,
-            }
-        )
+        found = list(zip(inputs.paths, inputs.fingerprints, strict=True))
+        manifest.open({"inputs": found, "schema": inputs.schema, **options})
         folder.remove_unfinished()
         manifest.check()
         if "run" not in manifest.data:

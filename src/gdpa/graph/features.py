@@ -303,7 +303,13 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     nothing = Thinned(None, None)
     if not isinstance(X, np.ndarray) or X.shape[0] <= limit:
         return nothing
-    keys = _keys(X)
+    # One number per row, the same for identical rows. Summed column by column: a matrix product may
+    # round identical rows differently.
+    n, d = X.shape
+    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
+    for block in row_blocks(n, 8 * d):
+        for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
+            keys[block] += factor * column
     ordered = np.sort(keys)
     if not (ordered[limit:] == ordered[:-limit]).any():
         return nothing
@@ -329,17 +335,6 @@ def _in_large_groups(values: NDArray[Any], limit: int) -> tuple[NDArray[np.intp]
     _, group, count = np.unique(values, return_inverse=True, return_counts=True)
     places = np.flatnonzero(count[group] > limit)
     return places, group[places]
-
-
-def _keys(X: NDArray[Any]) -> NDArray[np.float64]:
-    """One number per row, the same for identical rows."""
-    n, d = X.shape
-    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
-    for block in row_blocks(n, 8 * d):
-        # Summed column by column: a matrix product may round identical rows differently.
-        for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
-            keys[block] += factor * column
-    return keys
 
 
 @dataclass(frozen=True)

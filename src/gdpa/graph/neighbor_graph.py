@@ -276,17 +276,8 @@ def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) ->
     del distances
     A = _rows_to_csr(indices, weights, n)
     del indices, weights
-    return _union(A)
-
-
-def _union(A: sp.csr_array) -> sp.csr_array:
-    """Symmetrise a matrix with the same number of entries in each row.
-
-    A part of the rows at a time, so that of the transpose only that part exists, and into arrays
-    that are cut to size at the end: peak memory is that of A and the result, and a little.
-    """
-    n = A.shape[0]
-    k = A.nnz // n
+    # Symmetrised a part of the rows at a time, so that of the transpose only that part exists, and
+    # into arrays that are cut to size at the end: peak memory is that of A and the result.
     wide = get_index_dtype(maxval=max(n, 2 * A.nnz))
     indptr = np.zeros(n + 1, dtype=wide)
     indices = np.empty(2 * A.nnz, dtype=wide)

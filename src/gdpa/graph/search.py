@@ -159,17 +159,13 @@ class KDTree:
         from scipy.spatial import cKDTree
 
         self.scale = scale
-        self.tree = cKDTree(self._placed(X))
+        self.tree = cKDTree(np.asarray(X, dtype=np.float64) / scale)
         # Points leaf by leaf: consecutive queries touch the same memory.
         self.order = np.asarray(self.tree.indices, dtype=np.intp)
 
-    def _placed(self, X: Features) -> FloatArray:
-        placed = np.asarray(X, dtype=np.float64)
-        return placed if self.scale == 1.0 else placed / self.scale
-
     def candidates(self, Q: Features, k: int) -> IndexArray:
         """Indices of the k nearest points of each row of Q."""
-        q = self._placed(Q)
+        q = np.asarray(Q, dtype=np.float64) / self.scale
         # Threads of SciPy's own would run on after an interrupt and write into freed arrays.
         _, nearest = self.tree.query(q, k=k, workers=1)
         return np.asarray(nearest, dtype=np.intp).reshape(q.shape[0], k)

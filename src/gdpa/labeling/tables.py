@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from ..estimators.frames import adopt_encoder
 from ..tables import Table, TableEncoder, TableError, read_table
+from ..tables.encoder import WEAK
+from ..tables.pictures import picture_folder
 from .controller import Controller
-from .images import ArrayImages, FileImages, image_features
+from .images import ArrayImages, FileImages
 from .rows import Images, RowView
 from .session import LabelingSession
 
@@ -23,12 +25,12 @@ __all__ = ["Exporter", "TableSource", "open_table"]
 
 @dataclass(frozen=True)
 class TableSource:
-    """The file to label, and what its columns are.
+    """The file or folder to label, and what its columns are.
 
     Parameters
     ----------
     data : str
-        The file; "-" is standard input.
+        The file; "-" is standard input; a folder of pictures or text files.
     target : str
         The column to fill; created if the table has none.
     text, image, id_column : str, optional
@@ -39,6 +41,8 @@ class TableSource:
         Columns to ignore.
     columns : mapping
         Kinds of some columns; see :class:`~gdpa.tables.TableEncoder`.
+    embedding : mapping
+        Model of texts or pictures: options `embed`, `offline` and `progress` of the encoder.
     classes : tuple of str
         Classes that have a button from the start.
     unlabeled : str, optional
@@ -57,17 +61,26 @@ class TableSource:
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     unlabeled: str | None = None
+    embedding: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """The folder of the table: images are read from here and below."""
-        return Path.cwd() if self.data == "-" else Path(self.data).resolve().parent
+        return Path.cwd() if self.data == "-" else picture_folder(str(Path(self.data).resolve()))
 
     @property
     def title(self) -> str:
         """The name of the file."""
-        return "standard input" if self.data == "-" else Path(self.data).name
+        return "standard input" if self.data == "-" else Path(self.data).resolve().name
+
+    def of_files(self, table: Table) -> TableSource:
+        """Return what to show of a folder of files: the pictures, or the texts."""
+        if self.data == "-" or not Path(self.data).is_dir() or table.names[0] != "file":
+            return self
+        if "text" in table.names:
+            return replace(self, text=self.text or "text", id_column=self.id_column or "file")
+        return replace(self, image=self.image or "file")
 
     def read(self) -> Table:
         """Read the table; the columns that are named must exist."""
@@ -211,6 +224,7 @@ def open_table(
         Messages for the user.
     """
     table = source.read()
+    source = source.of_files(table)
     notes = list(table.notes)
     known = _labels(table, source, labels, notes)
     images = _images(table, source)
@@ -225,6 +239,7 @@ def open_table(
         text=None if source.text is None else table.column(source.text),
         images=images,
         ids=ids,
+        note=next((note for note in notes if WEAK in note), ""),
     )
     controller = Controller(
         session,
@@ -292,29 +307,16 @@ def _features(
     if isinstance(images, ArrayImages):
         flat = images.values.reshape(images.values.shape[0], -1).astype(np.float64)
         return flat / (np.ptp(flat) or 1.0), None
-    ignored = {source.target, source.id_column, source.image, *source.drop} - {None}
+    ignored = {source.target, source.id_column, *source.drop} - {None, source.image, source.text}
     rest = table.without([str(name) for name in ignored])
-    blocks: list[NDArray[Any]] = []
-    if encoder is not None:
-        blocks.append(encoder.encode(table)[0])
-    elif rest.names:
+    if encoder is None:
         kinds = dict(source.columns) | ({source.text: "text"} if source.text else {})
-        encoder = TableEncoder(columns=kinds, random_state=seed)
-        try:
-            blocks.append(encoder.fit(rest).encode(rest)[0])
-            notes += encoder.notes_
-        except TableError:
-            if images is None:
-                raise
-            encoder = None
-    if images is not None:
-        described, broken = image_features(images, table.n_rows)
-        blocks.append(described * 4.0)  # images count more than the columns beside them
-        if broken:
-            notes.append(f"{broken} of {table.n_rows} images cannot be read")
-    if not blocks:
-        raise TableError(f"{table.source} has no column to learn from")
-    return np.hstack(blocks), encoder if len(blocks) == 1 and images is None else None
+        kinds |= {source.image: "image"} if source.image else {}
+        encoder = TableEncoder(columns=kinds, random_state=seed, **source.embedding).fit(rest)
+        notes += encoder.notes_
+    X, unknown = encoder.encode(rest)
+    notes += unknown
+    return X, encoder
 
 
 def _groups(

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["CLASS_MARKERS", "COLORS", "FAINT", "Display", "class_style"]
-
 COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
     "#56B4E9", "#7F7F7F", "#000000", "#882255", "#999933",

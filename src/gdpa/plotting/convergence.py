@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..gershgorin import LinearizationResult
 
-__all__ = ["ConvergenceDisplay"]
-
 # Quantities on the scale of the objective, and those that go to zero.
 VALUES = ("objective", "value", "primal", "dual", "bound", "dual_value")
 DISTANCES = ("gap", "residual", "change", "violation", "moved")

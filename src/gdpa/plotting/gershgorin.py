@@ -20,8 +20,6 @@ from .axes import COLORS, FAINT, Display
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GershgorinDisplay"]
-
 KINDS = ("auto", "circles", "intervals")
 
 

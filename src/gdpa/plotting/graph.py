@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..problem import GraphProblem
     from ..solution import Solution
 
-__all__ = ["GraphDisplay"]
-
 
 @dataclass
 class GraphDisplay(Display):

@@ -17,8 +17,6 @@ from scipy.sparse.linalg import eigsh
 from ..graph import neighbor_graph
 from ..graph.adjacency import degrees
 
-__all__ = ["Picture", "picture", "positions_of", "spectral_positions"]
-
 FloatArray = NDArray[np.float64]
 
 MOST_EDGES = 2500

@@ -20,8 +20,6 @@ from .axes import COLORS, Display, class_style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CommitteeDisplay", "SelectionDisplay"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -368,7 +368,7 @@ def _checked(
         matrix = sp.csr_array(A) if sp.issparse(A) else np.asarray(A)
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
             with suppress(TypeError):  # check_adjacency says what is wrong
-                A = (matrix + matrix.T) * 0.5
+                A = matrix * 0.5 + matrix.T * 0.5  # halves: their sum cannot overflow
     checked = check_adjacency(A, name=name, signed=True, keep_diagonal=keep_diagonal)
     if checked.shape[0] < 2:
         raise ValueError(f"{name} has one variable; a quadratic problem has at least two")

@@ -30,8 +30,6 @@ from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
 from .poisson import Poisson, positive_scores, refuse_bias, unit_weights
 
-__all__ = ["ClassSizes", "cut_share", "match_shares"]
-
 FloatArray = NDArray[np.float64]
 
 

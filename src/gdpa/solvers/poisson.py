@@ -26,8 +26,6 @@ from ..solution import ClassSolution
 from ..system import LabeledSystem
 from .base import OtherMethodsError, Outcome, Run, Solver
 
-__all__ = ["Poisson"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -16,22 +16,6 @@ from numpy.typing import NDArray
 
 from ..codec import storable
 
-__all__ = [
-    "CYCLES",
-    "FormatError",
-    "NumberFormat",
-    "cycle_points",
-    "find_cycles",
-    "find_date_format",
-    "find_number_format",
-    "is_compact_date",
-    "order_on_scale",
-    "parse_dates",
-    "parse_numbers",
-    "plain_number",
-    "unit_in_name",
-]
-
 FloatArray = NDArray[np.float64]
 
 # -- numbers ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ compressed with gzip.
 from __future__ import annotations
 
 import gzip
-import io
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
+from ..graph.memory import check_memory
+from .graph_files import parse_matrix_market
 from .source import open_file
 from .table import TableError
 
@@ -78,7 +80,7 @@ def read_couplings(path: str | Path, problem: str, *, format: str | None = None)
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(raw)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise TableError(f"{name} is not a readable gzip file: {error}") from error
     try:
         text = raw.decode("utf-8-sig")
@@ -86,16 +88,15 @@ def read_couplings(path: str | Path, problem: str, *, format: str | None = None)
         raise TableError(f"{name} is not a text file; {_accepted()}") from None
     if not text.strip():
         raise TableError(f"{name} is empty")
-    kind = format or _detect(text, str(path))
+    rows = (line.replace(",", " ").replace(";", " ").split() for line in text.splitlines())
+    lines = [(i, cells) for i, cells in enumerate(rows, 1) if cells and cells[0][0] not in "#%"]
+    if not lines:
+        raise TableError(f"{name} has no line with numbers")
+    kind = format or _detect(text, [cells for _, cells in lines[:2]], str(path))
     if kind not in COUPLING_FORMATS:
         raise TableError(f"format={kind!r} of {name} is not known; {_accepted()}")
     if kind == "mtx":
         return _matrix_market(raw, name, problem)
-    lines = [
-        (number, line.replace(",", " ").replace(";", " ").split())
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip() and line.lstrip()[0] not in "#%"
-    ]
     i, j, w, names = _PARSERS[kind](lines, name)
     return _assembled(i, j, w, names, problem, twice=kind == "rudy")
 
@@ -104,16 +105,15 @@ def _accepted() -> str:
     return f"accepted: {', '.join(COUPLING_FORMATS)}"
 
 
-def _detect(text: str, path: str) -> str:
+def _detect(text: str, head: list[list[str]], path: str) -> str:
     suffixes = [s.lower() for s in Path(path).suffixes if s.lower() != ".gz"]
-    head = [line.split() for line in text[:4000].splitlines()[:3] if line.strip()]
     if text.startswith("%%MatrixMarket") or suffixes[-1:] == [".mtx"]:
         return "mtx"
-    if suffixes[-1:] == [".qubo"] or any(h[:2] == ["p", "qubo"] for h in head):
+    if suffixes[-1:] == [".qubo"] or "\np qubo" in f"\n{text[:4000]}":
         return "qubo"
     if suffixes[-1:] in ([".csv"], [".tsv"]):
         return "edges"
-    whole = len(head[0]) == 2 and all(part.isdigit() for part in head[0])
+    whole = len(head[0]) == 2 and all(part.isdecimal() for part in head[0])
     if whole and (len(head) == 1 or len(head[1]) == 3 or suffixes[-1:] in ([".mc"], [".rud"])):
         return "rudy"
     if len(head[0]) in (2, 3):
@@ -130,17 +130,21 @@ Parsed = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], Sequence
 
 def _numbers(lines: Lines, name: str, first: int, n: int) -> Parsed:
     """Lines ``i j weight`` with nodes that are counted from `first`."""
+    check_memory(200.0 * n, f"{name} with {n} nodes", "a smaller problem is needed")
+    weighted = [[*cells, "1"] if len(cells) == 2 else cells for _, cells in lines]
     try:
-        table = np.array(
-            [cells if len(cells) == 3 else [*cells, "1"] for _, cells in lines], dtype=np.float64
-        ).reshape(-1, 3)
+        table = np.array(weighted or np.empty((0, 3)), dtype=np.float64)
+        if table.shape[1:] != (3,):
+            raise ValueError("rows of other lengths")
     except ValueError:
-        for number, cells in lines:
-            if len(cells) not in (2, 3) or not all(_is_number(cell) for cell in cells):
-                raise TableError(
-                    f"{name}, line {number}: {' '.join(cells)[:60]!r} is not 'node node weight'"
-                ) from None
-        raise
+        number, cells = next(
+            (number, cells)
+            for number, cells in lines
+            if len(cells) not in (2, 3) or not all(map(_is_number, cells))
+        )
+        raise TableError(
+            f"{name}, line {number}: {' '.join(cells)[:60]!r} is not 'node node weight'"
+        ) from None
     ends = table[:, :2]
     wrong = np.flatnonzero(
         ((ends < first) | (ends >= n + first) | (ends != np.floor(ends))).any(axis=1)
@@ -172,7 +176,7 @@ def _is_number(cell: str) -> bool:
 
 def _rudy(lines: Lines, name: str) -> Parsed:
     header = lines[0][1]
-    if len(header) != 2 or not all(cell.isdigit() for cell in header):
+    if len(header) != 2 or not all(cell.isdecimal() for cell in header):
         raise TableError(f"{name}: the first line must be 'nodes edges', got {' '.join(header)!r}")
     n, m = int(header[0]), int(header[1])
     if len(lines) - 1 != m:
@@ -183,7 +187,11 @@ def _rudy(lines: Lines, name: str) -> Parsed:
 def _qubo(lines: Lines, name: str) -> Parsed:
     lines = [line for line in lines if line[1][0] != "c"]
     header = lines[0][1] if lines else []
-    if header[:2] != ["p", "qubo"] or len(header) != 6 or not all(c.isdigit() for c in header[3:]):
+    if (
+        header[:2] != ["p", "qubo"]
+        or len(header) != 6
+        or not all(c.isdecimal() for c in header[3:])
+    ):
         raise TableError(
             f"{name}: the first line must be 'p qubo 0 nodes diagonals couplers', got "
             f"{' '.join(header)[:60]!r}"
@@ -245,12 +253,7 @@ def _assembled(
 
 
 def _matrix_market(raw: bytes, name: str, problem: str) -> Couplings:
-    from scipy.io import mmread
-
-    try:
-        matrix = sp.csr_array(mmread(io.BytesIO(raw)), dtype=np.float64)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
+    matrix = parse_matrix_market(raw, name)
     n = matrix.shape[0]
     fields = np.zeros(n)
     if problem == "ising" and matrix.shape[0] == matrix.shape[1]:

@@ -25,8 +25,6 @@ from .cell_formats import FormatError, find_number_format, plain_number
 from .source import Source
 from .table import MISSING, Column, Table, TableError, clean_texts, merge_dictionaries, shorten
 
-__all__ = ["column_names", "read_csv"]
-
 SAMPLE_CHARACTERS = 2**16  # that delimiter and quotes are detected from
 BLOCK_BYTES = 2**20  # read at a time
 MAX_ROW_BYTES = 2**27

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from ..errors import require
 from .table import Column, Frame, Table, TableError, intern_arrow, intern_texts, shorten, text_of
 
-__all__ = ["BLOCK_ROWS", "row_blocks", "table_of"]
-
 BLOCK_ROWS = 50_000  # rows of a frame that are taken at a time where all at once are not needed
 
 

@@ -31,16 +31,6 @@ from .cell_formats import plain_number
 from .source import Source
 from .table import MISSING, TableError
 
-__all__ = [
-    "GRAPH_FORMATS",
-    "EdgeList",
-    "NodeLabels",
-    "graph_format",
-    "parse_edge_list",
-    "read_graph",
-    "read_labels",
-]
-
 GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 
 
@@ -92,7 +82,8 @@ def read_graph(
         if kind == "csv":
             return _graph_of_edges(parse_edge_list(raw, name, delimiter))
         if kind == "mtx":
-            return _parse_matrix_market(raw, name)
+            W = check_adjacency(parse_matrix_market(raw, name), name="the matrix")
+            return NamedGraph(W, np.arange(1, W.shape[0] + 1))
         return _parse_npz(raw, name) if kind == "npz" else _parse_graphml(raw, name)
     except TableError:
         raise
@@ -258,8 +249,8 @@ def _decode(raw: bytes, name: str) -> str:
 # -- formats with a header --------------------------------------------------------------------
 
 
-def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
-    """Not by SciPy's reader: a damaged file can crash it."""
+def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
+    """Return a square matrix; not by SciPy's reader, which a damaged file can crash."""
     header = re.match(
         rb"%%matrixmarket[ \t]+matrix[ \t]+(coordinate|array)[ \t]+(real|integer|pattern|double)"
         rb"[ \t]+(general|symmetric)\s*\n",
@@ -313,8 +304,7 @@ def _parse_matrix_market(raw: bytes, name: str) -> NamedGraph:
         off = row != column
         row, column = np.append(row, column[off]), np.append(column, row[off])
         values = np.append(values, values[off])
-    W = check_adjacency(sp.csr_array((values, (row, column)), shape=(n, n)), name="the matrix")
-    return NamedGraph(W, np.arange(1, n + 1))
+    return sp.csr_array((values, (row, column)), shape=(n, n))
 
 
 def _check_prolog(raw: bytes, name: str) -> None:

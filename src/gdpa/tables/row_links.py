@@ -20,8 +20,6 @@ from .graph_files import EdgeList, graph_format, parse_edge_list, read_graph
 from .source import Source
 from .table import TableError, shorten
 
-__all__ = ["DUPLICATES", "RowLinks", "read_links"]
-
 DUPLICATES = ("same", "sum", "max")
 IntArray = NDArray[np.int64]
 

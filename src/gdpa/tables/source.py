@@ -15,8 +15,6 @@ from typing import Any, BinaryIO, cast
 from ..errors import require
 from .table import TableError
 
-__all__ = ["Source", "open_file"]
-
 # A file that inflates to more than this many times its size, and beyond half a gigabyte, is a bomb.
 MAX_INFLATION = 300
 SAFE_SIZE = 2**29

@@ -9,27 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
-
-__all__ = [
-    "ArrowTexts",
-    "Column",
-    "Frame",
-    "Table",
-    "TableError",
-    "clean_texts",
-    "intern_arrow",
-    "intern_texts",
-    "is_frame",
-    "is_missing_text",
-    "merge_dictionaries",
-    "shorten",
-]
 
 MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none", "?", "#value!", "#ref!"}
@@ -128,7 +114,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = set(map(len, self.columns))
+        sizes = set(map(attrgetter("values.size"), self.columns))
         if len(sizes) > 1:
             raise TableError(f"{self.source} has columns of different lengths: {sorted(sizes)}")
 

@@ -21,7 +21,7 @@ from gdpa.estimators.members.base import (
     subsample,
 )
 from gdpa.estimators.members.forest import shared_forest
-from gdpa.estimators.members.graphs import WhitenedMember
+from gdpa.estimators.members.graphs import NeighborMember, WhitenedMember
 from gdpa.estimators.members.kernel import ForestKernelMember, KernelMachine, KernelMember, rbf
 from gdpa.estimators.members.linear import GaussianMember, LinearMember, fit_gaussian
 from gdpa.estimators.members.user_models import user_members
@@ -304,3 +304,25 @@ def test_kernel_of_features_next_to_nothing():
     member = KernelMember()
     assert np.isfinite(member.cross_fit(tiny)).all()
     assert np.isfinite(member.fit(tiny).shares).all()
+
+
+@pytest.mark.parametrize("kind", [NeighborMember, WhitenedMember])
+def test_labels_leave_the_copies_of_a_row(kind):
+    """Eight distinct rows, one of them without a label."""
+    rng = np.random.default_rng(0)
+    cells = np.array([[a, b, c] for a in (0.0, 3.0) for b in (0.0, 2.0) for c in (0.0, 1.0)])
+    cell = np.concatenate([np.arange(8), rng.integers(0, 8, 392)])
+    codes = np.full(400, -1, dtype=np.int32)
+    for j in range(7):
+        codes[np.flatnonzero(cell == j)[:3]] = j // 4
+    few = np.where(np.cumsum(codes >= 0) > 8, -1, codes).astype(np.int32)
+    for labels, joined in ((codes, True), (few, False)):
+        coding = LabelCoding(labels, np.array([0, 1]))
+        folds = stratified_folds(labels[labels >= 0], 5)
+        fitted = kind().fit(FitData(cells[cell], coding, folds, FitOptions()))
+        assert (fitted.abstaining.size == 0) == joined
+        if joined:
+            found = fitted.shares[cell == 7]
+            np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape), atol=1e-6)
+            assert found[0].argmax() == 1  # as its nearest neighbours
+            np.testing.assert_allclose(fitted.predict(cells[7:])[0], found[0], atol=1e-6)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -201,8 +202,9 @@ class CrossForest:
     def leaves(self, X: Features) -> Leaves:
         """Return the leaves, as :meth:`Forest.leaves` does, by scikit-learn's compiled walk."""
         A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
-        found = in_threads(lambda tree: tree.tree_.apply(A), self.trees, jobs)
-        return np.column_stack(found).astype(np.int32)
+        trees = map(attrgetter("tree_"), self.trees)
+        found = in_threads(methodcaller("apply", A), trees, jobs)
+        return np.array(found, dtype=np.int32).T  # tree by tree in memory, as it is read
 
     def group(self, f: int) -> slice:
         """Return the positions of the trees that have not seen fold f."""

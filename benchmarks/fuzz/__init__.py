@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of everything that reads files: ``python -m benchmarks.fuzz``."""
