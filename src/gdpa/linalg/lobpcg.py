@@ -1,8 +1,8 @@
-"""The iteration behind the first eigenvector: LOPCG with a preconditioner that improves.
+"""LOBPCG for one eigenvector, with a preconditioner that is rebuilt from better iterates.
 
-The basis is [x, w, p]: current vector, preconditioned residual, last step. ``A x`` and ``A p``
-follow the same linear combinations, so an iteration costs one product. Vectors are rows
-(contiguous) and combined in place: beside one sparse product, temporaries would cost as much again.
+The basis is [x, w, p]: current vector, preconditioned residual, last step. ``A x`` and ``A p`` are
+updated by the same linear combinations, so an iteration costs one product. Vectors are stored as
+contiguous rows and combined in place, because temporaries would cost as much as the sparse product.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from .preconditioners import (
     PRECONDITIONERS,
@@ -26,12 +25,12 @@ from .preconditioners import (
 )
 from .two_level import CoarseSpace, coarse_count, patches
 
-# Iterations after which a coarse correction is built, and rebuilt from a better vector.
+# Iterations at which the coarse correction is built or rebuilt from the current vector.
 BUILD_AT = (7, 14, 25, 60, 100, 200, 400)
 
 
 class Pair(NamedTuple):
-    """An eigenpair candidate with its residual as computed."""
+    """Approximate eigenpair with its computed residual."""
 
     value: float
     vector: NDArray[np.float64]
@@ -40,7 +39,7 @@ class Pair(NamedTuple):
 
 
 def measured(A: Counted, v: NDArray[np.float64], method: str) -> Pair:
-    """The Rayleigh quotient and the residual of a vector, by one product."""
+    """Return a vector with its Rayleigh quotient and residual, computed by one product."""
     v = v / np.linalg.norm(v)
     w = A.dot(v)
     value = float(v @ w)
@@ -49,7 +48,7 @@ def measured(A: Counted, v: NDArray[np.float64], method: str) -> Pair:
 
 
 class Correction:
-    """The preconditioner of an iteration, which may be rebuilt from a better iterate.
+    """Preconditioner that can be rebuilt from a better iterate.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ class Correction:
     A : Counted
         The matrix.
     warm : bool
-        Whether a start is known: then few iterations may do without a coarse correction.
+        Whether the user gave a start. The coarse correction is then built only if needed.
     """
 
     def __init__(self, spec: PreconditionerLike, A: Counted, *, warm: bool) -> None:
@@ -72,28 +71,28 @@ class Correction:
         self.residuals: list[float] = []
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
-        # Smaller matrices do not repay a coarse correction.
+        # For small matrices, building a coarse correction costs more than it saves.
         auto, small = spec == "auto", A.n < 2000
         if auto and small:
             self.base = chebyshev(A) or self.base
         self.current = self.base
         if (spec == "two-level" or (auto and not small)) and A.csr is not None and A.n >= 2:
             self.schedule = BUILD_AT
-            # A neighbourhood of a twentieth of all nodes is a hub: H_bar with many labels has two.
+            # A node adjacent to 5 % of all nodes is a hub. H_bar with many labels has two.
             if auto and int(np.diff(A.csr.indptr).max()) > 0.05 * A.n:
-                self.schedule = BUILD_AT[2:]  # no mode is slow: one may do without a start
+                self.schedule = BUILD_AT[2:]  # convergence is fast with hubs: build it late
             elif not warm:
                 self._build(None)
 
     def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Apply the present preconditioner."""
+        """Apply the current preconditioner."""
         return R if self.current is None else self.current(R)
 
     def guess(self, random_state: int) -> NDArray[np.float64]:
-        """Start: the best vector made of patches, or near the constant one.
+        """Return a start: the first coarse eigenvector or the constant vector, plus noise.
 
-        The constant vector is the answer for a plain Laplacian. Noise keeps either from being an
-        eigenvector that is not the first.
+        The constant vector is the first eigenvector of a graph Laplacian. The noise prevents
+        convergence to a higher eigenvector.
         """
         noise = np.random.default_rng(random_state).standard_normal(self.A.n)
         if self.first is None:
@@ -105,18 +104,18 @@ class Correction:
     def refresh(
         self, iteration: int, vector: NDArray[np.float64], residual: float, threshold: float
     ) -> None:
-        """Rebuild if it is time, and the end is not near anyway."""
+        """Rebuild the coarse correction at scheduled iterations, unless convergence is near."""
         self.residuals.append(residual)
         if iteration not in self.schedule:
             return
         past = iteration // 2
         rate = np.log(self.residuals[past] / residual) / (iteration - past)
-        # Not when about 20 iterations are left, which would cost less than it.
+        # The last 20 or so iterations cost less than a rebuild.
         if rate * 20 <= np.log(residual / threshold):
             self._build(vector)
 
     def _build(self, vector: NDArray[np.float64] | None) -> None:
-        """Coarse functions: the pieces of a vector on the patches, constant ones without it."""
+        """Build the coarse correction from `vector` (default: ones) restricted to the patches."""
         assert self.A.csr is not None
         count = coarse_count(self.A.csr, share=0.38)
         if self.patch is None:
@@ -132,31 +131,24 @@ class Correction:
 def _ritz(
     S: NDArray[np.float64], AS: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]] | None:
-    """Lowest Ritz values of the space of some rows, and their coefficients.
+    """Return the lowest Ritz value on the span of the rows of S, and its coefficients.
 
-    Directions that depend on the others, to rounding, are left out.
+    Directions that are linearly dependent up to rounding are dropped.
     """
     G, T = np.empty((2, len(S), len(S)))
-    for i, x in enumerate(S):  # a product of so few rows is slower than dot products one by one
+    for i, x in enumerate(S):  # for so few rows, dot products are faster than matmul
         for j in range(i + 1):
             G[i, j] = G[j, i] = x @ S[j]
             T[i, j] = T[j, i] = x @ AS[j]
     scale = np.sqrt(np.diagonal(G))
-    if not np.isfinite(scale).all():
+    if not (np.isfinite(scale).all() and np.isfinite(T).all()):
         return None
     scale = np.where(scale > 0, scale, 1.0)
-    unit = G / (scale[:, None] * scale)
-    # LAPACK by hand: the checks around it take longer than matrices of this size.
-    factor, failed = lapack.dpotrf(unit, lower=1)
-    if not failed and np.diagonal(factor).min() > 1e-6:
-        basis = lapack.dtrtri(factor, lower=1)[0].T / scale[:, None]
-    else:
-        weights, U = np.linalg.eigh(unit)
-        keep = weights > 1e-12
-        basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
-    small = basis.T @ T @ basis
-    values, Q, failed = lapack.dsyevd((small + small.T) / 2)
-    return None if failed else (float(values[0]), basis @ Q[:, 0])
+    weights, U = np.linalg.eigh(G / (scale[:, None] * scale))
+    keep = weights > 1e-12
+    basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
+    values, Q = np.linalg.eigh(basis.T @ T @ basis)
+    return float(values[0]), basis @ Q[:, 0]
 
 
 def lobpcg(
@@ -167,14 +159,14 @@ def lobpcg(
     max_iter: int,
     callback: Callable[[Mapping[str, Any]], Any] | None,
 ) -> tuple[Pair, int, str]:
-    """Locally optimal preconditioned conjugate gradients: the pair, iterations, why it stopped.
+    """Run LOBPCG; return the pair, the number of iterations and the stopping reason.
 
-    Products that were carried along are computed afresh before convergence is believed.
+    Updated products are recomputed before convergence is accepted.
     """
     S, AS = np.zeros((2, 3, A.n))
     S[0], AS[0] = start, A.dot(start)
     r = np.empty(A.n)
-    used = 1  # rows of the basis in use: first x, then w, then p
+    used = 1  # number of basis rows in use, in the order x, w, p
     iteration = failed_checks = 0
     while True:
         ritz = _ritz(S[:used], AS[:used])
@@ -194,7 +186,7 @@ def lobpcg(
             if pair.residual <= threshold or failed_checks > 3:
                 note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
                 return pair, iteration, note
-            # The updated products have drifted: compute them again and forget the direction.
+            # The updated products have drifted: recompute A x and restart without w and p.
             AS[0], used = A.dot(S[0]), 1
             continue
         if callback is not None and iteration:
