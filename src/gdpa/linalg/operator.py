@@ -187,7 +187,7 @@ class UnitDiagonal:
         return C
 
     def smallest(self) -> float:
-        """Return the Rayleigh quotient of sqrt(diag(A)), which bounds lambda_min; NaN if unknown."""
+        """Return an upper bound of the smallest eigenvalue (a Rayleigh quotient), or NaN."""
         A = self.matrix.matrix
         if not (self.matrix.sparse and self.trace > 0):
             return np.nan
