@@ -102,9 +102,7 @@ class Alignment:
         matrix = check_adjacency(A, name="A", signed=True, keep_diagonal=True)
         if matrix.shape[0] != self.v.size:
             raise ValueError(f"A must have {self.v.size} rows, as when aligned, got {matrix.shape}")
-        rows = np.repeat(np.arange(self.v.size), np.diff(matrix.indptr))
-        data = matrix.data * (self.v[matrix.indices] / self.v[rows])
-        return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return sp.csr_array(sp.diags_array(self.s) @ matrix @ sp.diags_array(self.v))
 
 
 def align(

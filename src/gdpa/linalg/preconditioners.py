@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import unknown_choice
+from ..policy import Policy
 from ..threads import one_thread
-from .operator import Matrix
+from .operator import Matrix, UnitDiagonal
 from .two_level import CoarseSpace, coarse_count, patches
 
 # Maps residuals to corrections.
@@ -28,6 +29,8 @@ PreconditionerLike: TypeAlias = str | Preconditioner | None
 # Up to this number of rows, a factorisation in one thread takes a few hundredths of a second.
 ONE_THREAD_ROWS = 1_500
 PRECONDITIONERS = ("auto", "jacobi", "two-level")
+# Iterations at which the coarse correction is built or rebuilt from the current vector.
+BUILD_AT = (7, 14, 25, 60, 100, 200, 400)
 
 
 class Counted:
@@ -164,3 +167,127 @@ def checked_callable(spec: PreconditionerLike) -> Preconditioner:
             f"preconditioner={spec!r} must be None, one of {PRECONDITIONERS} or a callable"
         )
     return lambda R: np.asarray(spec(R), dtype=np.float64).reshape(R.shape)
+
+
+def unit_preconditioner(
+    spec: PreconditionerLike,
+    unit: UnitDiagonal,
+    tol: float,
+    columns: int,
+    policy: Policy,
+    dense: bool,
+) -> tuple[Preconditioner | None, str]:
+    """Return the preconditioner in the scaled variables, and the name of the resulting method."""
+    if dense:
+        return dense_inverse(unit.toarray())
+    name = (
+        choose_preconditioner(unit, tol, columns, policy)
+        if isinstance(spec, str) and spec == "auto"
+        else spec
+    )
+    if name is None or name == "jacobi":  # the scaling is already Jacobi
+        return None, "cg"
+    if name == "cholesky":
+        M = cholesky(unit.toarray())
+        return M, "cg" if M is None else "cholesky-cg"
+    if name == "two-level":
+        total = unit.diagonal if unit.subtracted else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return two_level(sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total), "cg"
+    inverse, custom = unit.inverse, checked_callable(spec)
+    # A user-supplied preconditioner expects blocks of columns.
+    return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
+
+
+def choose_preconditioner(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
+    """Return the preconditioner that "auto" selects, from the estimated iterations of Jacobi."""
+    n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
+    # The Chebyshev bound for a spectrum in [smallest, 2].
+    steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)
+    full = unit.subtracted and 4 * unit.matrix.matrix.nnz >= n * n
+    worth = steps * columns > policy.factor_products + n / policy.factor_nodes
+    if full and worth and policy.full_least <= n <= policy.full_most:
+        return "cholesky"
+    slow = n >= policy.slow_rows and steps > policy.jacobi_steps
+    return "two-level" if slow else "jacobi"
+
+
+class Correction:
+    """Preconditioner that can be rebuilt from a better iterate.
+
+    Parameters
+    ----------
+    spec : None, str or callable
+        As the argument `preconditioner` of :func:`gdpa.linalg.first_eigenvector`.
+    A : Counted
+        The matrix.
+    warm : bool
+        Whether the user gave a start. The coarse correction is then built only if needed.
+    """
+
+    def __init__(self, spec: PreconditionerLike, A: Counted, *, warm: bool) -> None:
+        self.A = A
+        self.base: Preconditioner | None = None
+        if spec in PRECONDITIONERS:
+            self.base = jacobi(A.matrix.diagonal())
+        elif spec is not None:
+            self.base = checked_callable(spec)
+        self.schedule: tuple[int, ...] = ()
+        self.residuals: list[float] = []
+        self.patch: NDArray[np.int32] | None = None
+        self.first: NDArray[np.float64] | None = None
+        # For small matrices, building a coarse correction costs more than it saves.
+        auto, small = spec == "auto", A.n < 2000
+        if auto and small:
+            self.base = chebyshev(A) or self.base
+        self.current = self.base
+        if (spec == "two-level" or (auto and not small)) and A.csr is not None and A.n >= 2:
+            self.schedule = BUILD_AT
+            # A node adjacent to 5 % of all nodes is a hub. H_bar with many labels has two.
+            if auto and int(np.diff(A.csr.indptr).max()) > 0.05 * A.n:
+                self.schedule = BUILD_AT[2:]  # convergence is fast with hubs: build it late
+            elif not warm:
+                self._build(None)
+
+    def __call__(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply the current preconditioner."""
+        return R if self.current is None else self.current(R)
+
+    def guess(self, random_state: int) -> NDArray[np.float64]:
+        """Return a start: the first coarse eigenvector or the constant vector, plus noise.
+
+        The constant vector is the first eigenvector of a graph Laplacian. The noise prevents
+        convergence to a higher eigenvector.
+        """
+        noise = np.random.default_rng(random_state).standard_normal(self.A.n)
+        if self.first is None:
+            return 1.0 + 0.05 * noise
+        noise *= 0.01 * float(np.linalg.norm(self.first)) / np.sqrt(noise.size)
+        noise += self.first
+        return noise
+
+    def refresh(
+        self, iteration: int, vector: NDArray[np.float64], residual: float, threshold: float
+    ) -> None:
+        """Rebuild the coarse correction at scheduled iterations, unless convergence is near."""
+        self.residuals.append(residual)
+        if iteration not in self.schedule:
+            return
+        past = iteration // 2
+        rate = np.log(self.residuals[past] / residual) / (iteration - past)
+        # The last 20 or so iterations cost less than a rebuild.
+        if rate * 20 <= np.log(residual / threshold):
+            self._build(vector)
+
+    def _build(self, vector: NDArray[np.float64] | None) -> None:
+        """Build the coarse correction from `vector` (default: ones) restricted to the patches."""
+        assert self.A.csr is not None
+        count = coarse_count(self.A.csr, share=0.38)
+        if self.patch is None:
+            self.patch = patches(self.A.csr, count)
+        coarse = CoarseSpace(self.A.csr, self.patch, count, vector)
+        gap = coarse.gap_inverse()
+        self.current, self.first = self.base, None
+        if gap is not None:
+            self.first = np.asarray(coarse.Z @ gap[0])
+            self.current = with_coarse(coarse.Z, gap[1], self.base)
