@@ -211,7 +211,7 @@ def check_bounds(bounds: Any, m: int) -> FloatArray:
         pairs = np.array((None, None) if bounds is None else list(bounds), dtype=object)
         if pairs.shape not in ((2,), (m, 2)):
             raise ValueError("wrong shape")
-        array = np.where(np.equal(pairs, None), [-np.inf, np.inf], pairs).astype(np.float64)
+        array = np.where(pairs == np.array(None), [-np.inf, np.inf], pairs).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"bounds must be one pair (low, high) or {m} pairs, None for no bound; got {bounds!r}"
