@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
-from gdpa.linalg.preconditioners import choose_preconditioner
+from gdpa.linalg.spd import choose_preconditioner
 from gdpa.policy import Policy
 from gdpa.system import LabeledSystem, ReorderedGraph
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import unknown_choice
-from ..policy import Policy
 from ..threads import one_thread
-from .operator import Matrix, UnitDiagonal
+from .operator import Matrix
 from .two_level import CoarseSpace, coarse_count, patches
 
 # Maps residuals to corrections.
@@ -167,49 +166,6 @@ def checked_callable(spec: PreconditionerLike) -> Preconditioner:
             f"preconditioner={spec!r} must be None, one of {PRECONDITIONERS} or a callable"
         )
     return lambda R: np.asarray(spec(R), dtype=np.float64).reshape(R.shape)
-
-
-def unit_preconditioner(
-    spec: PreconditionerLike,
-    unit: UnitDiagonal,
-    tol: float,
-    columns: int,
-    policy: Policy,
-    dense: bool,
-) -> tuple[Preconditioner | None, str]:
-    """Return the preconditioner in the scaled variables, and the name of the resulting method."""
-    if dense:
-        return dense_inverse(unit.toarray())
-    name = (
-        choose_preconditioner(unit, tol, columns, policy)
-        if isinstance(spec, str) and spec == "auto"
-        else spec
-    )
-    if name is None or name == "jacobi":  # the scaling is already Jacobi
-        return None, "cg"
-    if name == "cholesky":
-        M = cholesky(unit.toarray())
-        return M, "cg" if M is None else "cholesky-cg"
-    if name == "two-level":
-        total = unit.diagonal if unit.subtracted else None
-        with np.errstate(over="ignore", invalid="ignore"):
-            return two_level(sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total), "cg"
-    inverse, custom = unit.inverse, checked_callable(spec)
-    # A user-supplied preconditioner expects blocks of columns.
-    return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
-
-
-def choose_preconditioner(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
-    """Return the preconditioner that "auto" selects, from the estimated iterations of Jacobi."""
-    n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
-    # The Chebyshev bound for a spectrum in [smallest, 2].
-    steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)
-    full = unit.subtracted and 4 * unit.matrix.matrix.nnz >= n * n
-    worth = steps * columns > policy.factor_products + n / policy.factor_nodes
-    if full and worth and policy.full_least <= n <= policy.full_most:
-        return "cholesky"
-    slow = n >= policy.slow_rows and steps > policy.jacobi_steps
-    return "two-level" if slow else "jacobi"
 
 
 class Correction:

@@ -17,13 +17,15 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
+from . import preconditioners
 from .operator import Difference, Matrix, MatrixLike, UnitDiagonal, check_positive, inner_product
-from .preconditioners import Preconditioner, PreconditionerLike, unit_preconditioner
+from .preconditioners import Preconditioner, PreconditionerLike
 
 FloatArray = NDArray[np.float64]
 # A function of vectors, precision and number of threads, like Matrix.dot.
@@ -137,7 +139,7 @@ def solve_spd(
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     Y, products = np.zeros_like(b), 0
-    M, method = unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy, dense)
+    M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy, dense)
     R = b.copy(order="F")
     with np.errstate(over="ignore", invalid="ignore"):  # the initial guess may be huge
         if M is not None and method != "cg":
@@ -292,3 +294,48 @@ def conjugate_gradients(
             return iterations, products, why
         if not definite:
             single, previous = False, np.full(target.shape, np.inf)
+
+
+def _unit_preconditioner(
+    spec: PreconditionerLike,
+    unit: UnitDiagonal,
+    tol: float,
+    columns: int,
+    policy: Policy,
+    dense: bool,
+) -> tuple[Preconditioner | None, str]:
+    """Return the preconditioner in the scaled variables, and the name of the resulting method."""
+    if dense:
+        return preconditioners.dense_inverse(unit.toarray())
+    name = (
+        choose_preconditioner(unit, tol, columns, policy)
+        if isinstance(spec, str) and spec == "auto"
+        else spec
+    )
+    if name is None or name == "jacobi":  # the scaling is already Jacobi
+        return None, "cg"
+    if name == "cholesky":
+        M = preconditioners.cholesky(unit.toarray())
+        return M, "cg" if M is None else "cholesky-cg"
+    if name == "two-level":
+        total = unit.diagonal if unit.subtracted else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return preconditioners.two_level(
+                sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total
+            ), "cg"
+    inverse, custom = unit.inverse, preconditioners.checked_callable(spec)
+    # A user-supplied preconditioner expects blocks of columns.
+    return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
+
+
+def choose_preconditioner(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
+    """Return the preconditioner that "auto" selects, from the estimated iterations of Jacobi."""
+    n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
+    # The Chebyshev bound for a spectrum in [smallest, 2].
+    steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)
+    full = unit.subtracted and 4 * unit.matrix.matrix.nnz >= n * n
+    worth = steps * columns > policy.factor_products + n / policy.factor_nodes
+    if full and worth and policy.full_least <= n <= policy.full_most:
+        return "cholesky"
+    slow = n >= policy.slow_rows and steps > policy.jacobi_steps
+    return "two-level" if slow else "jacobi"
