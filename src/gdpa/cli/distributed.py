@@ -1,4 +1,4 @@
-"""``gdpa distributed``: fit tables larger than one machine, on Dask."""
+"""``gdpa distributed``: fit tables that do not fit on one machine, with Dask."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 class PredictOptions(RunOptions):
     """Options of ``gdpa distributed predict``, named as in :func:`gdpa.distributed.predict`."""
 
-    paths: list[str] = argument("Parquet files, patterns in quotes, folders, or URLs.")  # noqa: RUF009
+    paths: list[str] = argument("Parquet files, quoted patterns, folders or URLs.")  # noqa: RUF009
     work: str = option(
-        "--work", help="Folder for intermediate files that all workers see.", default=MISSING
+        "--work", help="Folder for intermediate files; all workers need access.", default=MISSING
     )
     out: str = option(
-        "--out", "-o", help="Folder for the predictions, a file per input file.", default=MISSING
+        "--out", "-o", help="Folder for the predictions; one file per input file.", default=MISSING
     )
-    id_column: str | None = option("--id", help="Column that names the rows, unique; no feature.")
+    id_column: str | None = option("--id", help="Column of unique row names; not used as a feature.")
     class_probabilities: bool = option(
         "--all-classes", help="Add a column with the probability of each class.", default=False
     )
     scheduler: str | None = option(
-        "--scheduler", help="Address of a Dask scheduler; local processes by default."
+        "--scheduler", help="Address of a Dask scheduler; local processes if unset."
     )
     n_workers: int | None = option(
-        "--workers", min=1, help="Local processes; by default one per processor."
+        "--workers", min=1, help="Local processes; one per processor if unset."
     )
     memory_limit: str | None = option(
         "--memory-limit", help="Memory per local process, such as 3GB."
     )
 
     def given(self) -> dict[str, Any]:
-        """Return the options of the Python function that were given."""
-        own = {f.name for f in fields(self)} - {f.name for f in fields(RunOptions)}
-        return {name: getattr(self, name) for name in own if getattr(self, name) is not None}
+        """Return the options that were set, as arguments of the Python function."""
+        names = {f.name for f in fields(self)} - {f.name for f in fields(RunOptions)}
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +57,8 @@ class FitOptions(PredictOptions):
         "--drop", help="Column to ignore; may be repeated."
     )
     unlabeled: str | None = option("--unlabeled", help="Text that marks an unknown label.")
-    self_loop: float | None = option("--self-loop", help="At least 0.01; chosen by default.")
-    n_parts: int | None = option("--parts", min=1, help="Parts; by default by rows and workers.")
+    self_loop: float | None = option("--self-loop", help="At least 0.01; chosen on held-out labels if unset.")
+    n_parts: int | None = option("--parts", min=1, help="Number of parts; from the numbers of rows and workers if unset.")
     random_state: int = option("--seed", min=0, help="Random seed.", default=0)
 
 
@@ -76,7 +76,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
         name="distributed",
-        help="Fit tables that are larger than one machine: Parquet files on Dask workers.",
+        help="Fit Parquet tables that do not fit on one machine, on Dask workers.",
         no_args_is_help=True,
     )
     add_command(group, "fit", FitOptions, fit)
@@ -86,7 +86,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _progress(stages: Stages) -> Callable[[Event], None]:
-    """Return a function that shows the stage, the tasks done, and an estimate."""
+    """Return a callback that shows the stage, the finished tasks and the time left."""
     seen: list[str] = []
 
     def show(event: Event) -> None:
@@ -104,8 +104,8 @@ def _progress(stages: Stages) -> Callable[[Event], None]:
 def fit(options: FitOptions) -> None:
     """Predict the empty cells of the TARGET column of Parquet files.
 
-    Writes a Parquet file per input file: the --id column (or row), prediction, probability. If the
-    run is stopped, the same command continues it. The model is a single neighbour graph; up to a
+    Writes one Parquet file per input file: the --id column (or row), prediction, probability. To
+    resume an interrupted run, repeat the command. The model is a single neighbour graph; up to a
     million rows `gdpa fit` is usually more accurate.
     """
     with Output("distributed fit", json=options.json, quiet=options.quiet) as output:
@@ -127,7 +127,7 @@ def fit(options: FitOptions) -> None:
 
 
 def predict(options: PredictOptions) -> None:
-    """Predict new Parquet files with the --work folder of a finished fit."""
+    """Predict new Parquet files from the --work folder of a finished fit."""
     with Output("distributed predict", json=options.json, quiet=options.quiet) as output:
         with Stages(output) as stages:
             stages.start("starting", "cluster")

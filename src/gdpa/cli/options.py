@@ -1,7 +1,7 @@
-"""Options that several commands share, each defined once.
+"""Options that several commands share.
 
-The options of a command are the fields of a dataclass (:func:`add_command`); groups of options that
-belong together are its base classes. A file ``gdpa.toml`` sets other defaults
+The options of a command are the fields of a dataclass (:func:`add_command`). Its base classes are
+groups of options that belong together. A file ``gdpa.toml`` can change the defaults
 (:func:`read_defaults`).
 """
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 Options = TypeVar("Options")
 WRITTEN = {"out", "model", "report", "log", "work", "help"}
-# The groups of ``--help``, in their order, by the names of the parameters.
+# Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
-    "Input": "target labels labeling format delimiter header encoding unlabeled id_column drop "
-    "column text image shape class_name edges skip_unknown duplicates",
-    "Model": "method option neighbors class_prior seed",
+    "Input": "target labels labeling problem format delimiter header encoding unlabeled id_column "
+    "drop column text image shape class_name edges skip_unknown duplicates",
+    "Model": "method method_options laplacian bound neighbors class_prior seed",
     "Output and report": "out model report keep compare sure all_classes raw log json",
     "Other": "",
 }
 
 
 def list_methods(incomplete: str) -> list[str]:
-    """Return the methods whose name starts so, for shell completion."""
+    """Return the methods that complete a word, for shell completion."""
     from ..solvers.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
@@ -47,16 +47,8 @@ def list_methods(incomplete: str) -> list[str]:
 
 Json = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Out = Annotated[str | None, typer.Option("--out", "-o", help="CSV file to write; - is stdout.")]
-Method = Annotated[
-    str, typer.Option("--method", "-m", help="Solver (gdpa methods).", autocompletion=list_methods)
-]
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if unset.")
-]
-RawCells = Annotated[
-    bool,
-    typer.Option("--raw-cells", help="Do not escape cells that a spreadsheet would execute."),
 ]
 
 
@@ -89,7 +81,7 @@ def argument(help: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Options of every command."""
+    """Options that every command has."""
 
     json: Json = False
     quiet: Quiet = False
@@ -99,8 +91,39 @@ class RunOptions:
 class OutputOptions:
     """The CSV file to write."""
 
-    out: Out = None
-    raw: RawCells = False
+    out: str | None = option("--out", "-o", help="CSV file to write; - is stdout.")
+    raw: bool = option(
+        "--raw-cells", help="Do not escape cells that a spreadsheet would execute.", default=False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions(RunOptions, OutputOptions):
+    """A graph, its known labels, and the method that solves it."""
+
+    graph: str = argument(
+        "Matrix Market, edge-list CSV, NPZ or GraphML file; - reads an edge list from stdin."
+    )
+    labels: str | None = option(
+        "--labels", "-l", help="CSV file of node,label; or one label per line, empty if unknown."
+    )
+    problem: str | None = option(
+        "--problem",
+        help="max-cut, qubo or ising: GRAPH is a Gset, Biq Mac, .qubo, Matrix Market or edge-list "
+        "file of couplings, and there are no labels.",
+    )
+    method: str = option(
+        "--method", "-m", help="Solver; gdpa methods lists them.", default="auto",
+        autocompletion=list_methods,
+    )  # fmt: skip
+    laplacian: str = option(
+        "--laplacian", help="combinatorial or normalized.", default="combinatorial"
+    )
+    unlabeled: str | None = option("--unlabeled", help="Value of an unknown label, besides empty.")
+    format: str | None = option(
+        "--format", help="mtx, csv, npz or graphml; from the file extension if unset."
+    )
+    delimiter: Delimiter = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +168,12 @@ class TableOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """What the columns of a table are."""
+    """How the columns of a table are used."""
 
     unlabeled: str | None = option(
         "--unlabeled", help="Value of an unknown label, besides empty, NA, ?..."
     )
-    id_column: str | None = option("--id", help="Column with the names of the rows; no feature.")
+    id_column: str | None = option("--id", help="Column of row names; not used as a feature.")
     drop: list[str] | None = option(  # noqa: RUF009
         "--drop", help="Column to ignore; may be repeated."
     )
@@ -220,7 +243,7 @@ def add_command(
         parameter.replace(annotation=hints[name])
         for name, parameter in inspect.signature(options).parameters.items()
     ]
-    # The command's own options come first, shared ones last.
+    # The command's own options come before the shared ones.
     parameters.sort(key=lambda parameter: parameter.name not in options.__annotations__)
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__doc__ = run.__doc__
@@ -228,7 +251,7 @@ def add_command(
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:
-    """Turn ``name=value`` texts into options: numbers, true, false and none, else text."""
+    """Parse ``name=value`` pairs; values are numbers, true, false, none or text."""
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -244,24 +267,25 @@ def parse_options(pairs: list[str]) -> dict[str, object]:
 
 
 def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
-    """Return the defaults for a command line, by command and parameter.
+    """Read the defaults in ``gdpa.toml``, by command and parameter.
+
+    The file has a section per command with the long names of options. Output files cannot be set
+    there: a folder of data that somebody sent must not choose them.
 
     Parameters
     ----------
     command : click command
-        The command with its sub-commands. A section per command holds options by their long names,
-        without the dashes. Files that are written cannot be set: a folder of data that somebody
-        sent must not choose them.
+        The command with its sub-commands.
     args : sequence of str
-        The arguments. A ``gdpa.toml`` beside the first file that they name comes before that of
-        the current folder.
+        The arguments. A ``gdpa.toml`` beside the first file among them takes precedence over the
+        one in the current folder.
     known : sequence of str
-        Names of all commands: sections of those that are not loaded are not read.
+        Names of all commands. Sections of commands that are not loaded are skipped.
 
     Returns
     -------
     dict
-        For the context's ``default_map``.
+        The context's ``default_map``.
     """
     found: dict[str, Any] = {}
     table = next(filter(os.path.isfile, args), ".")
@@ -279,7 +303,7 @@ def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> di
 
 
 def _checked(command: Any, values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return values by parameter; an unknown name raises an error."""
+    """Return the values by parameter; raise ValueError for an unknown name."""
     groups = getattr(command, "commands", {})
     names = {} if groups else {
         name.removeprefix("--"): parameter.name
