@@ -1,7 +1,7 @@
 """The command line; the only part of the package that prints.
 
-:func:`main` imports the heavy modules, so that Ctrl-C during start-up prints one line, and a missing
-extra is reported without a traceback.
+:func:`main` imports the heavy modules, so that Ctrl-C during start-up prints one line, and a
+missing extra is reported without a traceback.
 """
 
 from __future__ import annotations

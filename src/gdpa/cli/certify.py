@@ -18,10 +18,8 @@ from .solve import Labeling, read_problem
 class CertifyOptions(GraphOptions):
     """Options of ``gdpa certify``."""
 
-    labeling: str | None = option(
-        "--labeling", help="Labels of all nodes, as written by solve; solved for if unset."
-    )
-    bound: str | None = option("--bound", help="min-cut, sdr-interior-point or sdr-low-rank.")
+    labeling: str | None = option("Labels of all nodes, as written by solve; solved for if unset.")
+    bound: str | None = option("min-cut, sdr-interior-point or sdr-low-rank.")
 
 
 def register(app: typer.Typer) -> None:
@@ -41,9 +39,7 @@ def certify(options: CertifyOptions) -> None:
         OutputFiles(options.graph, options.labels, labeling) as files,
     ):
         if labeling is not None and options.out is not None:
-            raise ValueError(
-                "--out saves computed labels and cannot be used with --labeling"
-            )
+            raise ValueError("--out saves computed labels and cannot be used with --labeling")
         if options.problem is not None:
             certify_quadratic(options, labeling, output)
             return

@@ -26,7 +26,9 @@ CAPTION = f"Accuracy with {LABELS_PER_CLASS} labels per class, mean over {DRAWS}
 class DemoOptions(RunOptions):
     """Options of ``gdpa demo``."""
 
-    out: str = option("--out", "-o", help="HTML file to write the report to.", default="gdpa-report.html")
+    out: str = option(
+        "HTML file to write the report to.", "--out", "-o", default="gdpa-report.html"
+    )
 
 
 def register(app: typer.Typer) -> None:
@@ -128,8 +130,8 @@ def _report(rows: list[dict[str, Any]]) -> tuple[str, str]:
     known = _few_labels(truth, 0)
     table = dict(zip(data.feature_names.tolist(), data.data.T, strict=True))
     model = new_classifier().fit(table, np.where(known, truth, None))
-    accuracy = 100 * float((model.transduction_ == truth)[~known].mean())
-    headline = f"Breast cancer: {known.sum()} labels, {(~known).sum()} rows, {accuracy:.1f} % accuracy"
+    right = 100 * float((model.transduction_ == truth)[~known].mean())
+    headline = f"Breast cancer: {known.sum()} labels, {(~known).sum()} rows, {right:.1f} % correct"
     content = gather(
         model,
         None,

@@ -20,25 +20,19 @@ class PredictOptions(RunOptions):
     """Options of ``gdpa distributed predict``, named as in :func:`gdpa.distributed.predict`."""
 
     paths: list[str] = argument("Parquet files, quoted patterns, folders or URLs.")  # noqa: RUF009
-    work: str = option(
-        "--work", help="Folder for intermediate files; all workers need access.", default=MISSING
-    )
+    work: str = option("Folder for intermediate files; all workers need access.", default=MISSING)
     out: str = option(
-        "--out", "-o", help="Folder for the predictions; one file per input file.", default=MISSING
+        "Folder for the predictions; one file per input file.", "--out", "-o", default=MISSING
     )
-    id_column: str | None = option("--id", help="Column of unique row names; not used as a feature.")
+    id_column: str | None = option("Column of unique row names; not used as a feature.", "--id")
     class_probabilities: bool = option(
-        "--all-classes", help="Add a column with the probability of each class.", default=False
+        "Add a column with the probability of each class.", "--all-classes", default=False
     )
-    scheduler: str | None = option(
-        "--scheduler", help="Address of a Dask scheduler; local processes if unset."
-    )
+    scheduler: str | None = option("Address of a Dask scheduler; local processes if unset.")
     n_workers: int | None = option(
-        "--workers", min=1, help="Local processes; one per processor if unset."
+        "Local processes; one per processor if unset.", "--workers", min=1
     )
-    memory_limit: str | None = option(
-        "--memory-limit", help="Memory per local process, such as 3GB."
-    )
+    memory_limit: str | None = option("Memory per local process, such as 3GB.")
 
     def given(self) -> dict[str, Any]:
         """Return the options that were set, as arguments of the Python function."""
@@ -51,25 +45,25 @@ class FitOptions(PredictOptions):
     """Options of ``gdpa distributed fit``, named as in :func:`gdpa.distributed.fit`."""
 
     target: str = option(
-        "--target", "-t", help="Column with the labels; empty where unknown.", default=MISSING
+        "Column with the labels; empty where unknown.", "--target", "-t", default=MISSING
     )
-    drop: list[str] | None = option(  # noqa: RUF009
-        "--drop", help="Column to ignore; may be repeated."
+    drop: list[str] | None = option("Column to ignore; may be repeated.")  # noqa: RUF009
+    unlabeled: str | None = option("Text that marks an unknown label.")
+    self_loop: float | None = option("At least 0.01; chosen on held-out labels if unset.")
+    n_parts: int | None = option(
+        "Number of parts; from the numbers of rows and workers if unset.", "--parts", min=1
     )
-    unlabeled: str | None = option("--unlabeled", help="Text that marks an unknown label.")
-    self_loop: float | None = option("--self-loop", help="At least 0.01; chosen on held-out labels if unset.")
-    n_parts: int | None = option("--parts", min=1, help="Number of parts; from the numbers of rows and workers if unset.")
-    random_state: int = option("--seed", min=0, help="Random seed.", default=0)
+    random_state: int = option("Random seed.", "--seed", min=0, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions(RunOptions):
     """Options of ``gdpa distributed export``."""
 
-    work: str = option("--work", help="Folder of the finished fit.", default=MISSING)
-    model: str = option("--model", help="File for the classifier (.npz).", default=MISSING)
-    rows: int = option("--rows", min=2, help="Rows of the fit to keep.", default=50_000)
-    seed: int = option("--seed", min=0, help="Random seed.", default=0)
+    work: str = option("Folder of the finished fit.", default=MISSING)
+    model: str = option("File for the classifier (.npz).", default=MISSING)
+    rows: int = option("Rows of the fit to keep.", min=2, default=50_000)
+    seed: int = option("Random seed.", min=0, default=0)
 
 
 def register(app: typer.Typer) -> None:

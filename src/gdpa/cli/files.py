@@ -1,7 +1,7 @@
 """Output files of the commands, written completely or not at all.
 
-Each file is staged beside its target (:class:`gdpa.files.StagingFolder`) and moved there at the end.
-Ctrl-C leaves the old file in place.
+Each file is staged beside its target (:class:`gdpa.files.StagingFolder`) and moved there at the
+end. Ctrl-C leaves the old file in place.
 """
 
 from __future__ import annotations

@@ -69,8 +69,11 @@ class GroupedCommand(TyperCommand):
                     formatter.write_dl([record for record in records if record])
 
 
-def option(*names: str, help: str, default: Any = None, **settings: Any) -> Any:
-    """Declare a field of an options class as an option; ``default=MISSING`` makes it required."""
+def option(help: str, *names: str, default: Any = None, **settings: Any) -> Any:
+    """Declare a field of an options class as an option; ``default=MISSING`` makes it required.
+
+    The option is called like the field unless `names` are given.
+    """
     return field(default=default, metadata={"typer": typer.Option(*names, help=help, **settings)})
 
 
@@ -91,9 +94,9 @@ class RunOptions:
 class OutputOptions:
     """The CSV file to write."""
 
-    out: str | None = option("--out", "-o", help="CSV file to write; - is stdout.")
+    out: str | None = option("CSV file to write; - is stdout.", "--out", "-o")
     raw: bool = option(
-        "--raw-cells", help="Do not escape cells that a spreadsheet would execute.", default=False
+        "Do not escape cells that a spreadsheet would execute.", "--raw-cells", default=False
     )
 
 
@@ -105,24 +108,19 @@ class GraphOptions(RunOptions, OutputOptions):
         "Matrix Market, edge-list CSV, NPZ or GraphML file; - reads an edge list from stdin."
     )
     labels: str | None = option(
-        "--labels", "-l", help="CSV file of node,label; or one label per line, empty if unknown."
+        "CSV file of node,label; or one label per line, empty if unknown.", "--labels", "-l"
     )
     problem: str | None = option(
-        "--problem",
-        help="max-cut, qubo or ising: GRAPH is a Gset, Biq Mac, .qubo, Matrix Market or edge-list "
-        "file of couplings, and there are no labels.",
+        "max-cut, qubo or ising: GRAPH is a Gset, Biq Mac, .qubo, Matrix Market or edge-list "
+        "file of couplings, and there are no labels."
     )
     method: str = option(
-        "--method", "-m", help="Solver; gdpa methods lists them.", default="auto",
-        autocompletion=list_methods,
+        "Solver; gdpa methods lists them.", "--method", "-m",
+        default="auto", autocompletion=list_methods,
     )  # fmt: skip
-    laplacian: str = option(
-        "--laplacian", help="combinatorial or normalized.", default="combinatorial"
-    )
-    unlabeled: str | None = option("--unlabeled", help="Value of an unknown label, besides empty.")
-    format: str | None = option(
-        "--format", help="mtx, csv, npz or graphml; from the file extension if unset."
-    )
+    laplacian: str = option("combinatorial or normalized.", default="combinatorial")
+    unlabeled: str | None = option("Value of an unknown label, besides empty.")
+    format: str | None = option("mtx, csv, npz or graphml; from the file extension if unset.")
     delimiter: Delimiter = None
 
 
@@ -135,27 +133,21 @@ class TableOptions:
         "files may be compressed. - reads CSV from stdin."
     )
     format: str | None = option(
-        "--format",
-        help="csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; from the file extension if "
-        "unset.",
+        "csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; from the file extension if unset."
     )
     delimiter: Delimiter = None
     header: bool = option(
+        "Whether a CSV file starts with column names; else columns are named 1, 2, ...",
         "--header/--no-header",
-        help="Whether a CSV file starts with column names; else columns are named 1, 2, ...",
         default=True,
     )
-    encoding: str | None = option("--encoding", help="Encoding of a CSV file; detected if unset.")
+    encoding: str | None = option("Encoding of a CSV file; detected if unset.")
 
     @property
     def reading(self) -> dict[str, Any]:
         """The file format, as options of :func:`gdpa.tables.read_table`."""
-        return {
-            "format": self.format,
-            "delimiter": self.delimiter,
-            "header": self.header,
-            "encoding": self.encoding,
-        }
+        names = ("format", "delimiter", "header", "encoding")
+        return {name: getattr(self, name) for name in names}
 
     def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""
@@ -170,16 +162,11 @@ class TableOptions:
 class ColumnOptions:
     """How the columns of a table are used."""
 
-    unlabeled: str | None = option(
-        "--unlabeled", help="Value of an unknown label, besides empty, NA, ?..."
-    )
-    id_column: str | None = option("--id", help="Column of row names; not used as a feature.")
-    drop: list[str] | None = option(  # noqa: RUF009
-        "--drop", help="Column to ignore; may be repeated."
-    )
+    unlabeled: str | None = option("Value of an unknown label, besides empty, NA, ?...")
+    id_column: str | None = option("Column of row names; not used as a feature.", "--id")
+    drop: list[str] | None = option("Column to ignore; may be repeated.")  # noqa: RUF009
     column: list[str] | None = option(  # noqa: RUF009
-        "--column",
-        help="NAME=KIND: treat a column as number, category, text, date or drop; may be repeated.",
+        "NAME=KIND: treat a column as number, category, text, date or drop; may be repeated."
     )
 
     def kinds(self) -> dict[str, str]:
@@ -202,17 +189,12 @@ class EdgeOptions:
     """A file of links between rows."""
 
     edges: str | None = option(
-        "--edges",
-        help="Links between rows: two row names per line and an optional weight, with any "
-        "delimiter; or GraphML, Matrix Market, NPZ. - is stdin.",
+        "Links between rows: two row names per line and an optional weight, with any "
+        "delimiter; or GraphML, Matrix Market, NPZ. - is stdin."
     )
-    skip_unknown: bool = option(
-        "--skip-unknown", help="Ignore edges to unknown rows.", default=False
-    )
+    skip_unknown: bool = option("Ignore edges to unknown rows.", "--skip-unknown", default=False)
     duplicates: str = option(
-        "--duplicates",
-        help="For repeated edges: same (weights must agree), sum or max.",
-        default="same",
+        "For repeated edges: same (weights must agree), sum or max.", default="same"
     )
 
     def read_edges(

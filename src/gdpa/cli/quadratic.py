@@ -115,7 +115,7 @@ def read_quadratic(options: GraphOptions) -> tuple[BinaryQuadratic, list[str]]:
 
 
 def read_assignment(path: str, names: list[str], problem: BinaryQuadratic) -> NDArray[np.float64]:
-    """Read ``node,value`` for every node, as ``gdpa solve`` writes it."""
+    """Return the value of every node from a file of ``node,value``."""
     from ..tables.source import open_file
     from ..tables.table import TableError
 

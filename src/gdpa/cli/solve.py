@@ -27,7 +27,7 @@ class SolveOptions(GraphOptions):
     """Options of ``gdpa solve``."""
 
     method_options: list[str] | None = option(  # noqa: RUF009
-        "--option", help="NAME=VALUE: option of the method; may be repeated."
+        "NAME=VALUE: option of the method; may be repeated.", "--option"
     )
 
 

@@ -31,6 +31,11 @@ class HeldOut:
     rows: NDArray[np.intp]
     source: str
 
+    @property
+    def accuracy(self) -> float:
+        """Fraction of correct predictions."""
+        return float((self.truth == self.predicted).mean())
+
 
 def held_out_labels(model: BaseEstimator) -> HeldOut | None:
     """Return the predictions of held-out labels that were made while tuning.
