@@ -228,7 +228,8 @@ def add_command(
     # The command's own options come before the shared ones.
     parameters.sort(key=lambda parameter: parameter.name not in options.__annotations__)
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__doc__ = run.__doc__
+    # Click keeps the lines of a paragraph after a backspace, which a raw docstring cannot contain.
+    command.__doc__ = str(run.__doc__).replace("\\b", "\b")
     app.command(name, cls=GroupedCommand)(command)
 
 
