@@ -3,8 +3,9 @@ Free text: which part of Python does this sentence come from?
 =============================================================
 
 We classify docstrings of five packages of the standard library from five labels each. A column of
-text is encoded by the principal directions of its character n-grams. Texts that share parts of
-words are neighbours in the graph, and the labels spread between them.
+text is encoded by the principal directions of its words and character n-grams. Texts that share
+words are neighbours in the graph, and the labels spread between them. A pretrained sentence encoder
+can replace this encoding, ``columns=TableEncoder(embed=...)``; see the page "Text".
 """
 
 # %%

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
     ColumnOptions,
     EdgeOptions,
+    EmbedOptions,
     OutputOptions,
     RunOptions,
     TableOptions,
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOptions):
+class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa fit``."""
 
     target: str = option(
         "Column of labels; empty where unknown.", "--target", "-t",
-        metavar="COLUMN", default=MISSING,
+        metavar="COLUMN", default="label",
     )  # fmt: skip
     model: str | None = option("File to save the classifier to (.npz).", metavar="FILE")
     report: str | None = option("HTML file to write a report to.", metavar="FILE")
@@ -113,9 +114,8 @@ def fit(options: FitOptions) -> None:
             classifier = _fit(options, task, output, stages)
             stages.start("checking", "accuracy on held-out labels")
             about = {"target": options.target, "source": task.table.source, "sure": options.sure}
-            fitted = FittedTable(
-                classifier, about | {"id_column": options.id_column, "ids": task.ids}
-            )
+            named = options.id_column or ("file" if task.ids else None)
+            fitted = FittedTable(classifier, about | {"id_column": named, "ids": task.ids})
             predicted = fitted.fitted_rows()
             compared = None
             if options.compare or options.report is not None:
@@ -124,7 +124,7 @@ def fit(options: FitOptions) -> None:
                 compared = baselines(classifier, fitted.points(task.table))
             output.result = _summary(fitted, task, predicted, compared)
             stages.start("writing")
-            columns = first_columns(task.table, options.keep, options.id_column, task.ids)
+            columns = first_columns(task.table, options.keep, named, task.ids)
             columns += predicted._asdict().items()
             columns.append(("known", classifier.ensemble_.labels.codes >= 0))
             if task.links is not None:
@@ -158,6 +158,8 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     ids = None
     if options.id_column is not None:
         ids = table.column(options.id_column, "--id column").cells()
+    elif table.names[0] == "file" and Path(options.data).is_dir():
+        ids = table.column("file").cells()
     for name in (*(options.drop or ()), *kinds):
         table.column(name)
     links = None
@@ -177,7 +179,8 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
     kinds = options.kinds()
     kinds.pop(options.target, None)  # labels are always text
-    encoder = TableEncoder(columns=kinds, random_state=options.seed)
+    embedding = options.embedding(stages.detail) if options.embed else {}
+    encoder = TableEncoder(columns=kinds, random_state=options.seed, **embedding)
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
     features = task.table.without(list(ignored))
     classifier = new_classifier(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from ..files import write_text
+from ..files import written_whole
 from ..threads import one_thread
 from .models import load_model
-from .options import ColumnOptions, Quiet, TableOptions, add_command, option
+from .options import ColumnOptions, EmbedOptions, Quiet, TableOptions, add_command, option
 from .output import Output
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelOptions(ColumnOptions, TableOptions):
+class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa label``."""
 
     target: str = option(
-        "Column to fill; added if it does not exist.", "--target", "-t", default=MISSING
+        "Column to fill; added if it does not exist.", "--target", "-t", default="label"
     )
     text: str | None = option("Column of text to show in large type.")
     image: str | None = option("Column of image file names, relative to the folder of DATA.")
@@ -32,9 +32,23 @@ class LabelOptions(ColumnOptions, TableOptions):
     )
     model: str | None = option("Start with the labels and encoding of this model file.")
     out: str | None = option(
-        "Table to write at the end; DATA-labelled.csv if unset.", "--out", "-o"
+        "File to write at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with a "
+        "folder of pictures per class; DATA-labelled.csv if unset.",
+        "--out",
+        "-o",
+    )
+    who: bool = option("Write who answered and when.", "--who", default=False)
+    overlap: float = option(
+        "Fraction of rows to show to a second annotator.", min=0, max=1, default=0.0
     )
     log: str | None = option("File to append each answer to; OUT.log if unset.")
+    host: str = option(
+        "Address to listen on; addresses other than localhost need --token.", default="127.0.0.1"
+    )
+    token: str | None = option(
+        "Secret part of the address; random if unset.", envvar="GDPA_LABEL_TOKEN"
+    )
+    public_url: str | None = option("Address of the page behind a reverse proxy.")
     port: int = option("Port of the server; 0 picks a free port.", min=0, max=65535, default=0)
     browser: bool = option("Open the page in the browser.", "--browser/--no-browser", default=True)
     seed: int = option("Random seed.", min=0, default=0)
@@ -52,7 +66,7 @@ class LabelOptions(ColumnOptions, TableOptions):
 
     def output_files(self) -> tuple[Path, Path]:
         """Return the paths of the table and the log to write."""
-        data = Path("table.csv" if self.data == "-" else self.data)
+        data = Path("table.csv" if self.data == "-" else self.data).absolute()
         out = data.with_name(f"{data.name.partition('.')[0]}-labelled.csv")
         if self.out is not None:
             out = Path(self.out)
@@ -69,8 +83,9 @@ def register(app: typer.Typer) -> None:
 def label(options: LabelOptions) -> None:
     """Label rows of DATA in the browser; the classifier predicts the other rows.
 
-    Starts a server that accepts connections from this machine only; Ctrl-C stops it. Each answer is
-    saved at once. To resume, repeat the command.
+    Starts a server that accepts connections from this machine only, unless --host is set; Ctrl-C
+    stops it. Each answer is saved at once. To resume, repeat the command. A row has one label;
+    several labels per row are not supported.
     """
     with Output("label", quiet=options.quiet) as output, one_thread():
         from ..labeling.server import LabelServer
@@ -87,6 +102,7 @@ def label(options: LabelOptions) -> None:
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
             unlabeled=options.unlabeled,
+            embedding=options.embedding(output.note) if options.embed else {},
             reading=options.reading,
         )
         out, log = options.output_files()
@@ -101,7 +117,16 @@ def label(options: LabelOptions) -> None:
         )
         output.note(*notes)
         session = controller.session
-        server = LabelServer(controller, exporter, port=options.port)
+        session.overlap = options.overlap
+        kind = exporter.kind_of(out)
+        server = LabelServer(
+            controller,
+            exporter,
+            host=options.host,
+            port=options.port,
+            token=options.token,
+            public_url=options.public_url,
+        )
         if session.labels:
             output.note(f"{len(session.labels)} rows have a label")
         output.write(f"{server.url}\n")
@@ -114,10 +139,13 @@ def label(options: LabelOptions) -> None:
         server.run()
         if session.labels:
             try:
-                text = exporter.csv()
-            except Exception:
-                write_text(out, exporter.csv(predict=False))
-                output.note(f"{len(session.labels)} labels, without predictions: {out}")
-                raise
-            write_text(out, text)
-            output.note(f"{len(session.labels)} labels, {session.n_rows} predictions: {out}")
+                if session.latest is None:
+                    session.refresh()
+            finally:
+                with written_whole(out) as staged:
+                    staged.write_bytes(exporter.make(kind, who=options.who)[0])
+                latest = session.latest
+                based = "no predictions"
+                if latest is not None:
+                    based = f"predictions based on {len(latest.trained)} of them"
+                output.note(f"{len(session.labels)} labels, {based}: {out}")

@@ -32,7 +32,7 @@ WRITTEN = {"out", "model", "report", "log", "work", "help"}
 GROUPS = {
     "Input": "target labels labeling problem format delimiter header encoding unlabeled id_column "
     "drop column text image shape class_name edges skip_unknown duplicates",
-    "Model": "method method_options laplacian bound neighbors class_prior seed",
+    "Model": "embed offline method method_options laplacian bound neighbors class_prior seed",
     "Output and report": "out model report keep compare sure all_classes raw log json",
     "Other": "",
 }
@@ -130,7 +130,8 @@ class TableOptions:
 
     data: str = argument(
         "CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON lines, NPZ or LIBSVM; text "
-        "files may be compressed. - reads CSV from stdin."
+        "files may be compressed. - reads CSV from stdin. Or a folder of pictures or text files, "
+        "in subfolders named by class where the class is known."
     )
     format: str | None = option(
         "csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; from the file extension if unset."
@@ -166,7 +167,7 @@ class ColumnOptions:
     id_column: str | None = option("Column of row names; not used as a feature.", "--id")
     drop: list[str] | None = option("Column to ignore; may be repeated.")  # noqa: RUF009
     column: list[str] | None = option(  # noqa: RUF009
-        "NAME=KIND: treat a column as number, category, text, date or drop; may be repeated."
+        "NAME=KIND: treat a column as number, category, text, image, date or drop; may be repeated."
     )
 
     def kinds(self) -> dict[str, str]:
@@ -182,6 +183,26 @@ class ColumnOptions:
                 )
             kinds[name] = kind
         return kinds
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions:
+    """A pretrained model that encodes texts or pictures."""
+
+    embed: str | None = option(
+        "Folder or name of an ONNX model for texts or pictures.", metavar="FOLDER"
+    )
+    offline: bool = option(
+        "Do not download the model that --embed names.", "--offline", default=False
+    )
+
+    def embedding(self, show: Callable[[str], object]) -> dict[str, Any]:
+        """Return the model and its progress, as options of :class:`gdpa.tables.TableEncoder`."""
+        return {
+            "embed": self.embed,
+            "offline": self.offline,
+            "progress": lambda done, total: show(f"{done} of {total} embedded"),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
