@@ -134,9 +134,9 @@ class ConvergenceDisplay(Display):
         """
         ax = self._start(ax)
         for number, (name, values) in enumerate(self.series.items()):
-            style = {"color": COLORS[number % len(COLORS)], "marker": "o", "markersize": 3.5}
-            style["linestyle"] = ("-", "--", "-.", ":")[number % 4]
-            ax.plot(self.iterations, values, label=name.replace("_", " "), **style)
+            style, color = ("-", "--", "-.", ":")[number % 4], COLORS[number % len(COLORS)]
+            label = name.replace("_", " ")
+            ax.plot(self.iterations, values, f"o{style}", color=color, markersize=3.5, label=label)
         if self.lower_bound is not None:
             ax.axhline(self.lower_bound, color=FAINT, linestyle=":", zorder=0, label="lower bound")
         if all(name in DISTANCES and not (v <= 0).any() for name, v in self.series.items()):

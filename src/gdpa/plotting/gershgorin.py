@@ -180,11 +180,9 @@ class GershgorinDisplay(Display):
             color = COLORS[0] if last else COLORS[1]
             left, place = d.left_ends[rows], y + shifts[number - 1]
             ax.hlines(place, left, d.right_ends[rows], color=color, linewidth=width, alpha=0.45)
-            marker = {"marker": "|", "markersize": 3.0 + 2.0 * width, "markeredgewidth": 1.8}
-            if last:
-                marker = {"marker": "o", "markersize": min(5.0, 2.0 + width)}
-            label = f"{name}: left ends"
-            ax.plot(left, place, linestyle="none", color=color, label=label, **marker)
+            size, edge = (min(5.0, 2.0 + width), 1.0) if last else (3.0 + 2.0 * width, 1.8)
+            (ends,) = ax.plot(left, place, "o" if last else "|", color=color)
+            ends.set(label=f"{name}: left ends", markersize=size, markeredgewidth=edge)
         ax.invert_yaxis()
         ax.set(xlabel="real part", ylabel="row")
         if rows.size <= 12:

@@ -216,8 +216,9 @@ class SelectionDisplay(Display):
             ax.plot(self.self_loops, row, markersize=4.5, label=name, **class_style(number))
         if self.chosen is not None:
             loop, _, loss = self.chosen
-            star = {"s": 225, "marker": "*", "color": "none", "edgecolors": COLORS[7]}
-            ax.scatter(loop, loss, label="chosen", **star)
+            ax.scatter(
+                loop, loss, s=225, marker="*", color="none", edgecolors=COLORS[7], label="chosen"
+            )
         ax.set(xscale="log", xlabel="self-loop", ylabel="held-out loss")
         ax.legend(title="label weight", frameon=False)
         return self
