@@ -2,8 +2,8 @@
 Subsampling a 3-D point cloud
 =============================
 
-We choose 60 of 600 points on a surface, so that a signal, here the height, can be reconstructed from
-them. Aligned discs choose the points with a certified bound for the worst case.
+We choose 60 of 600 points on a surface, so that a signal, here the height, can be reconstructed
+from them. Aligned discs choose the points with a certified bound for the worst case.
 """
 
 # %%
