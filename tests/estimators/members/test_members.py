@@ -386,3 +386,23 @@ def test_members_of_links_predict_a_fold_without_its_labels(member):
         member().predict_fold(data, 2, held), member().predict_fold(other, 2, held), strict=True
     ):
         np.testing.assert_array_equal(p, q)
+
+
+def test_forests_are_tried_on_sparse_features_but_not_on_embeddings_or_beside_links():
+    rng = np.random.default_rng(0)
+    n, d = 150, 200
+    z = rng.integers(0, 2, n)
+    y = np.where(np.arange(n) < 30, z, -1)
+    counts = rng.poisson(np.where((np.arange(d) < 100) == z[:, None], 0.06, 0.03))
+    words = sp.csr_array(counts.astype(float))
+    dense = rng.normal(size=(n, d)) * rng.uniform(0.7, 1.3, d) + 0.5 * (2 * z - 1)[:, None]
+    upper = np.triu(rng.random((n, n)) < np.where(z[:, None] == z, 0.05, 0.01), 1)
+    links = sp.csr_array((upper | upper.T).astype(float))
+    cases = [(words, None, True), (dense, None, False), (words, links, False)]
+    for X, adjacency, forests in cases:
+        assert FitData(X, encode_labels(y, -1), None).is_embedding
+        tried = CommitteeClassifier().fit(X, y, adjacency=adjacency).committee_.names
+        assert "smoothed" in tried
+        assert [name in tried for name in ("forest", "forest graph", "forest kernel")] == [
+            forests
+        ] * 3

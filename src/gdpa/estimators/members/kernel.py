@@ -193,8 +193,8 @@ class KernelMember(SupervisedMember):
                         f = np.flatnonzero(folds == number)
                         scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
                 found[scaling, width, ridge] = softmax(STEEPNESS * scores, axis=1)
-        self.setting, held_out = best_candidate(found, data.codes[kept], folds)
-        self.settings = (self.setting,)
+        best, held_out = best_candidate(found, data.codes[kept], folds)
+        self.setting, self.settings = best, (best,)
         return held_out if kept.size == data.codes.size else super().cross_fit(data)
 
     def train(self, data: FitData, kept: Rows, setting: KernelSetting | None) -> KernelMachine:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,7 +73,7 @@ class LinearModel(ScaledModel):
             size = abs(Z).max(axis=1).toarray().ravel()
         else:
             size = np.maximum(Z.max(axis=1), -Z.min(axis=1))
-        if size.max(initial=0.0) > FAR:
+        if float(size.max(initial=0.0)) > FAR:
             factor = FAR / np.maximum(size, FAR)
             Z = sp.csr_array(sp.diags_array(factor) @ Z) if sp.issparse(Z) else Z * factor[:, None]
         return np.asarray(softmax(Z @ self.coefficients + self.intercepts, axis=1))
@@ -113,7 +113,8 @@ def fewer_columns(Z: Features) -> tuple[Features, FloatArray]:
     if Z.shape[0] >= Z.shape[1]:
         return Z, np.empty((0, 0))
     products = Z @ Z.T
-    K = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
+    dense = products if isinstance(products, np.ndarray) else products.toarray()
+    K = np.asarray(dense, dtype=np.float64)
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     if not (np.isfinite(values).all() and kept.any()):
@@ -126,7 +127,7 @@ class LinearMember(SupervisedMember):
     """Logistic regression; the penalty is chosen by held-out labels."""
 
     name = "linear"
-    settings: ClassVar = (0.1, 1.0, 10.0)  # inverse strengths of the penalty
+    settings: tuple[Any, ...] = (0.1, 1.0, 10.0)  # inverse strengths of the penalty
     most_coefficients = MOST_COEFFICIENTS
     setting = 1.0
     # Rounds of self-training; probability of a confident prediction, as in scikit-learn; limits on
@@ -212,7 +213,7 @@ class GaussianMember(SupervisedMember):
     needs_folds = True
     # Factors f that give the priors' weights in labels, a and b = f d + 1 for d columns. Chosen on
     # real tables.
-    settings: ClassVar = ((0.3, np.inf), (1.0, np.inf), (3.0, np.inf), (1.0, 2.0), (1.0, 0.5))
+    settings = ((0.3, np.inf), (1.0, np.inf), (3.0, np.inf), (1.0, 2.0), (1.0, 0.5))
     setting = (1.0, np.inf)
 
     def suits(self, data: FitData) -> bool:
