@@ -152,8 +152,6 @@ class FitData:
     @cached_property
     def Z(self) -> Features:
         """The features, scaled by `scaling`."""
-        if isinstance(self.X, np.ndarray):
-            return self.scaling.transform(self.X)
         return rescale_columns(self.scaling, self.X)
 
 
@@ -413,12 +411,10 @@ def best_candidate(
     given, the probabilities are unbiased: those of each fold come from the candidate that is best
     on all other folds. Of equal candidates the first is chosen.
     """
-    keys, losses = list(candidates), []
+    keys = list(candidates)
     if len(keys) == 1:
         return keys[0], candidates[keys[0]]
-    for key in keys:
-        losses.append(cross_validated_loss(candidates[key], codes)[0])
-    table = np.array(losses)
+    table = np.array([cross_validated_loss(p, codes)[0] for p in candidates.values()])
     best = keys[int(table.mean(axis=1).argmin())]
     if folds is None:
         return best, candidates[best]

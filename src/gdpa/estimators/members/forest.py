@@ -106,10 +106,7 @@ class Forest(Model):
         return self.leaf_means(self.leaves(X))
 
     def leaf_means(
-        self,
-        leaves: Leaves,
-        trees: slice = slice(None),
-        value: NDArray[np.float32] | None = None,
+        self, leaves: Leaves, trees: slice = slice(None), value: NDArray[np.float32] | None = None
     ) -> FloatArray:
         """Return the mean over `trees` of the samples' leaf values, class shares by default."""
         values = self.value if value is None else value

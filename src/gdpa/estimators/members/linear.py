@@ -237,16 +237,13 @@ class GaussianMember(SupervisedMember):
         E = Z - means[codes]
         a, b = setting[0] * d + 1.0, setting[1] * d + 1.0
         W = (E.T @ E + a * prior) / max(m - np.count_nonzero(counts) + a, 1.0)
-        covariances = []
-        for c in range(1 if np.isinf(b) else n_classes):
+        pooled, roots, halves = np.isinf(b), [], []
+        for c in range(1 if pooled else n_classes):
             e = E[codes == c]
-            covariances.append(W if np.isinf(b) else (e.T @ e + b * W) / (e.shape[0] + b))
-        roots = np.empty((len(covariances), d, d))
-        halves = np.empty(len(covariances))
-        for j, S in enumerate(covariances):
+            S = W if pooled else (e.T @ e + b * W) / (e.shape[0] + b)
             L = linalg.cholesky(S, lower=True)
-            roots[j] = linalg.solve_triangular(L, np.eye(d), lower=True).T
-            halves[j] = np.log(np.diag(L)).sum()
+            roots.append(linalg.solve_triangular(L, np.eye(d), lower=True).T)
+            halves.append(np.log(np.diag(L)).sum())
         with np.errstate(divide="ignore"):
-            constants = np.maximum(np.log(counts / m), -1e3) - halves
-        return GaussianClasses(data.scaling, means, roots, constants)
+            constants = np.maximum(np.log(counts / m), -1e3) - np.array(halves)
+        return GaussianClasses(data.scaling, means, np.array(roots), constants)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -239,17 +239,10 @@ def shared_order(data: FitData) -> ReorderedGraph | None:
     return arranged
 
 
-def spread(
-    data: FitData,
-    held: Mask,
-    setting: Setting,
-    evidence: FloatArray | None = None,
-    weight: float = 0.0,
-) -> FloatArray:
+def spread(data: FitData, held: Mask, setting: Setting, **evidence: Any) -> FloatArray:
     """Return shares of the held-out labels from the other labels and the evidence."""
     parts = (data.labeled[~held], data.targets[~held], setting, data.options, shared_order(data))
-    graph = shared_smoother(data)[1]
-    system = graph.system(*parts, evidence=evidence, evidence_weight=weight)
+    system = shared_smoother(data)[1].system(*parts, **evidence)
     scores = system.solve(tol=1e-2 if is_large(data) else HELD_OUT_TOL).x
     return to_shares(scores[data.labeled[held]], data.targets[~held].mean(axis=0))
 
@@ -288,7 +281,8 @@ class EvidenceMember(Member):
         evidence = data.cache["smoothed"].without_fold(data, f)
         for part in EVIDENCE_WEIGHTS[:1] if is_large(data) else EVIDENCE_WEIGHTS:
             e = part * shared_smoother(data)[1].unit
-            yield e, spread(data, held, Setting(LABEL_PART * e, 0.0), evidence, e)
+            setting = Setting(LABEL_PART * e, 0.0)
+            yield e, spread(data, held, setting, evidence=evidence, evidence_weight=e)
 
     def fit(self, data: FitData) -> LinksAndFeatures:
         """Solve with all labels."""

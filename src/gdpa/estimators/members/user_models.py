@@ -39,20 +39,15 @@ class UserModel(Model):
     estimator: Any
     n_classes: int
 
-    def predict(self, X: Features) -> FloatArray:
-        """Return probabilities of rows; rows with non-finite ones get equal probabilities."""
-        return self.probabilities(X, np.full(self.n_classes, 1.0 / self.n_classes))
-
-    def probabilities(self, X: Features, fallback: FloatArray | None = None) -> FloatArray:
-        """Return probabilities of rows; rows with non-finite ones get `fallback` or an error."""
+    def predict(self, X: Features, *, strict: bool = False) -> FloatArray:
+        """Return probabilities; rows with non-finite ones get equal ones, or raise if `strict`."""
         p = np.zeros((X.shape[0], self.n_classes))
         with np.errstate(all="ignore"):
             p[:, self.estimator.classes_.astype(np.intp)] = self.estimator.predict_proba(X)
         wrong = ~np.isfinite(p).all(axis=1)
-        if wrong.any():
-            if fallback is None:
-                raise ValueError(f"models={self.estimator!r} predicts non-finite probabilities")
-            p[wrong] = fallback
+        if strict and wrong.any():
+            raise ValueError(f"models={self.estimator!r} predicts non-finite probabilities")
+        p[wrong] = 1.0 / self.n_classes
         return p
 
 
@@ -68,8 +63,7 @@ class UserMember(Member):
 
     def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
         """Predict a fold by a model fitted to the others."""
-        fitted = self._fitted(data, ~held)
-        yield None, fitted.probabilities(data.X[data.labeled[held]])
+        yield None, self._fitted(data, ~held).predict(data.X[data.labeled[held]], strict=True)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""
