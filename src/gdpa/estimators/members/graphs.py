@@ -350,7 +350,7 @@ class SolveRun:
     Parameters
     ----------
     tol : float
-        Relative residual asked for.
+        Requested relative residual.
     iterations, matvecs, edge_visits : int
         Iterations, products with one vector, and stored entries read in them.
     residual : float

@@ -103,14 +103,11 @@ class KernelMachine(ScaledModel):
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
         """Return scores of rows, computed in single precision about the points' mean."""
-        middle = self.points.mean(axis=0, dtype=np.float64)
-        gamma = np.float32(self.gamma)
-        P = np.asarray(self.points - middle, dtype=np.float32)
-        A = np.clip(rows - middle, -1e18, 1e18).astype(np.float32)  # squares must not overflow
-        K = A @ (np.float32(2.0 * self.gamma) * P.T)
+        middle, unit = self.points.mean(axis=0, dtype=np.float64), np.sqrt(self.gamma)
+        P = np.asarray(unit * (self.points - middle), dtype=np.float32)
+        A = np.clip(unit * (rows - middle), -1e18, 1e18).astype(np.float32)  # squares stay finite
         with np.errstate(over="ignore", invalid="ignore"):
-            K -= (gamma * (A * A).sum(axis=1))[:, None]
-            K -= gamma * (P * P).sum(axis=1)
+            K = 2.0 * (A @ P.T) - (A * A).sum(axis=1)[:, None] - (P * P).sum(axis=1)
             np.exp(np.minimum(np.nan_to_num(K, copy=False, nan=-np.inf), 0.0, out=K), out=K)
         return np.asarray(K @ self.coefficients.astype(np.float32), dtype=np.float64)
 

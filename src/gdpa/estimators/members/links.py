@@ -188,13 +188,13 @@ class NeighborColumns(Columns):
         return sp.csr_array(sp.diags_array(1.0 / np.where(total > 0, total, 1.0)) @ links)
 
     def _extra(self, P: sp.csr_array, near: FloatArray, far: FloatArray) -> FloatArray:
-        """Return the columns beside the features, before scaling."""
+        """Return the columns other than features, before scaling."""
         degree = np.log1p(np.diff(P.indptr))[:, None]
         return np.hstack([degree, near, far]) if self.with_labels else degree
 
     @cached_property
     def _node_extra(self) -> tuple[FloatArray, FloatArray]:
-        """The columns of all nodes beside their features, and their standard deviations."""
+        """The columns of all nodes other than features, and their standard deviations."""
         P = self.across
         back = np.asarray(P.multiply(P.T).sum(axis=1)).ravel()
         near = P @ self.targets
