@@ -2,16 +2,16 @@
 The general linearisation
 =========================
 
-:func:`gdpa.gershgorin.linearize` minimises a linear function of theta subject to
-``A0 + sum theta_k A_k`` being positive semi-definite (psd), where the off-diagonal entries form a
-balanced signed graph. It solves only linear programs. The paper's rule, "eigenvector", scales the
-next program by the first eigenvector of the current matrix. It can stall. The rule "dual" derives
-the missing scalings from the multipliers of the program and reaches the optimum.
+:func:`gdpa.gershgorin.linearize` minimises a linear function of theta such that ``A0 + sum theta_k
+A_k`` is positive semidefinite, by linear programs alone. The sparsity pattern must be a balanced
+signed graph. The paper's rule uses the first eigenvector of the current matrix as the scaling of
+the next program; it can stall. The rule "dual" finds missing scalings from the dual multipliers of
+the program, and reaches the optimum.
 """
 
 # %%
-# What is the lowest cost of self-loops that make a matrix psd? The graph is a ring of 8 nodes with
-# a chord. It is balanced, with edges of both signs, and self-loops have a price at each node.
+# Find the cheapest self-loops that make a matrix positive semidefinite (psd). The graph is a ring
+# of 8 nodes with a chord; its signs are balanced, and each node has a price.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -33,13 +33,13 @@ results = {
 }
 for rule, result in results.items():
     print(
-        f"{rule:12s} cost {result.objective:9.4f}, lower bound {result.lower_bound:9.4f}; "
+        f"{rule:12s} cost {result.objective:9.4f}, at least {result.lower_bound:9.4f}; "
         f"smallest eigenvalue {result.lambda_min:+.0e} after {result.iterations} linear programs"
     )
 
 # %%
-# Both rules return a psd matrix. Only for "dual" does the lower bound equal the cost, which proves
-# that the solution is optimal. The figure compares the self-loops.
+# Both rules end at a psd matrix. Only the bound of the second equals the cost, which proves that it
+# is optimal. Draw the two choices of self-loops:
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for k, (rule, color) in enumerate((("eigenvector", "#D55E00"), ("dual", "#0072B2"))):
     ax.bar(np.arange(n) + 0.4 * (k - 0.5), results[rule].theta, 0.38, color=color, label=rule)
@@ -49,10 +49,10 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The original discs of the optimal matrix prove nothing, because some left-ends are negative.
-# Scaled by the first eigenvector, all left-ends are zero, which proves that the matrix is psd.
+# Draw the discs of the optimum. Without scaling they prove nothing. Scaled by the first
+# eigenvector, all left ends are at zero, which proves that the matrix is psd.
 A = A0 + np.diag(results["dual"].theta)
-print("left-ends of A      ", discs(A).left_ends.round(2))
-print("aligned left-ends   ", discs(A, v=results["dual"].v).left_ends.round(6) + 0.0)
+print("left ends of A      ", discs(A).left_ends.round(2))
+print("left ends, aligned  ", discs(A, v=results["dual"].v).left_ends.round(6) + 0.0)
 GershgorinDisplay.from_alignment(A)
 plt.show()

@@ -2,12 +2,12 @@
 Learn a metric as a balanced signed graph
 =========================================
 
-A Mahalanobis matrix M is treated as the generalised Laplacian of a signed graph whose nodes are the
-features. Aligned Gershgorin discs keep M positive definite without projections onto the cone.
+A Mahalanobis metric M is the generalised Laplacian of a signed graph whose nodes are the features.
+Aligned Gershgorin discs keep it positive definite without an eigendecomposition.
 """
 
 # %%
-# The wine data set has 13 features and three classes. Half of the rows are used for training.
+# Learn the metric on half of the rows of wine, which has 13 features and three classes.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -28,23 +28,22 @@ metric = SignedGraphMetric(max_iter=5).fit(scaler.transform(X) / 4, y)
 plain = make_pipeline(scaler, KNeighborsClassifier(3)).fit(X, y).score(X_test, y_test)
 Z, Z_test = (metric.transform(scaler.transform(rows) / 4) for rows in (X, X_test))
 learned = KNeighborsClassifier(3).fit(Z, y).score(Z_test, y_test)
-print(f"accuracy of 3 nearest neighbours: {plain:.3f} (Euclidean), {learned:.3f} (learned metric)")
+print(f"3 nearest neighbours: {plain:.3f} without the metric, {learned:.3f} with it")
 
 # %%
-# The graph is balanced. After alignment, all left-ends equal the smallest eigenvalue.
+# The graph is balanced, so alignment moves all left ends of the discs to the smallest eigenvalue.
 M = metric.metric_
 aligned = align(M)
 before, after = discs(M).lower_bound, discs(M, v=aligned.v).lower_bound
-print(f"smallest left-end: {before:.3f} before alignment, {after:.2e} after it")
-print(f"proved lower bound of the smallest eigenvalue: {aligned.certified:.2e}")
+print(f"smallest left end {before:.3f}, aligned {after:.2e}, certified {aligned.certified:.2e}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 limit = np.abs(M).max()
 left.imshow(M, cmap="coolwarm", vmin=-limit, vmax=limit)
 left.set_yticks(range(13), wine.feature_names, fontsize=7)
-left.set_title("learned metric")
+left.set_title("the metric")
 right.plot(metric.history_, "o-")
 right.set_yscale("log")
 right.set_xlabel("sweep")
-right.set_title("objective")
+right.set_title("the objective decreases in every sweep")
 fig.tight_layout()

@@ -1,15 +1,14 @@
 """
-Learn a balanced graph and choose nodes to measure
-==================================================
+Learning and sampling a balanced graph of correlations
+======================================================
 
-Positively and negatively correlated variables form a signed graph. This example learns a balanced
-signed graph by solving one linear program per node, chooses a few nodes to measure, and
-reconstructs new observations from the values at these nodes.
+Positive and negative correlations between variables form a signed graph. We learn a balanced graph
+by one linear program per node, choose nodes to measure, and reconstruct new observations from the
+measured nodes.
 """
 
 # %%
-# There are 30 variables in two groups, with positive correlations within a group and negative ones
-# between the groups.
+# Create 30 variables in two groups, with positive links within groups and negative links between.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -26,14 +25,14 @@ L = np.diag(np.abs(W).sum(axis=1) + 0.05) - W
 X = rng.multivariate_normal(np.zeros(d), np.linalg.inv(L), 300)
 
 graph = learn_balanced_graph(X[:200])
-print(f"balanced: {balance(graph.adjacency).balanced}")
-print(f"edges: {graph.adjacency.nnz // 2} learned, {np.count_nonzero(W) // 2} true")
+found = balance(graph.adjacency)
+print(f"balanced: {found.balanced}, edges: {graph.adjacency.nnz // 2} ({np.count_nonzero(W) // 2})")
 print("groups recovered:", abs(int(graph.colors @ group)) == d)
 
 # %%
-# Choose six nodes by aligned discs, or at random, and compare the reconstruction errors.
+# Compare the reconstruction from six nodes chosen by aligned discs with that from six random nodes.
 chosen = sample_nodes(graph.adjacency, 6)
-print(f"proved lower bound of the smallest eigenvalue: {chosen.bound:.4f}")
+print(f"certified: smallest eigenvalue at least {chosen.bound:.4f}")
 
 
 def error(nodes):
@@ -42,7 +41,7 @@ def error(nodes):
 
 
 random = [error(rng.choice(d, 6, replace=False)) for _ in range(50)]
-print(f"error: {error(chosen.nodes):.3f}, median for random nodes: {np.median(random):.3f}")
+print(f"error {error(chosen.nodes):.3f}, median with random nodes {np.median(random):.3f}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 limit = abs(graph.adjacency).max()

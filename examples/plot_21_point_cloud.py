@@ -1,13 +1,13 @@
 """
-Subsample a 3-D point cloud
-===========================
+Subsampling a 3-D point cloud
+=============================
 
-Which of 600 points on a surface should be kept so that a signal on the surface, such as its height,
-can be reconstructed? Aligned discs choose points and prove a bound on the worst-case error.
+We choose 60 of 600 points on a surface, so that a signal, here the height, can be reconstructed
+from them. Aligned discs choose the points with a certified bound for the worst case.
 """
 
 # %%
-# Build the neighbour graph of points on a torus, and choose 60 of them.
+# Choose 60 points on the neighbour graph of a torus.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,10 +19,10 @@ a, b = rng.uniform(0, 2 * np.pi, (2, 600))
 P = np.column_stack([(2 + np.cos(b)) * np.cos(a), (2 + np.cos(b)) * np.sin(a), np.sin(b)])
 W = neighbor_graph(P, n_neighbors=10)
 kept = sample_nodes(W, 60)
-print(f"proved lower bound of the smallest eigenvalue: {kept.bound:.4f}")
+print(f"smallest eigenvalue of L + diag(samples) at least {kept.bound:.4f}")
 
 # %%
-# Reconstruct the height from the chosen points, and from random points for comparison.
+# Reconstruct the height from these points, and from random points.
 
 
 def error(nodes):
@@ -31,7 +31,7 @@ def error(nodes):
 
 
 random = [error(rng.choice(600, 60, replace=False)) for _ in range(20)]
-print(f"error: {error(kept.nodes):.4f}, median for random points: {np.median(random):.4f}")
+print(f"error {error(kept.nodes):.4f}, median with random points {np.median(random):.4f}")
 
 fig = plt.figure(figsize=(6, 5))
 axes = fig.add_subplot(projection="3d")
