@@ -16,48 +16,50 @@ from .__main__ import table
 
 HEAD = """# Reliability
 
-This page shows how the package handles hostile input and damaged files.
-`python -m benchmarks.campaign --cases 100000` runs these attacks:
+This page shows how the package handles hostile input and damaged files. `python -m
+benchmarks.campaign --cases 100000` runs these attacks:
 
-- **fits**: features that are huge, tiny, constant, repeated, sparse or spread over many decades; labels
-  of all kinds; all options; new rows up to the largest double. A fit is right if predictions are known
-  classes, given labels are kept, probabilities are finite and sum to 1, and a copy of the input, a pickle
-  and a saved model give the same results. Renaming classes, permuting rows (single graphs only: the
-  ensemble's trees are random) and multiplying features by a power of two must not change any clear
-  prediction.
+- **fits**: features that are huge, tiny, constant, repeated, sparse or spread over many
+  decades; labels of all kinds; all options; new rows up to the largest double. A fit is right
+  if predictions are known classes, given labels are kept, probabilities are finite and sum to
+  1, and a copy of the input, a pickle and a saved model give the same results. Renaming
+  classes, permuting rows (single graphs only: the ensemble's trees are random) and multiplying
+  features by a power of two must not change any clear prediction.
 - **links**: features and a graph together, with weights of all sizes, hubs, disconnected parts,
   self-loops, asymmetric or negative links; new rows with features, links, both or neither.
-- **tables**: data frames with missing, infinite, mixed and nested cells, dates in the year 1 and text that
-  looks like numbers; new rows with unseen words and missing values.
-- **labels**: classes that are equal as numbers (`007` and `7`, `1.10` and `1.1`) must be kept byte for
-  byte.
-- **sessions**: several annotators with undo, skips and new classes. The journal is truncated at any byte,
-  and the session must continue with every complete answer.
-- **serving**: the label server with incomplete requests, labels that cannot be fitted and a deleted
-  journal. The page must stay open, and status 200 must mean that the answer is saved.
-- **full_disk**: partial writes, failing syncs and truncations, kills. Every acknowledged label must be in
-  the journal, and no rejected one.
-- **solves**: every method on small problems with weights over up to 300 decades, compared with all
-  labellings. No certified bound may exceed the optimum, and nothing suboptimal may be called optimal.
-- **signed**: max-cut, QUBO and Ising problems with numbers of any sign and size, compared with all
-  assignments.
-- **files**: models, tables and graphs that are truncated, have flipped bits, were tampered with (with a
-  matching checksum) or are decompression bombs. They must be rejected before memory is allocated, or work.
-- **resume**: an experiment that is killed (SIGKILL) at random moments and restarted until it is complete.
-  No row may be lost or duplicated.
+- **tables**: data frames with missing, infinite, mixed and nested cells, dates in the year 1
+  and text that looks like numbers; new rows with unseen words and missing values.
+- **labels**: classes that are equal as numbers (`007` and `7`, `1.10` and `1.1`) must be kept
+  byte for byte.
+- **sessions**: several annotators with undo, skips and new classes. The journal is truncated at
+  any byte, and the session must continue with every complete answer.
+- **serving**: the label server with incomplete requests, labels that cannot be fitted and a
+  deleted journal. The page must stay open, and status 200 must mean that the answer is saved.
+- **full_disk**: partial writes, failing syncs and truncations, kills. Every acknowledged label
+  must be in the journal, and no rejected one.
+- **solves**: every method on small problems with weights over up to 300 decades, compared with
+  all labellings. No certified bound may exceed the optimum, and nothing suboptimal may be
+  called optimal.
+- **signed**: max-cut, QUBO and Ising problems with numbers of any sign and size, compared with
+  all assignments.
+- **files**: models, tables and graphs that are truncated, have flipped bits, were tampered with
+  (with a matching checksum) or are decompression bombs. They must be rejected before memory is
+  allocated, or work.
+- **resume**: an experiment that is killed (SIGKILL) at random moments and restarted until it is
+  complete. No row may be lost or duplicated.
 - **flips**: one flipped bit in the work folder of a distributed run, before a resumed fit or a
   prediction. The result must be the same, or a clear error.
-- **commands**: `gdpa fit` interrupted by SIGINT, SIGTERM or SIGKILL. Outputs must be the old or the
-  complete new ones, and the next run must remove temporary files.
-- **interrupts**: Ctrl-C at a random moment of a threaded fit must raise an exception, and must not change
-  later results.
+- **commands**: `gdpa fit` interrupted by SIGINT, SIGTERM or SIGKILL. Outputs must be the old or
+  the complete new ones, and the next run must remove temporary files.
+- **interrupts**: Ctrl-C at a random moment of a threaded fit must raise an exception, and must
+  not change later results.
 - **together**: fits in several threads, and several processes that save to the same path.
 
-A case is *right*, a *clear error* or *wrong*. A clear error is a `ValueError` or `MemoryError` raised by
-the package itself, or by scikit-learn's checks of X and y. Wrong is a NaN, an undocumented exception, a
-crash, a hang (more than 10 s of processor time), a false certificate or a changed file. Every case has a
-seed: `python -m benchmarks.campaign --only fits --seed 7` repeats one. The tests run some cases with
-fixed seeds.
+A case is *right*, a *clear error* or *wrong*. A clear error is a `ValueError` or `MemoryError`
+raised by the package itself, or by scikit-learn's checks of X and y. Wrong is a NaN, an
+undocumented exception, a crash, a hang (more than 10 s of processor time), a false certificate
+or a changed file. Every case has a seed: `python -m benchmarks.campaign --only fits --seed 7`
+repeats one. The tests run some cases with fixed seeds.
 
 ## A long run
 """
@@ -65,26 +67,27 @@ fixed seeds.
 TAIL = """
 ## Crashes and fuzzing
 
-`python tests/proof/crashes.py model FOLDER` (or `labels`, `new-labels`, `work-folder`, `cache`) simulates
-a crash at every write, sync, rename and removal, and in the middle of every write, while a model, the
-label journal, a distributed run or the data-set cache is saved. The old or the new state must survive, and
-every acknowledged label. The tests run all of them.
+`python tests/proof/crashes.py model FOLDER` (or `labels`, `new-labels`, `work-folder`, `cache`)
+simulates a crash at every write, sync, rename and removal, and in the middle of every write,
+while a model, the label journal, a distributed run or the data-set cache is saved. The old or
+the new state must survive, and every acknowledged label. The tests run all of them.
 
-`python -m benchmarks.fuzz --executions 1000000` mutates model files, archives, CSV tables, edge lists,
-QUBO files and journals. Inputs that reach new lines of the package are kept in `benchmarks/fuzz/corpus`,
-from which the next run starts. A finding is an undocumented exception, or an execution of more than ten
-seconds.
+`python -m benchmarks.fuzz --executions 1000000` mutates model files, archives, CSV tables, edge
+lists, QUBO files and journals. Inputs that reach new lines of the package are kept in
+`benchmarks/fuzz/corpus`, from which the next run starts. A finding is an undocumented
+exception, or an execution of more than ten seconds.
 
-`python -m pytest --cov --cov-report=term` measures the branch coverage of `src`; at least 92 % are
-required. `python -m mutmut run` mutates `system`, `linalg`, the certificate, the codec and the journal, and
-counts the mutants that no test detects.
+`python -m pytest --cov --cov-report=term` measures the branch coverage of `src`; at least 92 %
+are required. `python -m mutmut run` mutates `system`, `linalg`, the certificate, the codec and
+the journal, and counts the mutants that no test detects.
 """
 
 PEERS = """## Other packages on the same inputs
 
-These are the first {n:,} inputs of the fits above that all packages accept: at least two classes, at
-least twelve samples, and features in an ordinary array. The table counts exceptions and scores with a NaN.
-All packages use their defaults, except that graphlearning uses 10 neighbours (or all, if there are fewer).
+These are the first {n:,} inputs of the fits above that all packages accept: at least two
+classes, at least twelve samples, and features in an ordinary array. The table counts exceptions
+and scores with a NaN. All packages use their defaults, except that graphlearning uses 10
+neighbours (or all, if there are fewer).
 
 | package | inputs | exception | NaN | more than 10 s |
 |---|---|---|---|---|
