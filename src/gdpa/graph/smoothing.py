@@ -196,7 +196,7 @@ class Smoother:
         return int((4.0 * np.maximum.accumulate(sizes) <= MOST_BYTES).sum())
 
     def _states(self, pull: float, steps: int) -> Iterator[Any]:
-        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense where smoothing has filled them."""
+        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense once they are filled."""
         n, d = self.features.shape
         across, start = self.S.astype(self.dtype), (1.0 - pull) * self.start
         Z: Any = self.start
