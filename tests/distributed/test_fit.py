@@ -116,7 +116,7 @@ def test_another_run_is_refused(parts, tmp_path):
     run(pattern, tmp_path)
     old = tmp_path / "old-work"
     Folder(str(old)).write_json("manifest.json", {"version": 2})
-    with pytest.raises(ValueError, match="has format 2, this version of gdpa uses format 3"):
+    with pytest.raises(ValueError, match="has format 2, but this version of gdpa uses format 3"):
         run(pattern, tmp_path, "old")
     shutil.rmtree(tmp_path / "run-work")
     with pytest.raises(ValueError, match=r"output folder .* already has"):

@@ -80,7 +80,7 @@ def test_steps_are_bounded_by_memory(monkeypatch):
     filled = 12.0 * sum(smoother.smoothed(t).nnz for t in range(3))
     monkeypatch.setattr(smoothing, "MOST_BYTES", filled)
     assert 1 <= Smoother(W, X).most_steps(4) <= 2  # an estimate from above
-    monkeypatch.setattr("gdpa.graph.memory.WORTH_A_LOOK", 0)
+    monkeypatch.setattr("gdpa.graph.memory.MIN_CHECKED_BYTES", 0)
     monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 100)
     with pytest.raises(MemoryError, match="TruncatedSVD"):
         Smoother(W, X).most_steps(4)

@@ -1,11 +1,12 @@
-"""Features smoothed along a graph: each node's own, mixed with those of its neighbours.
+"""Smooth features along a graph: mix the features of each node with those of its neighbours.
 
     S = D^-1/2 (W + c I) D^-1/2,   Z_t = p S Z_(t-1) + (1 - p) Z_0
 
-with D the row sums of W + c I, c the mean weight of a link and p the pull of the neighbours: with
-p = 1 powers of S, with p < 1 personalised PageRank. Rows of sparse features (bags of words) have
-unit length before and after, and counts are weighted by how rare a word is; columns of others are
-brought to deviation 1, or their rows to unit length where that is asked for.
+D are the row sums of W + c I, c is the mean weight of a link, and p the weight of the neighbours:
+p = 1 gives powers of S, p < 1 personalised PageRank. Rows of sparse features (bags of words) are
+normalised to unit length before and after, and counts are weighted by inverse document frequency.
+Columns of dense features are scaled to standard deviation 1, or optionally their rows to unit
+length.
 """
 
 from __future__ import annotations
@@ -25,27 +26,26 @@ from .features import Features, check_features
 
 FloatArray = NDArray[np.float64]
 
-# Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
-# same data give the same steps on any day.
+# Memory limit of smoothed features. It is fixed, so that the number of steps does not depend on the
+# free memory.
 MOST_BYTES = 2e9
-# Dense features with more entries are smoothed in single precision: half the time, half the memory.
+# Dense features with more entries are smoothed in single precision.
 DOUBLE_ENTRIES = 2_000_000
-# Part of filled cells from which on products of dense features are faster.
+# With a larger share of non-zeros, products of dense features are faster.
 FILLED = 0.05
-# Deviations beyond which a row is no farther away, and weights beyond which a link is no heavier
-# (in double and single precision: what is left of them after some steps is still a number).
+# Features (in double and single precision) and weights are clipped here to avoid overflow.
 FAR, FAR_SINGLE, HEAVIEST = 1e100, 1e15, 1e60
 
 
 def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
-    """Rows without a link to any node."""
+    """Return an empty matrix of links."""
     return sp.csr_array((n_rows, n_nodes))
 
 
 def unit_rows(Z: Features) -> Features:
     """Return rows of length 1; empty rows stay empty."""
     if isinstance(Z, np.ndarray):
-        if not 1e-15 < max(Z.max(), -Z.min()) < 1e15:  # squares must be numbers
+        if not 1e-15 < max(Z.max(), -Z.min()) < 1e15:  # avoid overflow of squares
             Z = np.ldexp(Z, -np.frexp(np.abs(Z).max(axis=1, keepdims=True))[1])
         length = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
         return Z / np.where(length > 0, length, 1.0)
@@ -71,7 +71,7 @@ class Smoother:
     features : ndarray or csr_array of shape (n_nodes, n_features)
         Features.
     unit : bool, default=False
-        Whether rows of dense features are brought to unit length; those of sparse ones always are.
+        Whether to normalise rows of dense features to unit length; sparse rows always are.
     """
 
     W: sp.csr_array
@@ -81,10 +81,10 @@ class Smoother:
     def __post_init__(self) -> None:
         n = check_features(self.features, name="features").shape[0]
         if self.W.shape != (n, n) or self.W.data.min(initial=0.0) < 0:
-            raise ValueError(f"W must be non-negative weights of {n} nodes")
+            raise ValueError(f"W must have non-negative weights between {n} nodes")
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is computed from them is computed again.
+        # Cached properties are computed again.
         return {"W": self.W, "features": self.features, "unit": self.unit}
 
     @property
@@ -93,12 +93,12 @@ class Smoother:
         return bool(sp.issparse(self.features))
 
     def relative(self, links: sp.csr_array) -> sp.csr_array:
-        """Weights in units of the graph's largest (a power of two), so that they have sums."""
+        """Divide weights by a power of two near the graph's largest, to avoid overflow."""
         top = float(self.W.data.max(initial=0.0))
         exponent = int(np.frexp(top)[1]) if top > 0 else 0
         if abs(exponent) <= 60 and links.data.max(initial=0.0) <= 2.0**60:
             return links
-        # In two steps: no power of two undoes the smallest numbers at once.
+        # In two steps, because 2**-exponent may overflow.
         with np.errstate(over="ignore"):
             data = np.ldexp(np.ldexp(links.data, -(exponent // 2)), exponent // 2 - exponent)
         return sp.csr_array((np.minimum(data, HEAVIEST), links.indices, links.indptr), links.shape)
@@ -132,10 +132,7 @@ class Smoother:
 
     @cached_property
     def _rarity(self) -> FloatArray | None:
-        """Weights ``1 + log((1 + n) / (1 + n_j))`` of words in n_j rows; None if X counts nothing.
-
-        Words that few documents have say more. Other sparse features may be so weighted already.
-        """
+        """Inverse document frequency of each word; None if the features are not counts."""
         F: sp.csr_array = self.features
         if not self.sparse or not F.nnz or F.data.min() < 0 or (F.data != np.rint(F.data)).any():
             return None
@@ -170,12 +167,12 @@ class Smoother:
         return np.where(ordinary, mean, 0.0), np.where(ordinary, deviation, 1.0)
 
     def most_steps(self, wanted: int) -> int:
-        """How many steps the memory allowed for takes; smoothing fills sparse rows.
+        """Return how many steps fit in memory; smoothing fills sparse rows.
 
         Parameters
         ----------
         wanted : int
-            Steps that are asked for.
+            Requested number of steps.
 
         Returns
         -------
@@ -192,7 +189,7 @@ class Smoother:
             for t in range(wanted):
                 rows = np.minimum(linked @ rows, d)
                 sizes[t] = 12.0 * rows.sum() if rows.sum() <= FILLED * n * d else 4.0 * n * d
-        # Features before and after a step, and those that are kept of fewer steps.
+        # Room for the features before and after a step, and for stored results of fewer steps.
         return int((4.0 * np.maximum.accumulate(sizes) <= MOST_BYTES).sum())
 
     def _states(self, pull: float, steps: int) -> Iterator[Any]:
@@ -216,7 +213,7 @@ class Smoother:
         return {}
 
     def _scaled(self, pull: float, steps: int) -> tuple[Any, Any]:
-        """Return the points, and what columns were multiplied by (None: rows have unit length)."""
+        """Return the points and the column factors (None if rows have unit length)."""
         if (pull, steps) not in self._points:
             *_, Z = self._states(pull, steps)
             factor = None
@@ -224,7 +221,7 @@ class Smoother:
                 Z = unit_rows(Z)
             else:
                 deviation = Z.std(axis=0, dtype=np.float64)
-                # What all nodes share but for rounding tells none of them apart.
+                # Do not amplify columns that vary only by rounding.
                 size = np.maximum(Z.max(axis=0), -Z.min(axis=0)).astype(np.float64)
                 least = 100.0 * float(np.finfo(Z.dtype).eps) * size
                 factor = (1.0 / np.where(deviation > least, deviation, 1.0)).astype(Z.dtype)
@@ -233,7 +230,7 @@ class Smoother:
         return self._points[pull, steps]
 
     def points(self, pull: float, steps: int) -> Any:
-        """``Z_steps`` as a model takes it: rows of unit length, or columns of deviation 1.
+        """Return ``Z_steps`` with rows of unit length, or columns of standard deviation 1.
 
         Parameters
         ----------
@@ -252,14 +249,14 @@ class Smoother:
     def new_points(
         self, X: Features | None, links: sp.csr_array | None, pull: float, steps: int
     ) -> Any:
-        """The same of new rows, of which either features or links may be missing.
+        """Return the smoothed features of new rows; either features or links may be missing.
 
         Parameters
         ----------
         X : ndarray or csr_array of shape (n_rows, n_features), optional
-            Their features; None: nothing of their own.
+            Features of the rows.
         links : csr_array of shape (n_rows, n_nodes), optional
-            Weights of their links to the nodes.
+            Weights of links from the rows to the nodes.
         pull : float
             Weight p of the neighbours.
         steps : int
