@@ -1,4 +1,4 @@
-"""How good is a labelling? Its objective against the best lower bound that can be proved.
+"""Certificates: the objective of a labelling, and a proved lower bound.
 
 Where the couplings are non-negative, or can be switched to be, the minimum cut gives the optimum of
 (P) itself, so the gap is exact, provided that flow and cut met. Otherwise small problems are solved
@@ -83,7 +83,7 @@ class Certificate:
 
 
 def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -> Certificate:
-    """Say how good a labelling is.
+    """Bound how far a labelling is from the optimum.
 
     Parameters
     ----------

@@ -9,23 +9,23 @@ from types import ModuleType
 
 
 class MissingExtraError(ImportError):
-    """An optional dependency is needed and not installed."""
+    """Raised if an optional dependency is not installed."""
 
 
 class UnsupportedProblemError(ValueError):
-    """A method was asked for a problem that it cannot take."""
+    """Raised if a method does not support a problem."""
 
 
 class ConfidenceWarning(UserWarning):
-    """Probabilities promise more than labels that were left out have kept."""
+    """Predicted probabilities exceed the held-out accuracy."""
 
 
 class ConvergenceWarning(UserWarning):
-    """An iteration stopped before its tolerance was met."""
+    """An iteration stopped before it reached its tolerance."""
 
 
 class ScaleWarning(UserWarning):
-    """Columns of an array differ in scale so much that one of them decides all distances."""
+    """One column has a much larger range than others and dominates all distances."""
 
 
 class UnreachedWarning(UserWarning):
@@ -33,11 +33,11 @@ class UnreachedWarning(UserWarning):
 
 
 class DegenerateProblemWarning(UserWarning):
-    """The answer does not depend on the graph: one class only, or a graph without a link."""
+    """The result does not depend on the graph: there is one class only, or no link."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import a module of an optional dependency, or say which extra installs it.
+    """Import a module of an optional dependency; the error names the extra that installs it.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def nearest_name(name: object, choices: Sequence[str]) -> str:
-    """Say which of `choices` was probably meant, as the end of an error message.
+    """Suggest the closest of `choices`, as the end of an error message.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
 
 
 def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueError:
-    """Return the error for an argument that is none of the words accepted.
+    """Return the error for an argument that is not one of the accepted names.
 
     Parameters
     ----------

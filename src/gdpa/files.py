@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and locks that end with their owner.
+"""Write files completely or not at all; locks that are released when their process ends.
 
 Whatever the package writes goes into a private folder beside its target and is moved there at the
 end. The folder has a name that nobody can foresee and is open to its owner alone, so two processes
@@ -25,11 +25,11 @@ _OWNER = ".owner"  # held locked as long as its folder is in use
 
 
 class LockedError(OSError):
-    """Another process holds the lock."""
+    """Raised if another process holds the lock."""
 
 
 def is_special(path: Path) -> bool:
-    """Whether something other than a regular file or folder stands there: a device, a pipe.
+    """Return whether the path is a device or a pipe, not a regular file or folder.
 
     Such a thing is written to; a file moved over it would take its place for everybody.
     """
@@ -42,7 +42,7 @@ def is_special(path: Path) -> bool:
 
 @contextlib.contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file so that readers see the old one or the new one, never a part.
+    """Write a file so that readers see the old or the new content, never a part.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8, whole or not at all, line ends as they are."""
+    """Write text as UTF-8, completely or not at all, without changing line ends."""
     with written_whole(path) as staged:
         staged.write_text(text, encoding="utf-8", newline="")
 
 
 class StagingFolder:
-    """A private folder beside a file that is going to be written.
+    """A private temporary folder beside a file to be written.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class StagingFolder:
         self.file = self._folder / target.name
 
     def publish(self) -> None:
-        """Move what was written to the target, if anything was."""
+        """Move the written file, if there is one, to the target."""
         if not self.file.exists():
             return
         if self._special:
@@ -112,7 +112,7 @@ class StagingFolder:
         os.replace(self.file, self.target)
 
     def remove(self) -> None:
-        """Remove the folder and what is in it."""
+        """Remove the folder and its content."""
         self._hold.close()  # first: Windows removes no open file
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -124,7 +124,7 @@ class StagingFolder:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove folders of killed processes; those in use are locked, those just made are empty."""
+    """Remove folders of killed processes; those in use are locked, new ones are empty."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(place)):
             if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
@@ -141,7 +141,7 @@ def _remove_abandoned(place: Path) -> None:
 
 @contextlib.contextmanager
 def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends.
+    """Hold a lock that is released when this process ends, however it ends.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
 
 
 def lock_stream(stream: IO[Any], *, wait: bool) -> None:
-    """Lock an open file until it is closed; OSError if another process holds it."""
+    """Lock an open file until it is closed; raise OSError if another process holds it."""
     try:
         import fcntl
     except ImportError:  # Windows

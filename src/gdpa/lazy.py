@@ -1,4 +1,4 @@
-"""Names of a package that are loaded on first use."""
+"""Import the public names of a package on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def load_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` (PEP 562).
+    """Return a module's ``__getattr__`` that imports names on first use (PEP 562).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What notebooks show of a result: a small card of names and values.
+"""HTML cards that notebooks show for a result: a table of names and values.
 
 No script, no colours of its own: text and lines take those of the page, light or dark.
 """
@@ -24,7 +24,7 @@ def _safe(value: Any, limit: int = 120) -> str:
 
 
 def card(title: str, facts: Iterable[tuple[str, Any]], note: str = "") -> str:
-    """HTML of a result for notebooks.
+    """Return the HTML card of a result for notebooks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""NPZ archives from anywhere: what they say about themselves is checked before it is inflated.
+"""Read and write NPZ archives; untrusted ones are checked before they are decompressed.
 
 An archive of a few megabytes can claim, and inflate to, thousands of times its size. So the names,
 the number, the way of packing and the declared sizes of all members are looked at first, and each
@@ -25,7 +25,7 @@ _HEADER_BYTES = 10_000
 
 
 def write_npz(path: Any, arrays: dict[str, Any]) -> None:
-    """Write arrays so that :func:`read_npz` takes them, whole or not at all.
+    """Write arrays that :func:`read_npz` accepts, completely or not at all.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _suspicious(unpacked: int, packed: int) -> bool:
 
 
 def read_npz(source: str | Path | IO[bytes]) -> dict[str, np.ndarray[Any, Any]]:
-    """Read the arrays of an NPZ file, if it is what it says.
+    """Read the arrays of an NPZ file after checking its declared sizes.
 
     Parameters
     ----------

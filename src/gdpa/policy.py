@@ -1,4 +1,4 @@
-"""Size limits that choose between algorithms, with their reasons and where they were measured.
+"""Size limits that choose between algorithms.
 
 One frozen record is passed down from the estimator to the linear algebra, so that a test can take
 the way of a million points with a hundred. Limits of a single model stand beside it.

@@ -1,4 +1,4 @@
-"""What a solver returns: one frozen record for all methods."""
+"""The results of solvers: one frozen dataclass for all methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BoundStatus = Literal["certified", "estimated", "none"]
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """Distance of an objective to its lower bound, relative to the larger of the two.
+    """Return the gap between objective and lower bound, relative to the larger of the two.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """Labels, scores, and how good they are.
+    """Labels, scores and a bound on the objective.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Solution:
         )
 
     def __repr__(self) -> str:
-        """Short: arrays by their size."""
+        """Return a short description with the number of nodes."""
         return f"<Solution of {self.labels.size} nodes by {self}>"
 
     def _repr_html_(self) -> str:
@@ -166,7 +166,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class ClassSolution:
-    """Scores of several classes on one graph, and how good they are.
+    """Scores of several classes on one graph, and how they were computed.
 
     Parameters
     ----------

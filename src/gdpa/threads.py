@@ -1,4 +1,4 @@
-"""Threads: how many, and of whom.
+"""Threads of the package, of BLAS and of OpenMP.
 
 One meaning of `n_jobs` for the whole package; one pool per number of threads; one
 way to keep BLAS and LAPACK from starting theirs. Results never depend on the number of threads.
@@ -26,7 +26,7 @@ _JOBS: dict[int, SimpleQueue[Callable[[], None]]] = {}
 
 
 def effective_jobs(n_jobs: Any) -> int:
-    """Number of threads that `n_jobs` stands for, in search and solve alike.
+    """Return the number of threads that `n_jobs` stands for.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def effective_jobs(n_jobs: Any) -> int:
 
 
 def _serve(jobs: SimpleQueue[Callable[[], None]], n_others: int = 0) -> None:
-    """Do the jobs of a queue for ever, and have other threads do so, too."""
+    """Run the jobs of a queue forever, and start other threads that do the same."""
     for _ in range(n_others):
         threading.Thread(target=_serve, args=(jobs,), daemon=True).start()
     while True:
@@ -64,7 +64,7 @@ def _serve(jobs: SimpleQueue[Callable[[], None]], n_others: int = 0) -> None:
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
-    """Do independent pieces of work, `n_jobs` at a time, each with BLAS in one thread.
+    """Apply a function to independent items in `n_jobs` threads, each with single-threaded BLAS.
 
     Work must not ask for threads itself.
 
@@ -129,7 +129,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
 
 @cache
 def _blas() -> Any:
-    """The libraries of NumPy and SciPy, looked up once: that takes longer than the work inside.
+    """Return a controller of the BLAS libraries of NumPy and SciPy; finding them is slow.
 
     Others that are loaded later, by packages that bring their own, are not what works inside.
     """
@@ -140,7 +140,7 @@ def _blas() -> Any:
 
 
 class _Limit:
-    """Which blocks of code keep BLAS at one thread, and what the last of them restores."""
+    """The blocks of code that keep BLAS single-threaded, and the limit that the last restores."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -154,7 +154,7 @@ _OPENMP = threading.RLock()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and LAPACK work in one thread inside.
+    """Limit BLAS and LAPACK to one thread.
 
     LAPACK splits the factorisation of a matrix of a hundred rows over threads. They take longer to
     wake than the work takes, and keep a processor busy for a while after it; where none is free,
@@ -180,7 +180,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def openmp_threads(n_threads: int) -> Iterator[None]:
-    """Let OpenMP work in so many threads inside; concurrent callers wait for each other.
+    """Limit OpenMP to a number of threads; concurrent callers wait for each other.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def openmp_threads(n_threads: int) -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """A forked process inherits pool and locks without the threads that would give them back."""
+    """Reset pools and locks in a forked process, which has no other threads to release them."""
     global _OPENMP
     _JOBS.clear()
     _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()

@@ -1,4 +1,4 @@
-"""Test problems made on the spot: moons, clusters, linked classes, restoration of a line signal.
+"""Generators of test problems: moons, clusters, linked classes, restoration of a signal.
 
 The restoration problem is that of the paper's Table 1: maximise ``x' P x`` with
 
@@ -38,7 +38,7 @@ def _level(name: str, value: float) -> float:
 def moons(
     n_samples: int = 300, *, noise: float = 0.1, random_state: int | None = None
 ) -> tuple[NDArray[np.float64], SignArray]:
-    """Two interleaved half circles.
+    """Generate two interleaved half circles.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def make_moons_graph(
     laplacian: str = "combinatorial",
     random_state: int | None = None,
 ) -> tuple[GraphProblem, SignArray]:
-    """Classification of two moons on their neighbour graph.
+    """Generate a classification problem on the neighbour graph of two moons.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def gaussian_clusters(
     dtype: DTypeLike = np.float64,
     random_state: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
-    """Gaussian clusters of unit variance, several to a class.
+    """Generate Gaussian clusters of unit variance, several per class.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def linked_classes(
     separation: float = 0.5,
     random_state: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], sp.csr_array]:
-    """Classes that show both in features and in links, as much in each as asked for.
+    """Generate classes that both features and links reveal, to an adjustable degree.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def linked_classes(
 def restoration(
     n: int, *, hops: int = 1, sigma: float = 1.0, random_state: int | None = None
 ) -> tuple[BinaryQuadratic, SignArray]:
-    """Restoration of a noisy binary signal on a line (the paper's Table 1).
+    """Generate the restoration of a noisy binary signal on a line (the paper's Table 1).
 
     Parameters
     ----------
