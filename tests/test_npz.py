@@ -67,7 +67,7 @@ def test_a_header_that_declares_more_than_there_is():
     content = npy(np.zeros(4)).replace(b"(4,), }        ", b"(400000000,), }")
     assert content.count(b"400000000") == 1
     assert len(content) == len(npy(np.zeros(4))), "else the header's own length is wrong"
-    refused_within(archive([("a.npy", content)]), "declares 3200000128 bytes and has 160")
+    refused_within(archive([("a.npy", content)]), "declares 3200000128 bytes but has 160")
 
 
 def test_names_number_objects_and_packing():

@@ -42,9 +42,9 @@ def require(module: str, extra: str) -> ModuleType:
     Parameters
     ----------
     module : str
-        Its full name; with dots, the innermost module is returned.
+        Full name of the module.
     extra : str
-        Name of the extra of this package that installs it.
+        Extra of this package that installs it.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def require(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"{module!r} is not installed; in a copy of the source of gdpa, run: "
+            f"{module!r} is not installed; in a copy of the gdpa source, run: "
             f"pip install '.[{extra}]'"
         ) from error
 
@@ -71,14 +71,14 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
     Parameters
     ----------
     name : object
-        What was given.
+        The given name.
     choices : sequence of str
-        What would be accepted.
+        Accepted names.
 
     Returns
     -------
     str
-        ``did you mean 'x'?`` where one is close, and ``Accepted:`` with the choices.
+        ``did you mean 'x'?`` if one is close, and ``Accepted:`` with the choices.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueErr
     name : str
         Name of the argument.
     value : object
-        What was given.
+        The given value.
     choices : sequence of str
-        What is accepted.
+        Accepted names.
 
     Returns
     -------
     ValueError
-        Names the argument, the value, what was probably meant and what is accepted.
+        Names the argument, the value, the closest name and all accepted names.
 
     Examples
     --------

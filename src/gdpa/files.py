@@ -1,10 +1,9 @@
 """Write files completely or not at all; locks that are released when their process ends.
 
-Whatever the package writes goes into a private folder beside its target and is moved there at the
-end. The folder has a name that nobody can foresee and is open to its owner alone, so two processes
-that write one file do not meet, a planted link is not followed and no file of the user's is
-touched; the last move wins. A killed process leaves its folder behind; the next writer in the same
-place sees that nobody holds it any more and removes it.
+Files are written in a private folder beside their target and moved at the end. The folder has a
+random name and only its owner can access it. So two processes can write the same file (the last
+one wins), symbolic links are not followed, and no other file is changed. A killed process leaves
+its folder behind; the next process that writes in the same place removes it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _PREFIX = ".gdpa-"
-_OWNER = ".owner"  # held locked as long as its folder is in use
+_OWNER = ".owner"  # locked while its folder is in use
 
 
 class LockedError(OSError):
@@ -31,7 +30,7 @@ class LockedError(OSError):
 def is_special(path: Path) -> bool:
     """Return whether the path is a device or a pipe, not a regular file or folder.
 
-    Such a thing is written to; a file moved over it would take its place for everybody.
+    The package writes to it, because a file moved over it would replace it.
     """
     try:
         mode = path.stat().st_mode
@@ -52,7 +51,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        Where to write; it has the name of `path`. It is moved when the block ends without error.
+        Temporary file with the name of `path`; moved when the block ends without an error.
 
     Raises
     ------
@@ -85,18 +84,18 @@ class StagingFolder:
     def __init__(self, target: Path) -> None:
         self.target = target
         self._special = is_special(target)
-        # A device's own folder is no place for files.
+        # Do not write temporary files in the folder of a device.
         place = Path(tempfile.gettempdir()) if self._special else target.parent
         if not place.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place))
         _remove_abandoned(place)
-        for _ in range(100):  # somebody who tidies up may be faster
+        for _ in range(100):  # another process may remove the folder before it is locked
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
             with contextlib.suppress(FileNotFoundError, LockedError):
                 self._hold = _locked_stream(self._folder / _OWNER, wait=False)
                 break
         else:
-            raise OSError(f"no folder for unfinished files could be kept in {place}")
+            raise OSError(f"no temporary folder could be created in {place}")
         self.file = self._folder / target.name
 
     def publish(self) -> None:
@@ -113,7 +112,7 @@ class StagingFolder:
 
     def remove(self) -> None:
         """Remove the folder and its content."""
-        self._hold.close()  # first: Windows removes no open file
+        self._hold.close()  # first, because Windows cannot remove an open file
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> StagingFolder:
@@ -134,9 +133,9 @@ def _remove_abandoned(place: Path) -> None:
                 if (folder / _OWNER).is_file():
                     with _locked_stream(folder / _OWNER, wait=False):
                         shutil.rmtree(folder, ignore_errors=True)
-                    shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
+                    shutil.rmtree(folder, ignore_errors=True)  # on Windows, now that it is closed
                 else:
-                    folder.rmdir()  # refused unless it is empty
+                    folder.rmdir()  # fails unless it is empty
 
 
 @contextlib.contextmanager
@@ -146,15 +145,14 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
     Parameters
     ----------
     path : path-like
-        The file that stands for the lock; made, and removed at the end. While it is held, it says
-        which process holds it.
+        Lock file; created, and removed at the end. It contains the number of the process.
     wait : bool, default=True
-        Whether to wait for another owner.
+        Whether to wait until another process releases the lock.
 
     Raises
     ------
     LockedError
-        If another process holds it for 3 seconds and `wait` is False; names that process.
+        If another process holds the lock for 3 seconds and `wait` is False; names the process.
     """
     with _patient_stream(Path(path), wait=wait):
         try:
@@ -164,7 +162,7 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
                 os.unlink(path)
 
 
-# A killed owner's helpers may hold its lock for a moment longer.
+# Child processes of a killed process may hold its lock for a moment longer.
 _PATIENCE, _TRIES = 3.0, 30
 
 
@@ -193,8 +191,8 @@ def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
             stream.write(str(os.getpid()))
             stream.flush()
             return stream
-        stream.close()  # its last owner removed it while we waited: the name is free again
-    raise LockedError(f"{path} changes hands all the time")
+        stream.close()  # the previous owner removed the file meanwhile
+    raise LockedError(f"{path} was removed and locked again too often")
 
 
 def lock_stream(stream: IO[Any], *, wait: bool) -> None:
@@ -207,7 +205,7 @@ def lock_stream(stream: IO[Any], *, wait: bool) -> None:
         windows: Any = msvcrt
         handle = stream.fileno()
         place = os.lseek(handle, 0, os.SEEK_CUR)
-        # A byte far behind the end: nobody else can read one that is locked.
+        # Lock a byte far beyond the end, because locked bytes cannot be read.
         os.lseek(handle, 2**30, os.SEEK_SET)
         try:
             windows.locking(handle, windows.LK_LOCK if wait else windows.LK_NBLCK, 1)

@@ -16,12 +16,12 @@ def load_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     package : str
         Name of the package.
     homes : mapping of str to str
-        Each name and the module of the package where it stands; a module's own name is the module.
+        Each name and the module of the package that defines it; a module's own name is the module.
 
     Returns
     -------
     callable
-        Loads a name, and leaves it in the package, so that it is asked once.
+        Imports a name and stores it in the package, so that it is called once per name.
     """
 
     def load(name: str) -> Any:

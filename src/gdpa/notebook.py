@@ -1,6 +1,6 @@
 """HTML cards that notebooks show for a result: a table of names and values.
 
-No script, no colours of its own: text and lines take those of the page, light or dark.
+Cards have no scripts. They inherit the colours of the page, light or dark.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def card(title: str, facts: Iterable[tuple[str, Any]], note: str = "") -> str:
     Parameters
     ----------
     title : str
-        What it is.
+        Title of the card.
     facts : iterable of (str, object)
-        Names and values; all text is escaped, long text is cut.
+        Names and values; text is escaped, and long text truncated.
     note : str, default=""
-        A sentence below.
+        A sentence below the table.
 
     Returns
     -------

@@ -75,7 +75,7 @@ def test_damaged_parts_are_refused(tmp_path, part, value):
     with np.load(path) as stored:
         parts = dict(stored)
     np.savez(path, **{**parts, part: value})
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="are inconsistent"):
         load_graph(path)
 
 
