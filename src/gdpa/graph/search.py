@@ -194,7 +194,7 @@ class BruteForce:
                 for b in (self.points[rows] for rows in row_blocks(X.shape[0], 8 * X.shape[1]))
             )
         else:
-            self.points = self._placed(X)
+            self.points = X if scale == 1.0 else X / scale
             self.points.indices = self.points.indices.astype(np.int32, copy=False)
             self.points.indptr = self.points.indptr.astype(np.int32, copy=False)
         self.search = NearestNeighbors(algorithm="brute").fit(self.points)
