@@ -3,8 +3,9 @@ Free text: which part of Python does this sentence come from?
 =============================================================
 
 Docstrings of five packages of the standard library, five labels each. A column of text becomes
-places along the main directions of its character n-grams: texts that share pieces of words are
-neighbours, and the labels spread from one to the next.
+places along the main directions of its words and character n-grams: texts that share them are
+neighbours, and the labels spread from one to the next. A pretrained sentence encoder can take their
+place, ``columns=TableEncoder(embed=...)``; see the page "Text".
 """
 
 # %%

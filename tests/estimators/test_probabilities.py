@@ -11,7 +11,14 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import log_loss
 
 from gdpa import CommitteeClassifier
-from gdpa.estimators.probabilities import fit_sharpness, match_masses, sharpen, to_shares
+from gdpa.estimators.probabilities import (
+    estimate_class_shares,
+    fit_sharpness,
+    hides_class_shares,
+    match_masses,
+    sharpen,
+    to_shares,
+)
 
 positive = arrays(np.float64, (8, 3), elements=st.floats(0, 1))
 
@@ -86,3 +93,43 @@ def test_class_prior_moves_the_thresholds():
     mass = labelled.ensemble_.probabilities()[free].mean(axis=0)
     np.testing.assert_allclose(mass, shares, atol=1e-6)
     assert (model.predict(X[free]) == model.transduction_[free]).all()
+
+
+def overlapping(share, n_labels, seed=0):
+    """Two overlapping classes, one with this share, and as many labels of each."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(1500) < share * 1500).astype(int)
+    X = rng.normal(size=(1500, 4)) + 1.2 * y[:, None]
+    labels = np.full(y.size, -1)
+    for c in range(2):
+        labels[rng.choice(np.flatnonzero(y == c), n_labels, replace=False)] = c
+    return X, y, labels
+
+
+def test_class_shares_are_estimated_where_equal_counts_hide_them():
+    X, y, labels = overlapping(0.85, 25)
+    model = CommitteeClassifier(n_jobs=1).fit(X, labels)
+    ensemble, free = model.ensemble_, labels < 0
+    plain = ensemble.shares.argmax(axis=1)
+    assert ensemble.offset[1] > ensemble.offset[0]
+    assert (model.transduction_ == y)[free].mean() > (plain == y)[free].mean()
+    np.testing.assert_allclose(model.class_shares_, ensemble.probabilities().mean(axis=0))
+    assert model.class_shares_[1] > sharpen(ensemble.shares, ensemble.sharpness).mean(axis=0)[1]
+
+
+def test_class_shares_are_not_estimated_from_few_or_unequal_labels():
+    X, _, labels = overlapping(0.85, 10)
+    assert not CommitteeClassifier(n_jobs=1).fit(X, labels).ensemble_.offset.any()
+    assert hides_class_shares(np.array([20, 21, 20]))
+    assert not hides_class_shares(np.array([19, 20]))
+    assert not hides_class_shares(np.array([20, 22]))
+
+
+def test_estimated_shares_lie_between_the_labels_and_the_samples():
+    prior = np.full(3, 1 / 3)
+    p = np.repeat([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]], [700, 200, 100], 0)
+    shares = estimate_class_shares(p, prior)
+    assert shares.sum() == pytest.approx(1.0)
+    assert 0.5 < shares[0] < 0.7
+    assert 0.1 < shares[2] < 1 / 3
+    np.testing.assert_allclose(estimate_class_shares(p[:0], prior), prior)

@@ -15,7 +15,6 @@ import pytest
 from gdpa import LabelingSession
 from gdpa.labeling.controller import Controller
 from gdpa.labeling.rows import RowView
-from gdpa.labeling.session_model import SessionModel
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 UNFIT = [1.5, -0.1, 10**300, 2**53 + 1, 1e300, float("nan"), float("inf"), [1], None]
@@ -106,7 +105,7 @@ def test_ctrl_c_writes_the_labels_even_if_the_fit_fails(tmp_path, monkeypatch, c
         raise MemoryError("no room for the fit")
 
     monkeypatch.setattr(LabelServer, "run", serve)
-    monkeypatch.setattr(SessionModel, "refresh", broken)
+    monkeypatch.setattr(LabelingSession, "refresh", broken)
     monkeypatch.chdir(tmp_path)
     assert run(["label", "t.csv", "--target", "y", "--no-browser"]) == 2
     assert "no room for the fit" in capsys.readouterr().err
@@ -187,8 +186,9 @@ def test_a_foreign_path_is_refused_before_it_is_resolved(name, tmp_path, monkeyp
     from pathlib import Path, PureWindowsPath
 
     from gdpa.labeling import images
+    from gdpa.tables import pictures
 
-    monkeypatch.setattr(images, "PurePath", PureWindowsPath)
+    monkeypatch.setattr(pictures, "PurePath", PureWindowsPath)
     resolve, resolved = Path.resolve, []
     monkeypatch.setattr(Path, "resolve", lambda p, **k: (resolved.append(p), resolve(p, **k))[1])
     with pytest.raises(images.ImageError, match="leads out"):

@@ -87,6 +87,10 @@ def test_two_sessions_do_not_write_to_one_log(tmp_path):
         {"do": "label", "row": "1", "value": 1},
         {"do": "skip", "row": 1, "by": 7},
         {"do": "skip", "row": 1, "purpose": "fun"},
+        {"do": "bulk", "rows": [1, 9], "value": "a"},
+        {"do": "bulk", "rows": 3, "value": "a"},
+        {"do": "rename", "value": "a", "to": [1]},
+        {"do": "second", "row": 7, "value": "a"},
     ],
 )
 def test_replay_refuses_what_is_no_event(event):
@@ -105,12 +109,46 @@ def test_undo_restores_what_was_before_and_respects_the_others():
     say("label", 3, "x", by="b")
     assert history.labels == {1: "y", 3: "x"}
     assert history.skipped == {2}
-    assert say("undo") == 2
-    assert say("undo") == 1
+    assert say("undo") == [2]
+    assert say("undo") == [1]
     assert history.labels == {1: "x", 3: "x"}
     say("label", 1, "z", by="b")  # b has corrected a: a's undo leaves it alone
-    assert say("undo") is None
-    assert say("undo", by="b") == 1
-    assert say("undo") == 1
-    assert say("undo") is None
+    assert say("undo") == []
+    assert say("undo", by="b") == [1]
+    assert say("undo") == [1]
+    assert say("undo") == []
     assert history.labels == {3: "x"}
+
+
+def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
+    """Whatever byte the process dies at, all whole lines are there and the rest is gone."""
+    log = tmp_path / "log"
+    journal = Journal(log, {"rows": 9})
+    label = {"do": "label", "purpose": "choice", "at": "2026-01-01T00:00:00Z"}
+    events = [
+        {**label, "row": 1, "value": "x", "by": "a"},
+        {**label, "row": 2, "value": "y", "by": "b"},
+        {**label, "do": "second", "row": 1, "value": "y", "by": "b"},
+        {"do": "bulk", "rows": [3, 4, 5], "value": "x", "by": "a"},
+        {"do": "rename", "value": "x", "to": "z", "by": "b"},
+        {"do": "undo", "by": "b"},
+        {"do": "rename", "value": "y", "to": None, "by": "a"},
+        {**label, "row": 1, "value": "y", "by": "a"},
+    ]
+    for event in events:
+        journal.write(event)
+    journal.close()
+    content = log.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
+    for cut in range(ends[0], len(content) + 1):
+        log.write_bytes(content[:cut])
+        again = Journal(log, {"rows": 9})
+        again.close()
+        whole = sum(end <= cut for end in ends) - 1
+        assert again.events == events[:whole]
+        one, two = AnswerHistory(), AnswerHistory()
+        one.replay(again.events, 9)
+        two.replay(events[:whole], 9)
+        assert one.answers == two.answers
+    assert one.labels == {3: "x", 4: "x", 5: "x", 1: "y"}
+    assert [a.settled for a in one.answers.values()] == [False, False, False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import signal
 
+import numpy as np
 import pytest
 
 from gdpa import CommitteeClassifier
@@ -123,7 +124,8 @@ def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
     page.keyboard.press("?")
     page.wait_for_function("() => document.getElementById('guess-text').textContent.includes('%')")
     page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
-    assert server.api("state")["estimate"]["checks"] >= 4
+    assert server.api("state")["estimate"]["answers"] == 30
+    page.wait_for_selector("#accuracy-state", state="hidden")
     assert page.wrong == []
 
     # Everything can be kept, and Ctrl-C writes the table.
@@ -137,9 +139,9 @@ def test_a_whole_session_by_keyboard_with_undo_reload_kill_and_resume(
     server.end(signal.SIGINT)
     assert server.process.returncode == 0
     rows = list(csv.DictReader(out.open()))
-    assert sum(row["label"] != "" for row in rows) == 30
-    assert all(r["label"] in ("", kinds[k]) for r, k in zip(rows, truth, strict=True))
-    right = [r["prediction"] == kinds[k] for r, k in zip(rows, truth, strict=True)]
+    assert sum(row["kind"] != "" for row in rows) == 30
+    assert all(r["kind"] in ("", kinds[k]) for r, k in zip(rows, truth, strict=True))
+    right = [r["kind_predicted"] == kinds[k] for r, k in zip(rows, truth, strict=True)]
     assert sum(right) > 0.95 * len(right)
     assert CommitteeClassifier.load(tmp_path / "model.npz").classes_.tolist() == sorted(kinds)
 
@@ -344,4 +346,168 @@ def test_a_class_that_is_called_by_a_key_has_that_key(flowers, label_command, ne
         page.keyboard.press(key)
         moved_on(page, name)
         assert server.api("labels")[0]["value"] == value
+    assert page.wrong == []
+
+
+def test_classes_are_edited_and_keys_chosen(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    log = str(folder / "edit.log")
+    server = label_command("flowers.csv", "--target", "kind", "--log", log, cwd=folder)
+    page = new_page(server.url)
+    assert page.is_disabled("#undo")
+    assert page.text_content("#accuracy") == "Give the first label"
+    for _ in range(8):
+        give(page, kinds[truth[row_of(page)]])
+    answered(page, 8)
+    names = "() => [...document.querySelectorAll('#classes button')].map(b => b.dataset.value)"
+    assert page.evaluate(names) == ["lily", "rose", "tulip"]  # whichever came first
+
+    # A key of one's own.
+    page.locator("#edit summary").click()
+    page.select_option("#edit-class", "tulip")
+    page.fill("#edit-key", "z")
+    name = name_of(page)
+    page.locator("#ask").focus()
+    page.keyboard.press("z")
+    moved_on(page, name)
+    assert server.api("labels")[0]["value"] == "tulip"
+    answered(page, 9)
+
+    # Rename, merge, delete; undo takes each back.
+    def classes():
+        return [
+            c["value"] for c in sorted(server.api("state")["classes"], key=lambda c: c["value"])
+        ]
+
+    def wait_for(*expected):
+        page.wait_for_function(
+            "names => [...document.querySelectorAll('#classes button')]"
+            ".map(b => b.dataset.value).join() === names",
+            arg=",".join(expected),
+        )
+
+    page.select_option("#edit-class", "rose")
+    page.fill("#edit-name", "dog rose")
+    page.keyboard.press("Enter")
+    wait_for("dog rose", "lily", "tulip")
+    page.select_option("#edit-class", "dog rose")
+    page.fill("#edit-name", "tulip")
+    page.keyboard.press("Enter")
+    wait_for("lily", "tulip")
+    page.select_option("#edit-class", "lily")
+    page.locator("#edit-delete").click()
+    wait_for("tulip")
+    assert classes() == ["tulip"]
+    for expected in (["lily", "tulip"], ["dog rose", "lily", "tulip"], ["lily", "rose", "tulip"]):
+        page.locator("#undo").click()
+        wait_for(*expected)
+    answered(page, 9)
+    assert violations(page) == []
+    assert page.wrong == []
+
+
+def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    log = str(folder / "bulk.log")
+    server = label_command("flowers.csv", "--target", "kind", "--log", log, cwd=folder)
+    page = new_page(server.url)
+    for _ in range(12):
+        give(page, kinds[truth[row_of(page)]])
+    answered(page, 12)
+    server.followed()
+    page.wait_for_selector("#near li")
+    page.keyboard.press("=")
+    page.wait_for_selector("#bulk:not([hidden])")
+    many = int(page.text_content("#bulk-apply").split()[1])
+    assert page.locator("#bulk-preview li").count() == min(12, many)
+    assert violations(page) == []
+    page.locator("#bulk-apply").press("Enter")
+    answered(page, 12 + many)
+    page.locator("#undo").click()
+    answered(page, 12)
+
+    # Part of the map: by a rectangle, and by the keyboard alone.
+    page.wait_for_function(
+        "() => document.getElementById('map-text').textContent.includes('Colour')"
+    )
+    page.locator("#map").scroll_into_view_if_needed()
+    box = page.locator("#map").bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] - 2, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_selector("#bulk:not([hidden])")
+    assert page.text_content("#bulk-apply") == "Label 108 rows"
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#bulk", state="hidden")
+    page.locator("#map-select").press("Enter")
+    page.wait_for_selector("#bulk:not([hidden])")
+    page.select_option("#bulk-class", "lily")
+    page.locator("#bulk-apply").press("Enter")
+    answered(page, 120)
+    assert page.wrong == []
+
+
+def test_annotators_overlap_disagree_and_settle(flowers, label_command, new_page):
+    folder, kinds, truth = flowers
+    log = str(folder / "overlap.log")
+    args = ("--target", "kind", "--log", log, "--overlap", "0.5")
+    server = label_command("flowers.csv", *args, cwd=folder)
+    asked = set()
+    for i in range(24):
+        who = ("ann", "bob")[i % 2]
+        row = server.api("next", {"n": 1, "by": who})[0]
+        assert row["label"] is None  # nobody sees the other's answer
+        again = row["row"] in asked
+        value = "orchid" if again and i % 3 else kinds[truth[row["row"]]]
+        asked.add(row["row"])
+        server.api("label", {"row": row["row"], "value": value, "by": who})
+    wrong = server.api("state")["disagreements"]
+    assert wrong > 0
+    page = new_page(server.url)
+    page.wait_for_function(
+        "() => document.getElementById('agreement').textContent.includes('kappa')"
+    )
+    line = page.locator("#doubts button").first
+    assert line.text_content().startswith("Settle: ")
+    line.click()
+    row = int(page.locator("#doubts button").first.get_attribute("data-row"))
+    page.wait_for_function(
+        "name => document.getElementById('row-name').textContent === name", arg=f"row {row + 1}"
+    )
+    page.locator("#classes button[data-value=lily]").click()
+    page.wait_for_function(
+        "n => [...document.querySelectorAll('#doubts button')]"
+        ".filter(b => b.textContent.startsWith('Settle')).length === n",
+        arg=wrong - 1,
+    )
+    assert violations(page) == []
+    status, _, content = server.request("GET", f"/{server.token}/export/table?who=1")
+    assert status == 200
+    first = next(csv.DictReader(content.decode().splitlines()))
+    assert {"kind_by", "kind_at", "kind_by_ann", "kind_by_bob"} <= set(first)
+    assert page.wrong == []
+
+
+def test_ten_classes_leave_the_picture_in_sight_on_a_phone(label_command, new_page, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savetxt(
+        tmp_path / "pixels.csv",
+        rng.integers(0, 16, (40, 64)),
+        fmt="%d",
+        delimiter=",",
+        header=",".join(f"p{i}" for i in range(64)),
+        comments="",
+    )
+    classes = [word for digit in range(10) for word in ("--class", str(digit))]
+    server = label_command("pixels.csv", "--target", "digit", "--shape", "8x8", *classes)
+    page = new_page(server.url, viewport={"width": 390, "height": 844})
+    page.wait_for_selector(".picture img.small")
+    picture = page.locator(".picture img").bounding_box()
+    bar = page.locator("#answer").bounding_box()
+    assert picture["y"] + picture["height"] <= bar["y"]
+    assert bar["y"] + page.locator("#classes").bounding_box()["height"] <= 844
+    assert violations(page) == []
     assert page.wrong == []

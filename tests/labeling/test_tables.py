@@ -59,12 +59,12 @@ def test_labels_of_the_table_are_where_it_starts(table, tmp_path):
         "name",
         "noise",
         "size",
-        "label",
-        "prediction",
-        "probability",
-        "skipped",
+        "kind",
+        "kind_predicted",
+        "kind_probability",
+        "kind_skipped",
     }
-    assert sum(r["prediction"] == ["cat", "dog"][i % 2] for i, r in enumerate(rows)) > 50
+    assert sum(r["kind_predicted"] == ["cat", "dog"][i % 2] for i, r in enumerate(rows)) > 50
 
 
 def test_a_saved_model_is_where_it_starts(table, tmp_path):
@@ -119,7 +119,8 @@ def test_pictures_beside_the_table_are_learned_from(tmp_path):
         rows.append([f"img/{i}.png" if i else "img/none.png"])
     data = write(tmp_path / "p.csv", ["file"], rows)
     controller, exporter, notes = controller_of(tmp_path, data=data, image="file")
-    assert any("1 of 30 images cannot be read" in note for note in notes)
+    assert any("1 cells are pictures that cannot be read" in note for note in notes)
+    assert any("weak" in note and "--embed" in note for note in notes)
     assert controller.item(1)["picture"]
     assert controller.rows.images.get(1)[1] == "image/png"
     for row in range(1, 7):
@@ -237,3 +238,26 @@ def test_numbers_stay_numbers(tmp_path):
 def test_columns_that_are_not_there_are_named(table, tmp_path, options, message):
     with pytest.raises(TableError, match=message):
         controller_of(tmp_path, data=table, **options)
+
+
+def test_a_folder_of_pictures_or_texts_starts_at_once(tmp_path):
+    pytest.importorskip("PIL")
+    for folder in ("photos/red", "texts/yes"):
+        (tmp_path / folder).mkdir(parents=True)
+    for i in range(8):
+        pixels = np.full((9, 9, 3), 20 * i, dtype=np.uint8)
+        where = tmp_path / "photos" / ("red" if i < 2 else "") / f"{i}.png"
+        where.write_bytes(png(pixels))
+        where = tmp_path / "texts" / ("yes" if i < 2 else "") / f"{i}.txt"
+        where.write_text(f"a text about {i} things", encoding="utf-8")
+    controller, _, notes = controller_of(tmp_path, data=str(tmp_path / "photos"), target="label")
+    assert controller.item(0)["picture"]
+    assert "--embed" in controller.item(0)["note"]
+    assert sorted(controller.session.labels.values()) == ["red", "red"]
+    assert any("weak" in note for note in notes)
+    controller, exporter, _ = controller_of(
+        tmp_path / "photos", data=str(tmp_path / "texts"), target="label"
+    )
+    assert controller.item(7)["text"].startswith("a text about")
+    assert sorted(controller.session.labels.values()) == ["yes", "yes"]
+    assert exporter.csv(predict=False).splitlines()[0].startswith("file,text")

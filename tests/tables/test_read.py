@@ -196,7 +196,7 @@ def test_wrong_paths_and_options_are_refused(tmp_path):
         read_table(tmp_path / "dta.csv")
     with pytest.raises(TableError, match="is a directory"):
         read_table(tmp_path, format="csv")
-    with pytest.raises(TableError, match="is a directory without Parquet files"):
+    with pytest.raises(TableError, match="accepted are a table file, a folder of Parquet"):
         read_table(tmp_path)
     with pytest.raises(TableError, match="format='cvs'; did you mean 'csv'"):
         read_table(tmp_path / "data.csv", format="cvs")

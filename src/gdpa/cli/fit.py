@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
     ColumnOptions,
     EdgeOptions,
+    EmbedOptions,
     OutputOptions,
     RunOptions,
     TableOptions,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOptions):
+class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa fit``."""
 
     target: str = option(
@@ -42,7 +43,7 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, ColumnOptions, TableOpt
         "-t",
         metavar="COLUMN",
         help="Column with the labels; empty cells are unknown.",
-        default=MISSING,
+        default="label",
     )
     model: str | None = option(
         "--model", metavar="FILE", help="File to save the classifier to (.npz)."
@@ -120,9 +121,8 @@ def fit(options: FitOptions) -> None:
             classifier = _fit(options, task, output, stages)
             stages.start("checking", "accuracy on held-out labels")
             about = {"target": options.target, "source": task.table.source, "sure": options.sure}
-            fitted = FittedTable(
-                classifier, about | {"id_column": options.id_column, "ids": task.ids}
-            )
+            named = options.id_column or ("file" if task.ids else None)
+            fitted = FittedTable(classifier, about | {"id_column": named, "ids": task.ids})
             predicted = fitted.fitted_rows()
             compared = None
             if options.compare or options.report is not None:
@@ -131,7 +131,7 @@ def fit(options: FitOptions) -> None:
                 compared = baselines(classifier, fitted.points(task.table))
             output.result = _summary(fitted, task, predicted, compared)
             stages.start("writing")
-            columns = first_columns(task.table, options.keep, options.id_column, task.ids)
+            columns = first_columns(task.table, options.keep, named, task.ids)
             columns += predicted._asdict().items()
             columns.append(("known", classifier.ensemble_.labels.codes >= 0))
             if task.links is not None:
@@ -165,6 +165,8 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     ids = None
     if options.id_column is not None:
         ids = table.column(options.id_column, "--id column").cells()
+    elif table.names[0] == "file" and Path(options.data).is_dir():
+        ids = table.column("file").cells()
     for name in (*(options.drop or ()), *kinds):
         table.column(name)
     links = None
@@ -184,7 +186,8 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
     kinds = options.kinds()
     kinds.pop(options.target, None)  # the target is text, whatever it looks like
-    encoder = TableEncoder(columns=kinds, random_state=options.seed)
+    embedding = options.embedding(stages.detail) if options.embed else {}
+    encoder = TableEncoder(columns=kinds, random_state=options.seed, **embedding)
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
     features = task.table.without(list(ignored))
     classifier = new_classifier(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from ..files import write_text
+from ..files import written_whole
 from ..threads import one_thread
 from .models import load_model
-from .options import ColumnOptions, Quiet, TableOptions, add_command, option
+from .options import ColumnOptions, EmbedOptions, Quiet, TableOptions, add_command, option
 from .output import Output
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelOptions(ColumnOptions, TableOptions):
+class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa label``."""
 
     target: str = option(
-        "--target", "-t", help="Column to fill; created if the table has none.", default=MISSING
+        "--target", "-t", help="Column to fill; created if the table has none.", default="label"
     )
     text: str | None = option("--text", help="Column with the text to read, shown large.")
     image: str | None = option("--image", help="Column with image files in the folder of DATA.")
@@ -34,10 +34,28 @@ class LabelOptions(ColumnOptions, TableOptions):
         "--model", help="Start with the labels and columns of this model file."
     )
     out: str | None = option(
-        "--out", "-o", help="Table written at the end; DATA-labelled.csv if unset."
+        "--out",
+        "-o",
+        help="File written at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with "
+        "a folder of pictures per class; DATA-labelled.csv if unset.",
+    )
+    who: bool = option("--who", help="Write who answered and when.", default=False)
+    overlap: float = option(
+        "--overlap", min=0, max=1, help="Share of rows to ask a second annotator.", default=0.0
     )
     log: str | None = option(
         "--log", help="File to which each answer is appended; OUT.log if unset."
+    )
+    host: str = option(
+        "--host",
+        help="Address to listen on; others than this machine's own need --token.",
+        default="127.0.0.1",
+    )
+    token: str | None = option(
+        "--token", envvar="GDPA_LABEL_TOKEN", help="Secret part of the address; random if unset."
+    )
+    public_url: str | None = option(
+        "--public-url", help="Address under which a reverse proxy offers the page."
     )
     port: int = option("--port", min=0, max=65535, help="0 picks a free port.", default=0)
     browser: bool = option(
@@ -58,7 +76,7 @@ class LabelOptions(ColumnOptions, TableOptions):
 
     def output_files(self) -> tuple[Path, Path]:
         """Return the table and the log to write."""
-        data = Path("table.csv" if self.data == "-" else self.data)
+        data = Path("table.csv" if self.data == "-" else self.data).absolute()
         out = data.with_name(f"{data.name.partition('.')[0]}-labelled.csv")
         if self.out is not None:
             out = Path(self.out)
@@ -76,7 +94,8 @@ def label(options: LabelOptions) -> None:
     """Label rows of DATA in the browser; the classifier predicts the other rows.
 
     Starts a server that only this machine's browser can reach; Ctrl-C ends it. Each answer is saved
-    at once; the same command continues where the last one stopped.
+    at once; the same command continues where the last one stopped. A row has one label; several
+    labels per row are not supported.
     """
     with Output("label", quiet=options.quiet) as output, one_thread():
         from ..labeling.server import LabelServer
@@ -93,6 +112,7 @@ def label(options: LabelOptions) -> None:
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
             unlabeled=options.unlabeled,
+            embedding=options.embedding(output.note) if options.embed else {},
             reading=options.reading,
         )
         out, log = options.output_files()
@@ -107,7 +127,16 @@ def label(options: LabelOptions) -> None:
         )
         output.note(*notes)
         session = controller.session
-        server = LabelServer(controller, exporter, port=options.port)
+        session.overlap = options.overlap
+        kind = exporter.kind_of(out)
+        server = LabelServer(
+            controller,
+            exporter,
+            host=options.host,
+            port=options.port,
+            token=options.token,
+            public_url=options.public_url,
+        )
         if session.labels:
             output.note(f"{len(session.labels)} rows have a label")
         output.write(f"{server.url}\n")
@@ -120,10 +149,13 @@ def label(options: LabelOptions) -> None:
         server.run()
         if session.labels:
             try:
-                text = exporter.csv()
-            except Exception:
-                write_text(out, exporter.csv(predict=False))
-                output.note(f"{len(session.labels)} labels, without predictions: {out}")
-                raise
-            write_text(out, text)
-            output.note(f"{len(session.labels)} labels, {session.n_rows} predictions: {out}")
+                if session.latest is None:
+                    session.refresh()
+            finally:
+                with written_whole(out) as staged:
+                    staged.write_bytes(exporter.make(kind, who=options.who)[0])
+                latest = session.latest
+                based = "no predictions"
+                if latest is not None:
+                    based = f"predictions based on {len(latest.trained)} of them"
+                output.note(f"{len(session.labels)} labels, {based}: {out}")

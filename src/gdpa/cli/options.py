@@ -32,7 +32,7 @@ WRITTEN = {"out", "model", "report", "log", "work", "help"}
 GROUPS = {
     "Input": "target labels labeling format delimiter header encoding unlabeled id_column drop "
     "column text image shape class_name edges skip_unknown duplicates",
-    "Model": "method option neighbors class_prior seed",
+    "Model": "embed offline method option neighbors class_prior seed",
     "Output and report": "out model report keep compare sure all_classes raw log json",
     "Other": "",
 }
@@ -109,7 +109,8 @@ class TableOptions:
 
     data: str = argument(
         "CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON lines, NPZ or LIBSVM; text "
-        "files may be compressed. - reads CSV from stdin."
+        "files may be compressed. - reads CSV from stdin. Or a folder of pictures or text files, "
+        "in subfolders named by their class where that is known."
     )
     format: str | None = option(
         "--format",
@@ -156,7 +157,8 @@ class ColumnOptions:
     )
     column: list[str] | None = option(  # noqa: RUF009
         "--column",
-        help="NAME=KIND: treat a column as number, category, text, date or drop; may be repeated.",
+        help="NAME=KIND: treat a column as number, category, text, image, date or drop; may be "
+        "repeated.",
     )
 
     def kinds(self) -> dict[str, str]:
@@ -172,6 +174,28 @@ class ColumnOptions:
                 )
             kinds[name] = kind
         return kinds
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions:
+    """A model of texts or pictures."""
+
+    embed: str | None = option(
+        "--embed",
+        metavar="FOLDER",
+        help="Folder with an ONNX model of texts or pictures, or a model's name.",
+    )
+    offline: bool = option(
+        "--offline", help="Do not download a model that --embed names.", default=False
+    )
+
+    def embedding(self, show: Callable[[str], object]) -> dict[str, Any]:
+        """Return the model and its progress, as options of :class:`gdpa.tables.TableEncoder`."""
+        return {
+            "embed": self.embed,
+            "offline": self.offline,
+            "progress": lambda done, total: show(f"{done} of {total} embedded"),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from .files import OutputFiles, write_rows
 from .models import first_columns, load_model
 from .options import (
     EdgeOptions,
+    EmbedOptions,
     OutputOptions,
     RunOptions,
     TableOptions,
@@ -29,7 +30,9 @@ class _ModelArgument:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(RunOptions, OutputOptions, EdgeOptions, TableOptions, _ModelArgument):
+class PredictOptions(
+    RunOptions, OutputOptions, EdgeOptions, EmbedOptions, TableOptions, _ModelArgument
+):
     """Options of ``gdpa predict``."""
 
     all_classes: bool = option(
@@ -66,6 +69,8 @@ def predict(options: PredictOptions) -> None:
             stages.start("model", options.model)
             fitted = load_model(options.model)
             model = fitted.model
+            if fitted.encoder is not None and (options.embed or options.offline):
+                fitted.encoder.set_params(**options.embedding(stages.detail))
             stages.start("reading", options.data)
             table = options.read(output, fitted.as_text)
             id_column = fitted.about.get("id_column")

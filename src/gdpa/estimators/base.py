@@ -177,6 +177,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Fitted attributes that are computed when they are asked for.
 
     @property
+    def class_shares_(self) -> FloatArray:
+        """Estimated share of each class among all samples."""
+        return np.asarray(self.ensemble_.probabilities().mean(axis=0))
+
+    @property
     def feature_importances_(self) -> FloatArray:
         """Importance of each input column in the forest; they add up to 1."""
         values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler

@@ -59,7 +59,9 @@ from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
     LEAST_SHARE,
+    estimate_class_shares,
     fit_sharpness,
+    hides_class_shares,
     judged_labels,
     left_out_loss,
     match_masses,
@@ -387,7 +389,8 @@ class Ensemble:
     sharpness : float
         Exponent that makes the shares probabilities.
     offset : ndarray of shape (n_classes,)
-        Shift of the thresholds that matches the class prior; zeros without one.
+        Shift of the thresholds that matches the class prior, or follows estimated class shares;
+        zeros without either.
     unreached : ndarray of int
         Samples that no member knows anything about.
     n_features : int
@@ -702,11 +705,15 @@ def build_ensemble(
         checked = codes if tuning.checked is None else codes[tuning.checked]
         fewest = options.policy.calibration_labels
         sharpness = fit_sharpness(tuning.left_out, checked, fewest=fewest)
-    offset = np.zeros(k)
+    offset, free = np.zeros(k), labels.codes < 0
+    free[unreached] = False
+    counts = np.bincount(codes, minlength=k)
     if options.class_prior is not None and k > 1:
-        free = labels.codes < 0
-        free[unreached] = False
         offset = match_masses(sharpen(shares[free], sharpness), prior)
+    elif weighting is not None and weighting.losses is not None and hides_class_shares(counts):
+        told = counts / codes.size
+        found = estimate_class_shares(sharpen(shares[free], sharpness), told)
+        offset = 0.5 * np.log(found / told)
     parts = (labels, tuple(members), weighting, tuning, shares, labels.codes, prior)
     ensemble = Ensemble(*parts, float(sharpness), offset, unreached, **about)
     decided = np.where(labels.codes < 0, ensemble.winners(shares), labels.codes)
@@ -760,9 +767,11 @@ def fit_ensemble(
     if folds is not None and many:
         part, kept = subsample(data)
     kinds = [*(() if links is None else LINK_MEMBERS), *members.values()]
-    if links is None and data.is_embedding:
-        kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
-        kinds.insert(1, SmoothedMember)
+    if data.is_embedding:
+        if links is not None or not sp.issparse(X):
+            kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
+        if links is None:
+            kinds.insert(1, SmoothedMember)
     candidates: list[Member] = [kind() for kind in kinds]
     W = NeighborMember().graph(data)[0].W if links is None else links
     report(options, stage="graph", nodes=X.shape[0], edges=int(W.nnz) // 2)

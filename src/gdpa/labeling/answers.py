@@ -7,14 +7,16 @@ session that wrote it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Answer", "AnswerHistory", "Value", "is_unicode", "label_kind", "plain_value"]
+__all__ = ["EVENTS", "Answer", "AnswerHistory", "Value", "is_unicode", "label_kind", "plain_value"]
 
 Value = str | int | float | bool
+
+EVENTS = ("label", "skip", "remove", "undo", "second", "bulk", "rename")
 
 
 def is_unicode(text: str) -> bool:
@@ -63,13 +65,25 @@ class Answer:
     purpose : {"check", "choice", "own", "given"}
         Why the row was asked: a random check of the accuracy, the strategy's choice, or the
         annotator's; "given" for labels that were there at the start.
-    by : str
-        Who answered.
+    by, at : str
+        Who answered, and when.
+    opinions : tuple of (str, value)
+        Everybody who was asked for this row, and what they answered.
+    settled : bool
+        Whether the label was decided after a disagreement.
     """
 
     value: Value | None
     purpose: str
     by: str = ""
+    at: str = ""
+    opinions: tuple[tuple[str, Value | None], ...] = ()
+    settled: bool = False
+
+    @property
+    def disputed(self) -> bool:
+        """Whether the annotators disagree and nobody has settled it."""
+        return not self.settled and len({value for _, value in self.opinions}) > 1
 
 
 @dataclass
@@ -83,7 +97,7 @@ class AnswerHistory:
     """
 
     answers: dict[int, Answer] = field(default_factory=dict)
-    _history: list[tuple[str, int, Answer | None]] = field(default_factory=list)
+    _history: list[tuple[str, dict[int, Answer | None]]] = field(default_factory=list)
     _latest: dict[int, int] = field(default_factory=dict)
     _appeared: dict[Value, None] = field(default_factory=dict)
 
@@ -115,79 +129,99 @@ class AnswerHistory:
         """Answered rows that were random checks."""
         return {row for row, answer in self.answers.items() if answer.purpose == "check"}
 
-    def apply(self, event: Mapping[str, Any]) -> int | None:
+    def apply(self, event: Mapping[str, Any]) -> list[int]:
         """Apply one event.
 
         Parameters
         ----------
         event : mapping
-            ``do`` (label, skip, remove or undo), ``by``, and for all but undo ``row``; ``value``
-            and ``purpose`` for labels and skips.
+            ``do`` (one of EVENTS), ``by``, ``at``, and what it needs: ``row`` or ``rows``,
+            ``value``, ``purpose``; ``to`` is the new name of a class, None to delete it.
 
         Returns
         -------
-        int or None
-            The row that changed; None if there was nothing to undo.
+        list of int
+            The rows that changed; none if there was nothing to undo.
         """
         do, by = event["do"], event.get("by", "")
         if do == "undo":
             return self._undo(by)
-        row = int(event["row"])
-        before = self.answers.pop(row, None)
-        self._history.append((by, row, before))
-        self._latest[row] = len(self._history) - 1
-        value = event["value"] if do == "label" else None
-        if isinstance(value, str) and not is_unicode(value):
-            # Refused, but logged, by an earlier version: it changes nothing. It stays in the
-            # history, because a later undo in the same log takes it back.
-            if before is not None:
-                self.answers[row] = before
-        elif do != "remove":
-            # A correction does not change why the row was asked.
-            purpose = event.get("purpose", "own") if before is None else before.purpose
-            if value is not None:
-                self._appeared.setdefault(value)
-            self.answers[row] = Answer(value, purpose, by)
-        return row
+        if do == "rename":
+            rows = [row for row, a in self.answers.items() if a.value == event["value"]]
+        else:
+            rows = event["rows"] if do == "bulk" else [event["row"]]
+        place = len(self._history)
+        self._history.append((by, {row: self.answers.get(row) for row in rows}))
+        for row in rows:
+            self._latest[row] = place
+            answer = _changed(event, self.answers.pop(row, None))
+            if answer is not None:
+                self.answers[row] = answer
+                if answer.value is not None:
+                    self._appeared.setdefault(answer.value)
+        return rows
 
-    def last(self, by: str) -> int | None:
-        """Return the row that an undo by this annotator would change."""
-        place = self._last_place(by)
-        return None if place is None else self._history[place][1]
-
-    def _last_place(self, by: str) -> int | None:
+    def undoable(self, by: str) -> list[int]:
+        """Return the rows that an undo by this annotator would change."""
         for place in range(len(self._history) - 1, -1, -1):
-            who, row, _ = self._history[place]
-            # Not where somebody else has answered for the row since.
-            if who == by and self._latest.get(row) == place:
-                return place
-        return None
+            who, changes = self._history[place]
+            if who == by:
+                # Not where somebody else has answered for the row since.
+                rows = [row for row in changes if self._latest.get(row) == place]
+                if rows:
+                    return rows
+        return []
 
-    def _undo(self, by: str) -> int | None:
-        place = self._last_place(by)
-        if place is None:
-            return None
-        _, row, before = self._history.pop(place)
-        self._latest = {r: p - (p > place) for r, p in self._latest.items() if p != place}
-        earlier = [p for p, (_, r, _) in enumerate(self._history) if r == row]
-        if earlier:
-            self._latest[row] = earlier[-1]
-        self.answers.pop(row, None)
-        if before is not None:
-            self.answers[row] = before
-        return row
+    def _undo(self, by: str) -> list[int]:
+        rows = self.undoable(by)
+        if rows:
+            place = self._latest[rows[0]]
+            _, changes = self._history.pop(place)
+            self._latest = {r: p - (p > place) for r, p in self._latest.items() if p != place}
+            for p, (_, earlier) in enumerate(self._history):
+                self._latest |= {row: p for row in rows if row in earlier}
+            for row in rows:
+                self.answers.pop(row, None)
+                before = changes[row]
+                if before is not None:
+                    self.answers[row] = before
+        return rows
 
     def replay(self, events: Iterable[Mapping[str, Any]], n_rows: int) -> None:
         """Apply the events of a log; an event that is none, or of no row, raises ValueError."""
         for number, event in enumerate(events, 2):
-            do, row = event.get("do"), event.get("row")
-            fits = do in ("label", "skip", "remove", "undo")
-            fits &= do == "undo" or (isinstance(row, int) and 0 <= row < n_rows)
-            fits &= do != "label" or isinstance(event.get("value"), str | int | float | bool)
-            if do in ("label", "skip"):
-                fits &= event.get("purpose", "own") in ("check", "choice", "own")
+            do, value = event.get("do"), event.get("value")
+            rows = event.get("rows", ()) if do == "bulk" else [event.get("row")]
+            fits = do in EVENTS and isinstance(rows, list | tuple)
+            if do not in ("undo", "rename"):
+                fits = fits and all(isinstance(row, int) and 0 <= row < n_rows for row in rows)
+            fits &= isinstance(value, Value) or do not in ("label", "bulk", "rename")
+            fits &= isinstance(event.get("to"), Value | None)
+            fits &= event.get("purpose", "own") in ("check", "choice", "own")
             if not fits or not isinstance(event.get("by", ""), str):
                 raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
             self.apply(event)
-        for value in self.labels.values():
-            plain_value(value)
+        for label in self.labels.values():
+            plain_value(label)
+
+
+def _changed(event: Mapping[str, Any], before: Answer | None) -> Answer | None:
+    """Return the answer for a row after an event; None if it has none."""
+    do, by, at, value = event["do"], event.get("by", ""), event.get("at", ""), event.get("value")
+    if isinstance(value, str) and not is_unicode(value):
+        # Refused, but logged, by an earlier version: it changes nothing. It stays in the history,
+        # because a later undo in the same log takes it back.
+        return before
+    if do == "rename" and before is not None and event.get("to") is not None:
+        renamed = [(who, event["to"] if v == value else v) for who, v in before.opinions]
+        return replace(before, value=event["to"], opinions=tuple(renamed))
+    if do in ("remove", "rename"):
+        return None
+    value = None if do == "skip" else value
+    if before is not None and do == "second":
+        return replace(before, opinions=(*before.opinions, (by, value)))
+    if before is not None and len(before.opinions) > 1:  # settles what was disputed, or not
+        return replace(before, value=value, by=by, at=at, settled=True)
+    # A correction does not change why the row was asked.
+    purpose = event.get("purpose", "own") if before is None else before.purpose
+    return Answer(value, purpose, by, at, ((by, value),))

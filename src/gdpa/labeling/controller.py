@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -17,50 +16,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import euclidean_distances
 
 from ..graph import neighbor_graph
 from ..plotting.layout import Picture, picture
 from .answers import Value, plain_value
-from .features import Features
 from .rows import RowView
 from .session import LabelingSession
 
-__all__ = ["Controller", "columns_by_importance"]
+__all__ = ["Controller"]
 
 logger = logging.getLogger("gdpa.labeling")
 
 MAP_ROWS = 1200
-
-
-def columns_by_importance(
-    points: Features, values: NDArray[Any], groups: NDArray[np.intp], *, seed: int = 0
-) -> list[int]:
-    """Order columns by the importance of their features in a forest.
-
-    Parameters
-    ----------
-    points : ndarray or csr_array of shape (n_labeled, n_features)
-        Labelled rows.
-    values : ndarray of shape (n_labeled,)
-        Their labels.
-    groups : ndarray of int of shape (n_features,)
-        Column of each feature; -1 for features of columns that are not shown.
-    seed : int, default=0
-        Random seed.
-
-    Returns
-    -------
-    list of int
-        Columns, the most important first; equal ones keep their order.
-    """
-    forest = ExtraTreesClassifier(100, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as many classes as rows: at the very start
-        forest.fit(points, np.unique(values, return_inverse=True)[1])
-    shown = groups >= 0
-    weight = np.bincount(groups[shown], weights=forest.feature_importances_[shown])
-    return [int(j) for j in np.argsort(-np.round(weight, 6), kind="stable")]
+MOST_ALIKE = 500
 
 
 class Controller:
@@ -118,11 +87,11 @@ class Controller:
                 self._workers.append(worker)
 
     def stop(self) -> None:
-        """Stop after the current step."""
+        """Stop the work in the background; what takes long is left alone."""
         self._end.set()
         self._wake_workers()
         for worker in self._workers:
-            worker.join()
+            worker.join(timeout=0.5)  # a fit that takes longer is not waited for
         self._workers = []
 
     def _wake_workers(self) -> None:
@@ -147,12 +116,9 @@ class Controller:
             done = now
 
     def _refresh(self) -> None:
-        version = self.session.version
         if self.session.labels:
             self.session.refresh()
             self._order_columns()
-            if self.session.version == version:
-                self.session.estimate()
         if self._picture is None:
             self._draw()
 
@@ -173,14 +139,15 @@ class Controller:
         self._map_rows, self._picture = rows, drawn
 
     def _order_columns(self) -> None:
-        labels = self.session.labels
-        if self._groups is None or len(set(labels.values())) < 2:
+        """Put the columns first whose features the forest of the classifier uses most."""
+        latest = self.session.latest
+        if self._groups is None or latest is None or latest.model is None:
             return
-        rows = np.array(list(labels), dtype=np.intp)
-        values = np.array(list(labels.values()))
-        self._order = columns_by_importance(
-            self.session.points[rows], values, self._groups, seed=self.session.random_state
-        )
+        importances = latest.model.ensemble_.importances
+        if importances is not None:
+            shown = self._groups >= 0
+            weight = np.bincount(self._groups[shown], weights=importances[shown])
+            self._order = [int(j) for j in np.argsort(-np.round(weight, 6), kind="stable")]
 
     @property
     def classes(self) -> list[Value]:
@@ -216,19 +183,33 @@ class Controller:
     def next(self, annotator: str, n: int) -> list[dict[str, Any]]:
         """Return the next rows to ask this annotator."""
         rows = self.session.next(n, annotator=annotator)
-        return [self.item(int(row)) for row in rows]
+        # A second opinion is asked without showing the first.
+        return [self.item(int(row)) | {"label": None, "skipped": False} for row in rows]
 
-    def answer(self, do: str, annotator: str, row: int | None, value: Any = None) -> int | None:
-        """Label, skip, remove or undo; the answer is on disk when this returns."""
-        session = self.session
+    def answer(
+        self,
+        do: str,
+        annotator: str,
+        row: int | None = None,
+        value: Any = None,
+        *,
+        rows: Sequence[int] = (),
+        to: Any = None,
+    ) -> int | None:
+        """Apply an answer; it is on disk when this returns. Return its row, if it is of one row."""
+        session, value = self.session, self.value(value)
         if do == "label":
-            session.label(row, self.value(value), annotator=annotator)
-        elif do == "skip":
-            session.skip(row, annotator=annotator)
-        elif do == "remove":
-            session.remove(row, annotator=annotator)
-        else:
+            session.label(row, value, annotator=annotator)
+        elif do == "bulk":
+            session.label_many(rows, value, annotator=annotator)
+        elif do == "rename":
+            session.rename_class(value, self.value(to), annotator=annotator)
+        elif do == "undo":
+            several = len(session.undoable(annotator)) > 1
             row = session.undo(annotator=annotator)
+            row = None if several else row
+        else:
+            getattr(session, do)(row, annotator=annotator)
         self._wake_workers()
         return row
 
@@ -245,23 +226,25 @@ class Controller:
         if latest is not None:
             sizes = np.bincount(latest.codes, minlength=latest.classes.size)
             predicted.update(dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True)))
-        estimate = session.latest_estimate
+        estimate = session.estimate(refresh=False)
+        version = session.version
         return {
             "title": self.title,
             "target": self.target,
             "rows": session.n_rows,
             "labelled": len(labels),
             "skipped": len(session.skipped),
-            "version": session.version,
-            "following": latest is None or latest.version != session.version,
+            "version": version,
+            "following": latest is None or latest.version != version,
             "model": -1 if latest is None else latest.version,
             "classes": [
                 {"value": c, "count": counts[c], "predicted": predicted[c]} for c in self.classes
             ],
+            "preset": len(self._preset),
             "estimate": None if estimate is None else asdict(estimate),
-            "checks": sum(
-                a.purpose == "check" and a.value is not None for a in session.answers.values()
-            ),
+            "trained": 0 if latest is None else len(latest.trained),
+            "disagreements": len(session.disagreements()),
+            "undo": len(session.undoable(annotator)),
             "others": max(0, len(self._seen) - 1),
             "trouble": "; ".join(dict.fromkeys(self._trouble.copy().values())),
         }
@@ -278,17 +261,72 @@ class Controller:
             {"value": v, "probability": float(p[i])} for v, i in zip(values, order, strict=True)
         ]
 
+    def near(self, row: int) -> list[dict[str, Any]]:
+        """Return the labelled rows that are most like a row, the nearest first."""
+        labels = {r: v for r, v in self.session.labels.items() if r != row}
+        rows = np.array(list(labels)[-5000:], dtype=np.intp)
+        nearest = rows[np.argsort(self._distances(row, rows), kind="stable")[:6]]
+        return [self._brief(int(r)) | {"value": labels[int(r)]} for r in nearest]
+
+    def alike(self, row: int) -> dict[str, Any]:
+        """Return rows without a label that look like a row, the nearest first, and their class.
+
+        They have its label or prediction, and are nearer than any row labelled otherwise.
+        """
+        latest, labels = self.session.latest, self.session.labels
+        if latest is None:
+            return {"rows": [], "value": None}
+        value = labels.get(row, latest.labels[row : row + 1].tolist()[0])
+        open_rows = latest.labels == value
+        open_rows[list(self.session.answers)] = open_rows[row] = False
+        rows = np.flatnonzero(open_rows)
+        others = np.array([r for r, v in labels.items() if v != value], dtype=np.intp)
+        distance = self._distances(row, rows)
+        most = self._distances(row, others).min(initial=np.inf)
+        order = np.argsort(distance, kind="stable")
+        near = rows[order[distance[order] < most]][:MOST_ALIKE]
+        return {"rows": near.tolist(), "value": value}
+
+    def preview(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return rows as they are shown in lists."""
+        return [self._brief(row) for row in rows]
+
+    def review(self) -> dict[str, Any]:
+        """Return labels that look wrong, disagreements of annotators, and their agreement."""
+        agreement = self.session.agreement()
+        answers = self.session.answers
+        return {
+            "suspicious": [
+                self._brief(row)
+                | {"value": answers[row].value, "predicted": predicted, "probability": p}
+                for row, predicted, p in self.session.suspicious()[:50]
+                if row in answers
+            ],
+            "disagreements": [
+                self._brief(row) | {"values": [value for _, value in answers[row].opinions]}
+                for row in self.session.disagreements()[:50]
+            ],
+            "agreement": None if agreement is None else asdict(agreement),
+        }
+
+    def _distances(self, row: int, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the distances of a row to others, on comparable scales."""
+        points = self.session.points
+        if not rows.size:
+            return np.zeros(0)
+        return np.asarray(euclidean_distances(points[np.array([row])], points[rows])[0])
+
+    def _brief(self, row: int) -> dict[str, Any]:
+        """Return a row as it is shown in lists."""
+        picture = self.rows.images is not None
+        about = self.rows.summary(row)
+        return {"row": row, "name": self.rows.name(row), "about": about, "picture": picture}
+
     def labels(self) -> list[dict[str, Any]]:
         """Return the latest answers, the last one first."""
         answers = list(self.session.answers.items())[::-1][:500]
         return [
-            {
-                "row": row,
-                "name": self.rows.name(row),
-                "about": self.rows.summary(row),
-                "value": answer.value,
-                "purpose": answer.purpose,
-            }
+            self._brief(row) | {"value": answer.value, "purpose": answer.purpose}
             for row, answer in answers
         ]
 

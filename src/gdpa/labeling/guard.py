@@ -1,4 +1,4 @@
-"""Access to the page's server: this machine's browser, with the token, and nobody else.
+"""Access to the page's server: under its own address, with the token, and nobody else.
 
 Other web sites can make a browser send requests to 127.0.0.1, also under a name of their own that
 resolves to it (DNS rebinding). They do not know the token in the path, their requests carry another
@@ -42,15 +42,15 @@ class Guard:
         The guarded application. It sees paths without the token.
     token : str
         The secret first part of every path.
-    hosts : tuple of str
-        Accepted Host headers, with their port.
+    origins : tuple of str
+        Accepted Origin headers; those of Host are the same without the scheme.
     """
 
-    def __init__(self, app: Any, *, token: str, hosts: tuple[str, ...]) -> None:
+    def __init__(self, app: Any, *, token: str, origins: tuple[str, ...]) -> None:
         self.app = app
         self.token = token
-        self.hosts = hosts
-        self.origins = tuple(f"http://{host}" for host in hosts)
+        self.origins = origins
+        self.hosts = tuple(origin.partition("://")[2] for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""

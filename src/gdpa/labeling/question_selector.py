@@ -1,4 +1,4 @@
-"""Which rows to ask: random checks of the accuracy, and between them the most informative rows.
+"""Which rows to ask: typical rows first, then the most informative, with random checks between.
 
 The choice does not depend on the answers to the checks. If it did, their neighbourhoods would be
 left out of the questions, and the model without the checks, which they evaluate, would be worst
@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances_argmin
 
 from ..estimators.sketch import MOST_KNOWN, SKETCH_ROWS, Conditioned, Sketch, sketch_rows
 from ..estimators.strategies import choose_informative, lead
@@ -25,9 +28,17 @@ __all__ = ["QuestionSelector"]
 
 FloatArray = NDArray[np.float64]
 
-# One question of five is a random check. Simulated annotators (see gdpa.estimators.strategies) then
-# lose 0.6 points of 9 at 50 labels, and the interval is half as wide as with one of twenty.
-CHECK_EVERY = 5
+# From the 20th question on one of five is a random check. Simulated annotators (see
+# gdpa.estimators.strategies) then lose 0.6 points of 9 at 50 labels.
+CHECK_EVERY, CHECKS_FROM = 5, 15
+# The first sixteen questions are chosen among the rows nearest to the centres of twenty clusters.
+# On digits and the six tables of gdpa.estimators.strategies this raises the accuracy at 20 labels
+# by 8 points, and leaves that at 50 as it is; choosing by cluster size, or for twenty questions,
+# loses at 50.
+TYPICAL_ROWS, TYPICAL_QUESTIONS = 20, 16
+# Not where the clusters explain less of the variance than this: 0.07 on splice, where typical rows
+# lose 8 points, at least 0.41 on the other tables.
+LEAST_EXPLAINED = 0.2
 
 
 def quick_uncertainty(
@@ -84,11 +95,24 @@ def quick_uncertainty(
     return 1.0 - lead(mean / (1 + len(models)))
 
 
+def typical_rows(points: Features, *, seed: int = 0) -> NDArray[np.intp]:
+    """Return the rows nearest to the centres of clusters; none if there are no clear clusters."""
+    n = min(TYPICAL_ROWS, points.shape[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        means = KMeans(n, n_init=3, random_state=seed).fit(points)
+    spread = KMeans(1, n_init=1, random_state=seed).fit(points).inertia_
+    if means.inertia_ > (1.0 - LEAST_EXPLAINED) * spread:
+        return np.arange(0)
+    return np.unique(pairwise_distances_argmin(means.cluster_centers_, points))
+
+
 @dataclass
 class SampleState:
     """A sample of the rows, and what has been computed on it."""
 
     sketch: Sketch
+    typical: NDArray[np.intp]
     weights: dict[int, FloatArray] = field(default_factory=dict)
     uncertainty: tuple[int, FloatArray | None] = (-1, None)
 
@@ -120,7 +144,8 @@ class QuestionSelector:
 
     def _draw_sample(self, pool: NDArray[np.intp] | None) -> SampleState:
         seed = [self._seed, self._epoch, 3]
-        return SampleState(sketch_rows(self._points, candidates=pool, seed=seed))
+        sketch = sketch_rows(self._points, candidates=pool, seed=seed)
+        return SampleState(sketch, typical_rows(sketch.points, seed=self._seed))
 
     def update(self, history: AnswerHistory) -> None:
         """Bring the uncertainties up to date with a copy of the answers."""
@@ -151,12 +176,14 @@ class QuestionSelector:
         chosen: list[tuple[int, str]] = []
         number = history.asked + len(busy)
         while len(chosen) < n and is_open.any():
-            if number % CHECK_EVERY == CHECK_EVERY - 1:
+            due = max(number, CHECKS_FROM)
+            due += (CHECK_EVERY - 1 - due) % CHECK_EVERY
+            if number == due:
                 rng = np.random.default_rng([self._seed, number, 1])
                 rows = [int(rng.choice(np.flatnonzero(is_open)))]
                 purpose = "check"
             else:
-                batch = min(n - len(chosen), CHECK_EVERY - 1 - number % CHECK_EVERY)
+                batch = min(n - len(chosen), due - number)
                 asked = {**busy, **dict(chosen)}
                 rows = self._informative(batch, number, history, asked, is_open)
                 purpose = "choice"
@@ -187,6 +214,9 @@ class QuestionSelector:
             field = field.and_also(int(position))
         taken = np.concatenate([known, others])
         free = np.flatnonzero(is_open[sketch.rows])
+        if len(history.answers) + len(busy) < TYPICAL_QUESTIONS:
+            typical = np.intersect1d(sample.typical, free)
+            free = typical if typical.size else free
         chosen = choose_informative(field, sketch.components, taken, free, uncertainty, n, rng)
         return [int(row) for row in sketch.rows[chosen]]
 

@@ -36,6 +36,8 @@ class RowView:
         Images to look at.
     ids : sequence of str, optional
         Names of the rows; their numbers from 1 by default.
+    note : str
+        What the annotator should know about the images.
     """
 
     names: Sequence[str] = ()
@@ -43,6 +45,7 @@ class RowView:
     text: Column | None = None
     images: Images | None = None
     ids: Sequence[str] | None = None
+    note: str = ""
 
     def name(self, row: int) -> str:
         """Return the name of a row."""
@@ -62,7 +65,7 @@ class RowView:
         -------
         dict
             ``row``, ``name``, ``cells`` (name and value), ``text``, ``picture`` (whether there is
-            one) and ``more`` (columns that are not shown).
+            one), ``note`` and ``more`` (columns that are not shown).
         """
         places = list(range(len(self.names))) if order is None else list(order)
         shown = [
@@ -76,6 +79,7 @@ class RowView:
             "more": max(0, len(places) - MOST_CELLS),
             "text": None if self.text is None else _short(self.text.cell(row), 50_000),
             "picture": self.images is not None,
+            "note": self.note,
         }
 
     def summary(self, row: int) -> str:

@@ -1,4 +1,4 @@
-"""The page's server: Starlette on uvicorn, on 127.0.0.1, behind a guard.
+"""The page's server: Starlette on uvicorn, on this machine by default, behind a guard.
 
 It decides nothing: every request is one call of the controller.
 """
@@ -8,19 +8,21 @@ from __future__ import annotations
 import json
 import mimetypes
 import os
+import re
 import secrets
 import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..errors import require
 from .answers import is_unicode
 from .controller import Controller
+from .exports import Exporter
 from .guard import BodyTooLarge, Guard
 from .images import ImageError
-from .tables import Exporter
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -31,6 +33,7 @@ __all__ = ["LabelServer", "make_app"]
 
 MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
+MOST_BULK = 5000  # labelled at once
 HEADER_SECONDS = 10.0  # a connection that has not sent a whole request by then is closed
 MOST_WAITING = 32  # connections without a whole request; a further one closes the oldest
 
@@ -53,13 +56,36 @@ def _integer(data: dict[str, Any], name: str) -> int:
     return value
 
 
-def _class(data: dict[str, Any]) -> str | int | float | bool:
-    value = data.get("value")
+def _class(data: dict[str, Any], name: str) -> str | int | float | bool:
+    value = data.get(name)
     if isinstance(value, str):
-        return _text(data, "value")
+        return _text(data, name)
     if isinstance(value, bool | int | float):
         return value
-    raise BadRequest("value must be text or a number")
+    raise BadRequest(f"{name} must be text or a number")
+
+
+def _rows(data: dict[str, Any], name: str) -> list[int]:
+    rows = data.get(name)
+    if not isinstance(rows, list) or not 0 < len(rows) <= MOST_BULK:
+        raise BadRequest(f"{name} must be a list of 1 to {MOST_BULK} rows")
+    return [_integer({name: row}, name) for row in rows]
+
+
+def _new_name(data: dict[str, Any], name: str) -> Any:
+    return None if data.get(name) is None else _class(data, name)
+
+
+# What the page sends with each kind of answer, and how it is read.
+FIELDS = {"row": _integer, "rows": _rows, "value": _class, "to": _new_name}
+NEEDS = {
+    "label": ("row", "value"),
+    "skip": ("row",),
+    "remove": ("row",),
+    "undo": (),
+    "bulk": ("rows", "value"),
+    "rename": ("value", "to"),
+}
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -117,7 +143,7 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
 
     def get_row(call: Callable[[int], Any]) -> Any:
         async def endpoint(request: Request) -> Response:
-            return JSONResponse(call(row_of(request)))
+            return JSONResponse(await run_in_threadpool(call, row_of(request)))
 
         return endpoint
 
@@ -132,16 +158,21 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
             raise BadRequest(f"n must be from 1 to {MOST_ROWS}")
         return JSONResponse(await run_in_threadpool(controller.next, _text(data, "by"), n))
 
+    async def preview(request: Request) -> Response:
+        rows = _rows(await _body(request), "rows")
+        if not all(0 <= row < controller.session.n_rows for row in rows):
+            raise BadRequest(f"rows are numbered 0 to {controller.session.n_rows - 1}")
+        return JSONResponse(await run_in_threadpool(controller.preview, rows))
+
     async def answer(request: Request) -> Response:
         do = request.path_params["do"]
-        if do not in ("label", "skip", "remove", "undo"):
+        if do not in NEEDS:
             return failure("not found", 404)
         data = await _body(request)
-        row = None if do == "undo" else _integer(data, "row")
-        value = _class(data) if do == "label" else None
+        wanted = {name: FIELDS[name](data, name) for name in NEEDS[do]}
         by = _text(data, "by")
         try:
-            changed = await run_in_threadpool(controller.answer, do, by, row, value)
+            changed = await run_in_threadpool(controller.answer, do, by, **wanted)
         except OSError as error:  # the log cannot be written, for example on a full disk
             return failure(f"the answer was not saved: {error.strerror}", 507)
         item = None if changed is None else controller.item(changed)
@@ -159,9 +190,10 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
 
     async def export(request: Request) -> Response:
         kind = request.path_params["kind"]
-        if kind not in exporter.KINDS:
+        if kind not in exporter.kinds:
             return failure("not found", 404)
-        content, media_type, name = await run_in_threadpool(exporter.make, kind)
+        who = "who" in request.query_params
+        content, media_type, name = await run_in_threadpool(exporter.make, kind, who=who)
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=media_type, headers=headers)
 
@@ -182,7 +214,12 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
             Route("/api/next", next_rows, methods=["POST"]),
             Route("/api/item/{row:int}", get_row(controller.item)),
             Route("/api/guess/{row:int}", get_row(controller.guess)),
+            Route("/api/near/{row:int}", get_row(controller.near)),
+            Route("/api/alike/{row:int}", get_row(controller.alike)),
+            Route("/api/preview", preview, methods=["POST"]),
             Route("/api/labels", get(controller.labels)),
+            Route("/api/review", get(controller.review)),
+            Route("/api/formats", get(lambda: exporter.kinds)),
             Route("/api/map", get(controller.map)),
             Route("/api/colours", get(controller.colours)),
             Route("/api/{do:str}", answer, methods=["POST"]),
@@ -215,7 +252,7 @@ def _make_protocol() -> Any:
 
 
 class LabelServer:
-    """Serves a labelling session on a port of 127.0.0.1.
+    """Serves a labelling session.
 
     Parameters
     ----------
@@ -223,10 +260,15 @@ class LabelServer:
         Answers the requests.
     exporter : Exporter
         Makes the files to download.
+    host : str, default="127.0.0.1"
+        Address of this machine to listen on.
     port : int, default=0
         The port; 0 picks a free port.
     token : str, optional
-        The secret part of the address; a random one by default.
+        The secret part of the address, at least 16 letters, digits, "-" or "_"; a random one by
+        default. To listen beyond this machine it has to be given.
+    public_url : str, optional
+        Address under which a reverse proxy offers the page, such as https://label.example.org.
 
     Attributes
     ----------
@@ -235,25 +277,46 @@ class LabelServer:
     """
 
     def __init__(
-        self, controller: Controller, exporter: Exporter, *, port: int = 0, token: str | None = None
+        self,
+        controller: Controller,
+        exporter: Exporter,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        public_url: str | None = None,
     ) -> None:
         uvicorn = require("uvicorn", "label")
         self.controller = controller
+        local = host in ("127.0.0.1", "localhost")
+        if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,200}", token):
+            raise ValueError("token must be at least 16 letters, digits, - or _")
+        if token is None and not local:
+            raise ValueError(
+                f"host={host!r} listens beyond this machine and needs a token, for example "
+                f"{secrets.token_urlsafe(24)}"
+            )
+        public = None if public_url is None else urlsplit(public_url)
+        if public is not None and (public.scheme not in ("http", "https") or not public.netloc):
+            raise ValueError(f"public_url={public_url!r} must be like https://label.example.org")
         self.token = token or secrets.token_urlsafe(24)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if os.name == "posix":  # on Windows another process could take the port, too
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            self._socket.bind(("127.0.0.1", port))
+            self._socket.bind((host, port))
             self._socket.listen(128)  # a browser that is quicker than the server waits
         except OSError as error:
             self._socket.close()
-            raise ValueError(f"port {port} cannot be used: {error.strerror}") from error
+            raise ValueError(f"port {port} of {host} cannot be used: {error.strerror}") from error
         self.port: int = self._socket.getsockname()[1]
-        hosts = tuple(f"{name}:{self.port}" for name in ("127.0.0.1", "localhost"))
-        self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
+        names = ("127.0.0.1", "localhost") if local else (host,)
+        origins = [f"http://{name}:{self.port}" for name in names]
+        if public is not None:
+            origins.insert(0, f"{public.scheme}://{public.netloc}".lower())
+        self.url = f"{origins[0]}/{self.token}/"
         config = uvicorn.Config(
-            Guard(make_app(controller, exporter), token=self.token, hosts=hosts),
+            Guard(make_app(controller, exporter), token=self.token, origins=tuple(origins)),
             http=_make_protocol(),
             log_level="warning",
             access_log=False,  # the paths hold the token

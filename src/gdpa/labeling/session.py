@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import threading
 import time
-from collections import Counter
+import warnings
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from ..csv_text import csv_text
+from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
+from ..estimators import CommitteeClassifier, GraphOptions
+from ..estimators.frames import adopt_encoder
+from ..files import write_text
 from ..notebook import card
+from .accuracy import Estimate, Predictions, accuracy_interval
+from .agreement import Agreement, measure_agreement
 from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
 from .features import ScaledRows, fingerprint, given_labels, to_features
 from .journal import Journal
 from .question_selector import QuestionSelector
-from .session_model import SessionModel
 
 __all__ = ["LabelingSession"]
+
+
+Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
+
+# Up to this many rows every change is a fresh fit, which takes a second or two: predictions then
+# depend on the labels alone, not on their order. Beyond, labels are added to the last fit, until
+# their number has doubled.
+FRESH_ROWS = 20_000
+# Fewer answers give no useful interval.
+FEWEST_ANSWERS = 10
+# Predictions have settled when this many labels changed less than one percent of them.
+SETTLE_LABELS = 20
 
 
 @dataclass(frozen=True)
@@ -40,7 +65,7 @@ def _whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
-class LabelingSession(SessionModel):
+class LabelingSession:
     """Ask for labels one by one, and predict a label for every row at any time.
 
     Parameters
@@ -60,6 +85,15 @@ class LabelingSession(SessionModel):
         What classifies the rows; :class:`~gdpa.CommitteeClassifier` by default.
     lease : float, default=600
         Seconds for which a row that one annotator was asked is reserved for them.
+    overlap : float, default=0
+        Share of the rows with an answer that a second annotator is asked as well.
+
+    Attributes
+    ----------
+    version : int
+        Number of changes so far.
+    latest : Predictions or None
+        The latest predictions, which may lack some labels; None before the first.
 
     Examples
     --------
@@ -85,21 +119,38 @@ class LabelingSession(SessionModel):
         rescale: str | None = "minmax",
         estimator: Any = None,
         lease: float = 600.0,
+        overlap: float = 0.0,
     ) -> None:
         self.random_state = _whole("random_state", random_state, 0)
         if rescale not in ("minmax", "standard", None):
             raise ValueError(f"rescale={rescale!r}; accepted: minmax, standard, None")
+        if not 0.0 <= overlap <= 1.0:
+            raise ValueError(f"overlap={overlap!r} must be from 0 to 1")
+        self.overlap = float(overlap)
         features, encoder = to_features(X)
         self.rescale = None if encoder is not None else rescale
         known = given_labels(y, features.shape[0])
-        super().__init__(
-            features,
-            AnswerHistory({row: Answer(value, "given") for row, value in known.items()}),
-            encoder,
-            estimator=estimator,
-            rescale=self.rescale,
-            random_state=self.random_state,
-        )
+        if estimator is None:
+            # Sparse columns are left as they are: shifted, they would be dense.
+            scale: Any = None if sp.issparse(features) else self.rescale
+            estimator = CommitteeClassifier(
+                options=GraphOptions(rescale=scale), random_state=self.random_state, n_jobs=-1
+            )
+        given = {row: Answer(value, "given") for row, value in known.items()}
+        self.X = features
+        self.n_rows: int = features.shape[0]
+        self.encoder = encoder
+        self.estimator: CommitteeClassifier = estimator
+        self._history = AnswerHistory(given)
+        self._lock = threading.RLock()
+        self._fitting = threading.Lock()
+        self.version = 0
+        self.latest: Predictions | None = None
+        # Predictions for rows by models without their label: held out, or fitted before the answer.
+        self._unseen: dict[int, Unseen] = {}
+        self._changed: float | None = None
+        self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
+        self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
         self.lease = float(lease)
         self._leases: dict[int, _Lease] = {}
         self._check_kinds()
@@ -167,20 +218,35 @@ class LabelingSession(SessionModel):
             leases = {
                 row: held
                 for row, held in self._leases.items()
-                if row not in self._history.answers
+                if (row in self._history.answers) == (held.purpose == "second")
                 and (held.annotator == annotator or held.until > now)
             }
-            mine = {
-                row: held.purpose for row, held in leases.items() if held.annotator == annotator
-            }
-            asked = list(mine.items())[:n]
+            mine = [(r, held.purpose) for r, held in leases.items() if held.annotator == annotator]
+            asked = mine[:n]
             if len(asked) < n:
-                busy = {row: held.purpose for row, held in leases.items()}
+                asked += self._second_opinion(annotator, leases)
+            if len(asked) < n:
+                busy = {r: held.purpose for r, held in leases.items() if held.purpose != "second"}
                 asked += self._selector.select(n - len(asked), self._history, busy)
             for row, purpose in asked:
                 leases[row] = _Lease(annotator, purpose, now + self.lease)
             self._leases = leases
             return np.array([row for row, _ in asked], dtype=np.intp)
+
+    def _second_opinion(self, annotator: str, leases: dict[int, _Lease]) -> list[tuple[int, str]]:
+        """Return a row that others have answered, drawn at random, if one is due."""
+        answers = {row: a for row, a in self._history.answers.items() if a.opinions}
+        asked = sum(len(a.opinions) > 1 for a in answers.values())
+        asked += sum(held.purpose == "second" for held in leases.values())
+        if asked >= int(self.overlap * len(answers)):
+            return []
+        free = [
+            row
+            for row, a in sorted(answers.items())
+            if len(a.opinions) == 1 and a.by != annotator and row not in leases
+        ]
+        rng = np.random.default_rng([self.random_state, asked, 4])
+        return [(int(rng.choice(free)), "second")] if free else []
 
     def label(self, row: Any, value: Any, *, annotator: str = "") -> None:
         """Give a row a label, or another one.
@@ -194,15 +260,68 @@ class LabelingSession(SessionModel):
         annotator : str, default=""
             Who answers.
         """
-        row, value = self._row(row), plain_value(value)
+        row = self._row(row)
         with self._lock:
-            other = next(iter(self._history.labels.values()), value)
-            if label_kind(other) != label_kind(value):
-                raise ValueError(
-                    f"value={value!r} is a {label_kind(value)}; the labels so far are "
-                    f"{label_kind(other)}s like {other!r}"
-                )
-            self._write({"do": "label", "row": row, "value": value}, annotator)
+            self._write({"do": "label", "row": row, "value": self._value(value)}, annotator)
+
+    def _value(self, value: Any) -> Value:
+        """Return a label; one of another kind than those so far raises ValueError."""
+        label = plain_value(value)
+        other = next(iter(self._history.labels.values()), label)
+        if label_kind(other) != label_kind(label):
+            raise ValueError(
+                f"value={value!r} is a {label_kind(label)}; the labels so far are "
+                f"{label_kind(other)}s like {other!r}"
+            )
+        return label
+
+    def label_many(self, rows: Iterable[Any], value: Any, *, annotator: str = "") -> None:
+        """Give several rows one label; one :meth:`undo` takes all of it back.
+
+        Parameters
+        ----------
+        rows : iterable of int
+            The rows.
+        value : str, int, float or bool
+            Their class.
+        annotator : str, default=""
+            Who answers.
+        """
+        wanted = sorted({self._row(row) for row in rows})
+        if not wanted:
+            raise ValueError("rows is empty")
+        with self._lock:
+            event = {"do": "bulk", "rows": wanted, "value": self._value(value)}
+            self._write(event, annotator)
+
+    def disagreements(self) -> list[int]:
+        """Return the rows on which annotators disagree and that nobody has settled."""
+        return [row for row, answer in self.answers.items() if answer.disputed]
+
+    def agreement(self) -> Agreement | None:
+        """Return Fleiss' kappa of the rows that two annotators labelled; None with fewer than 2."""
+        pairs = [a.opinions[:2] for a in self.answers.values() if len(a.opinions) > 1]
+        return measure_agreement([(one[1], two[1]) for one, two in pairs])
+
+    def rename_class(self, value: Any, to: Any, *, annotator: str = "") -> None:
+        """Rename a class, merge it with another, or delete it with its labels.
+
+        Parameters
+        ----------
+        value : str, int, float or bool
+            The class.
+        to : str, int, float, bool or None
+            The new name. One that exists merges the two; None removes the labels of the class, and
+            its rows may be asked again.
+        annotator : str, default=""
+            Who does it; :meth:`undo` takes it back.
+        """
+        with self._lock:
+            value = plain_value(value)
+            if value not in self._history.labels.values():
+                raise ValueError(f"value={value!r} is not a class with labels")
+            to = None if to is None else self._value(to)
+            self._write({"do": "rename", "value": value, "to": to}, annotator)
 
     def skip(self, row: Any, *, annotator: str = "") -> None:
         """Skip a row that cannot be decided; it is not asked again.
@@ -234,7 +353,7 @@ class LabelingSession(SessionModel):
             self._write({"do": "remove", "row": row}, annotator)
 
     def undo(self, *, annotator: str = "") -> int | None:
-        """Undo the last answer of an annotator; the row is asked again.
+        """Undo the last answer or change of an annotator; a single row is asked again.
 
         Parameters
         ----------
@@ -244,20 +363,28 @@ class LabelingSession(SessionModel):
         Returns
         -------
         int or None
-            The row; None if there is nothing to undo.
+            The row, or the first of several; None if there is nothing to undo.
         """
         with self._lock:
-            row = self._history.last(annotator)
-            if row is None:
+            rows = self._history.undoable(annotator)
+            if not rows:
                 return None
-            answer = self._history.answers.get(row)
+            row = rows[0]
+            before = self._history.answers.get(row)
             self._write({"do": "undo"}, annotator)
-            if row not in self._history.answers:
-                purpose = "own" if answer is None else answer.purpose
+            now = self._history.answers.get(row)
+            purpose = "own" if before is None else before.purpose
+            if before is not None and now is not None and len(now.opinions) < len(before.opinions):
+                purpose = "second"
+            if len(rows) == 1 and (now is None or purpose == "second"):
                 held = _Lease(annotator, purpose, time.monotonic() + self.lease)
-                self._leases.pop(row, None)
                 self._leases = {row: held, **self._leases}
             return row
+
+    def undoable(self, annotator: str = "") -> list[int]:
+        """Return the rows that an undo by this annotator would change."""
+        with self._lock:
+            return self._history.undoable(annotator)
 
     def _write(self, event: dict[str, Any], annotator: str) -> None:
         if not isinstance(annotator, str) or not is_unicode(annotator):
@@ -265,11 +392,15 @@ class LabelingSession(SessionModel):
         if event["do"] in ("label", "skip"):
             held = self._leases.get(event["row"])
             event["purpose"] = "own" if held is None else held.purpose
+            if event["purpose"] == "second":
+                known = event["row"] in self._history.answers
+                mine = known and held is not None and held.annotator == annotator
+                event |= {"do": "second" if mine else event["do"], "purpose": "own"}
         event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         if self._journal is not None:
             self._journal.write(event)
-        row = self._history.apply(event)
-        self._leases.pop(-1 if row is None else row, None)
+        for row in self._history.apply(event):
+            self._leases.pop(row, None)
         self.version += 1
 
     def in_background(self) -> None:
@@ -281,6 +412,271 @@ class LabelingSession(SessionModel):
         with self._lock:
             copy = AnswerHistory(dict(self._history.answers))
         self._selector.update(copy)
+
+    @property
+    def labels(self) -> dict[int, Value]:
+        """Rows with a label, those at the start included, in the order of the last change."""
+        with self._lock:
+            return self._history.labels
+
+    @property
+    def skipped(self) -> set[int]:
+        """Rows that were skipped."""
+        with self._lock:
+            return self._history.skipped
+
+    @property
+    def classes(self) -> list[Value]:
+        """The classes so far, sorted."""
+        return sorted(set(self.labels.values()))
+
+    def refresh(self) -> Predictions:
+        """Bring the classifier up to date with the labels.
+
+        Returns
+        -------
+        Predictions
+            Its predictions; also in :attr:`latest`.
+        """
+        with self._fitting:
+            with self._lock:
+                labels, version = self._history.labels, self.version
+            if not labels:
+                raise ValueError("no row has a label yet")
+            current = self.latest
+            if current is None or current.version != version:
+                if current is not None and current.classes.size > 1:
+                    for row in labels.keys() - current.trained.keys():
+                        self._unseen[row] = (current.classes, current.probabilities[row].copy())
+                current = self.latest = self._predict(labels, version)
+                most = len(labels) - SETTLE_LABELS
+                earlier = [predicted for n_labels, predicted in self._past if n_labels <= most]
+                if earlier:
+                    self._changed = float(np.mean(earlier[-1] != current.labels))
+                if not self._past or len(labels) >= self._past[-1][0] + SETTLE_LABELS // 2:
+                    self._past.append((len(labels), current.labels))
+            return current
+
+    def predictions(self) -> NDArray[Any]:
+        """Return a label for every row; given ones are kept.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The labels.
+
+        Raises
+        ------
+        ValueError
+            If no row has a label yet.
+        """
+        return self.refresh().labels
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the probabilities of the classes for every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows that add up to 1, in the order of :attr:`classes`.
+        """
+        return self.refresh().probabilities
+
+    def estimate(self, *, refresh: bool = True) -> Estimate | None:
+        """Estimate the accuracy on the rows without a label.
+
+        Parameters
+        ----------
+        refresh : bool, default=True
+            Whether to bring the classifier up to date first. Otherwise the estimate is of the
+            latest predictions; it takes all answers into account in either case.
+
+        Returns
+        -------
+        Estimate or None
+            Accuracy with a 90 % interval; None while there are fewer than two classes, or fewer
+            than ten answers that a model predicted without knowing them.
+        """
+        with self._lock:
+            answers = dict(self._history.answers)
+        if refresh and any(a.value is not None for a in answers.values()):
+            self.refresh()
+        now = self.latest
+        if now is None or now.classes.size < 2:
+            return None
+        known = [
+            (answer, unseen)
+            for row, answer in answers.items()
+            if answer.value is not None and answer.purpose in ("check", "choice")
+            for unseen in [self._unseen_prediction(now, row)]
+            if unseen is not None
+        ]
+        if len(known) < FEWEST_ANSWERS:
+            return None
+        right = np.array([a.value == classes[np.argmax(p)] for a, (classes, p) in known])
+        check = np.array([answer.purpose == "check" for answer, _ in known])
+        confidence = [p.max() for _, (_, p) in known]
+        interval = accuracy_interval(now.histogram, confidence, right, check)
+        counts = len(known), int(check.sum()), int(right[check].sum())
+        settled = self._changed is not None and self._changed <= 0.01
+        return Estimate(*interval, *counts, self._changed, settled)
+
+    def _unseen_prediction(self, now: Predictions, row: int) -> Unseen | None:
+        """Return the classes and their probabilities from a model without the label of a row."""
+        if row not in now.trained:
+            return now.classes, now.probabilities[row]
+        return self._unseen.get(row)
+
+    def suspicious(self) -> list[tuple[int, Value, float]]:
+        """List labels that look wrong, the most suspicious first.
+
+        Returns
+        -------
+        list of (int, value, float)
+            Row, the class that a model without this label predicts, and its probability; only
+            rows for which that is another class.
+        """
+        now = self.latest
+        if now is None:
+            return []
+        found = []
+        for row, value in self.labels.items():
+            classes, p = self._unseen_prediction(now, row) or (now.classes, np.zeros(0))
+            if p.size and classes[np.argmax(p)] != value:
+                best = int(np.argmax(p))
+                odds = (p[classes == value].sum() + 1e-6) / p[best]
+                found.append((float(odds), row, classes.tolist()[best], float(p[best])))
+        return [(row, value, p) for _, row, value, p in sorted(found, key=lambda f: f[:2])]
+
+    def classifier(self) -> CommitteeClassifier:
+        """Return the classifier fitted to the labels so far.
+
+        Returns
+        -------
+        CommitteeClassifier
+            A fresh fit; at least two classes are needed.
+        """
+        labels = self.labels
+        if len(set(labels.values())) < 2:
+            raise ValueError(
+                f"a classifier needs labels of two classes, there are {self.classes!r}"
+            )
+        latest, model = self.latest, None
+        if latest is not None and latest.trained == labels and self.n_rows <= FRESH_ROWS:
+            model = copy.copy(latest.model)
+        model = model or self._fit(labels)
+        if self.encoder is not None:
+            adopt_encoder(model, self.encoder)
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Save the predictions or the classifier.
+
+        Parameters
+        ----------
+        path : path-like
+            A file. The extension ".csv" writes a table: row, label, label_predicted,
+            label_probability, label_skipped. All others write the classifier, for
+            :meth:`gdpa.CommitteeClassifier.load`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        target = Path(path)
+        if target.suffix.lower() == ".csv":
+            if self.labels:
+                self.refresh()
+            columns = {"row": range(1, self.n_rows + 1), **self.columns("label")}
+            write_text(target, csv_text(list(columns), list(columns.values())))
+            return target
+        return self.classifier().save(target)
+
+    def columns(self, target: str, *, who: bool = False) -> dict[str, list[Any]]:
+        """Return labels and predictions as columns of a table; None where there is nothing.
+
+        Parameters
+        ----------
+        target : str
+            Name of the column with the labels; the others begin with it.
+        who : bool, default=False
+            Whether to add who answered, when, and the answers of each annotator.
+
+        Returns
+        -------
+        dict
+            Names and cells. The predictions are the latest, which may lack the last answers;
+            labels are kept in them.
+        """
+        n, answers, latest = self.n_rows, self._history.answers.copy(), self.latest
+        found = [answers.get(row, Answer(None, "")) for row in range(n)]
+        given, skipped = [answer.value for answer in found], self.skipped
+        guess: list[Any] = [None] * n
+        sure: list[Any] = [None] * n
+        if latest is not None:
+            known = np.array([value is not None for value in given])
+            pairs = zip(given, latest.labels.tolist(), strict=True)
+            guess = [model if value is None else value for value, model in pairs]
+            sure = np.where(known, 1.0, np.round(latest.confidence, 4)).tolist()
+        columns: dict[str, list[Any]] = {
+            target: given,
+            f"{target}_predicted": guess,
+            f"{target}_probability": sure,
+            f"{target}_skipped": ["yes" if row in skipped else None for row in range(n)],
+        }
+        if who:
+            columns[f"{target}_by"] = [answer.by or None for answer in found]
+            columns[f"{target}_at"] = [answer.at or None for answer in found]
+            for name in sorted({name for answer in found for name, _ in answer.opinions}):
+                column = [dict(answer.opinions).get(name) for answer in found]
+                columns[f"{target}_by_{name or 'unnamed'}"] = column
+        return columns
+
+    def _fit(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
+        """Fit a fresh classifier to labels of at least two classes."""
+        y = np.full(self.n_rows, None, dtype=object)
+        for row, value in labels.items():
+            y[row] = value
+        model: CommitteeClassifier = clone(self.estimator).set_params(unlabeled=None)
+        with warnings.catch_warnings():
+            for category in (UnreachedWarning, DegenerateProblemWarning, ScaleWarning):
+                warnings.simplefilter("ignore", category)
+            warnings.simplefilter("ignore", ConfidenceWarning)  # a session measures its accuracy
+            return model.fit(self.X, y)
+
+    def _updated(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
+        """Fit, or add the new labels to the last fit."""
+        if self.n_rows <= FRESH_ROWS:
+            return self._fit(labels)
+        if self._base is not None:
+            known, base = self._base
+            changed = {row: value for row, value in labels.items() if known.get(row) != value}
+            gone = {row: None for row in known if row not in labels}
+            few = len(known) / 2 <= len(labels) <= 2 * len(known)
+            if few and set(labels.values()) <= set(base.classes_.tolist()):
+                model = copy.copy(base)
+                model.add_labels([*changed, *gone], [*changed.values(), *gone.values()])
+                return model
+        model = self._fit(labels)
+        self._base = (dict(labels), model)
+        return model
+
+    def _predict(self, labels: Mapping[int, Value], version: int) -> Predictions:
+        """Classify all rows from these labels."""
+        n = self.n_rows
+        classes = np.unique(np.array(list(labels.values())))
+        if classes.size == 1:
+            codes = np.zeros(n, dtype=np.intp)
+            return Predictions(version, classes, codes, np.ones((n, 1)), labels)
+        model = self._updated(labels)
+        ensemble = model.ensemble_
+        codes = np.searchsorted(model.classes_, model.transduction_)
+        found = ensemble.left_out()
+        if found is not None:
+            held_out = zip(found[0].tolist(), ensemble.probabilities(found[1]), strict=True)
+            self._unseen |= {row: (model.classes_, p) for row, p in held_out}
+        return Predictions(version, model.classes_, codes, ensemble.probabilities(), labels, model)
 
     def __enter__(self) -> LabelingSession:
         return self

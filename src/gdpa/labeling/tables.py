@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.frames import adopt_encoder
 from ..tables import Table, TableEncoder, TableError, read_table
+from ..tables.encoder import WEAK
+from ..tables.pictures import picture_folder
 from .controller import Controller
-from .images import ArrayImages, FileImages, image_features
+from .exports import Exporter
+from .images import ArrayImages, FileImages
 from .rows import Images, RowView
 from .session import LabelingSession
 
-__all__ = ["Exporter", "TableSource", "open_table"]
+__all__ = ["TableSource", "open_table"]
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """The file to label, and what its columns are.
+    """The file or folder to label, and what its columns are.
 
     Parameters
     ----------
     data : str
-        The file; "-" is standard input.
+        The file; "-" is standard input; a folder of pictures or text files.
     target : str
         The column to fill; created if the table has none.
     text, image, id_column : str, optional
@@ -39,6 +40,8 @@ class TableSource:
         Columns to ignore.
     columns : mapping
         Kinds of some columns; see :class:`~gdpa.tables.TableEncoder`.
+    embedding : mapping
+        Model of texts or pictures: options `embed`, `offline` and `progress` of the encoder.
     classes : tuple of str
         Classes that have a button from the start.
     unlabeled : str, optional
@@ -57,17 +60,26 @@ class TableSource:
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     unlabeled: str | None = None
+    embedding: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """The folder of the table: images are read from here and below."""
-        return Path.cwd() if self.data == "-" else Path(self.data).resolve().parent
+        return Path.cwd() if self.data == "-" else picture_folder(str(Path(self.data).resolve()))
 
     @property
     def title(self) -> str:
         """The name of the file."""
-        return "standard input" if self.data == "-" else Path(self.data).name
+        return "standard input" if self.data == "-" else Path(self.data).resolve().name
+
+    def of_files(self, table: Table) -> TableSource:
+        """Return what to show of a folder of files: the pictures, or the texts."""
+        if self.data == "-" or not Path(self.data).is_dir() or table.names[0] != "file":
+            return self
+        if "text" in table.names:
+            return replace(self, text=self.text or "text", id_column=self.id_column or "file")
+        return replace(self, image=self.image or "file")
 
     def read(self) -> Table:
         """Read the table; the columns that are named must exist."""
@@ -80,99 +92,6 @@ class TableSource:
             if name is not None:
                 table.column(name)
         return table
-
-
-@dataclass(frozen=True)
-class Exporter:
-    """Makes the files that the page offers for download.
-
-    Parameters
-    ----------
-    session : LabelingSession
-        The session.
-    source : TableSource
-        What is labelled.
-    table : Table
-        Its table.
-    encoder : TableEncoder or None
-        How the table was encoded; None if images were, and models are for Python only.
-    ids : list of str or None
-        Names of the rows.
-    notes : sequence of str
-        Messages about the data, for the report.
-    command : str
-        The command, for the report.
-    """
-
-    session: LabelingSession
-    source: TableSource
-    table: Table
-    encoder: TableEncoder | None
-    ids: list[str] | None
-    notes: Sequence[str]
-    command: str
-    KINDS: ClassVar = ("table", "model", "report")
-
-    def make(self, kind: str) -> tuple[bytes, str, str]:
-        """Make a file.
-
-        Parameters
-        ----------
-        kind : {"table", "model", "report"}
-            Which one.
-
-        Returns
-        -------
-        content : bytes
-            The file.
-        media_type : str
-            Its media type.
-        name : str
-            Its name.
-        """
-        stem = Path(self.source.title).stem
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in stem)
-        if kind == "table":
-            return self.csv().encode(), "text/csv; charset=utf-8", f"{name}-labelled.csv"
-        if kind == "report":
-            return self._report().encode(), "text/html; charset=utf-8", f"{name}-report.html"
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.npz"
-            model = self.session.classifier()
-            about = {
-                "target": self.source.target,
-                "source": self.table.source,
-                "id_column": self.source.id_column,
-                "ids": self.ids,
-            }
-            if self.encoder is not None:
-                adopt_encoder(model, self.encoder)
-            model.save(path, extra={} if self.encoder is None else {"table": about})
-            return path.read_bytes(), "application/octet-stream", f"{name}-model.npz"
-
-    def csv(self, *, predict: bool = True) -> str:
-        """Return the table with its labels and, if asked for, the predictions as CSV."""
-        names = [n for n in self.table.names if n != self.source.target]
-        cells = [self.table.column(n).cells() for n in names]
-        return self.session.table(names, cells, predict=predict)
-
-    def _report(self) -> str:
-        from ..report import gather, render
-
-        source, id_column = self.source, self.source.id_column
-        content = gather(
-            self.session.classifier(),
-            self.session.X,
-            title=f"gdpa: {source.target} of {Path(self.table.source).name}",
-            asked={"data": self.table.source, "target": source.target},
-            command=self.command,
-            notes=self.notes,
-            table=self.table.without([id_column] if id_column else []),
-            columns=() if self.encoder is None else self.encoder.columns_,
-            target=source.target,
-            ids=self.ids,
-        )
-        return render(content)
 
 
 def open_table(
@@ -211,6 +130,7 @@ def open_table(
         Messages for the user.
     """
     table = source.read()
+    source = source.of_files(table)
     notes = list(table.notes)
     known = _labels(table, source, labels, notes)
     images = _images(table, source)
@@ -225,6 +145,7 @@ def open_table(
         text=None if source.text is None else table.column(source.text),
         images=images,
         ids=ids,
+        note=next((note for note in notes if WEAK in note), ""),
     )
     controller = Controller(
         session,
@@ -234,7 +155,8 @@ def open_table(
         classes=source.classes,
         groups=_groups(encoder, shown, X.shape[1]),
     )
-    exporter = Exporter(session, source, table, encoder, ids, notes, command)
+    named = (source.title, source.target, source.id_column)
+    exporter = Exporter(session, *named, table, encoder, ids, notes, command, images)
     return controller, exporter, notes
 
 
@@ -292,29 +214,16 @@ def _features(
     if isinstance(images, ArrayImages):
         flat = images.values.reshape(images.values.shape[0], -1).astype(np.float64)
         return flat / (np.ptp(flat) or 1.0), None
-    ignored = {source.target, source.id_column, source.image, *source.drop} - {None}
+    ignored = {source.target, source.id_column, *source.drop} - {None, source.image, source.text}
     rest = table.without([str(name) for name in ignored])
-    blocks: list[NDArray[Any]] = []
-    if encoder is not None:
-        blocks.append(encoder.encode(table)[0])
-    elif rest.names:
+    if encoder is None:
         kinds = dict(source.columns) | ({source.text: "text"} if source.text else {})
-        encoder = TableEncoder(columns=kinds, random_state=seed)
-        try:
-            blocks.append(encoder.fit(rest).encode(rest)[0])
-            notes += encoder.notes_
-        except TableError:
-            if images is None:
-                raise
-            encoder = None
-    if images is not None:
-        described, broken = image_features(images, table.n_rows)
-        blocks.append(described * 4.0)  # images count more than the columns beside them
-        if broken:
-            notes.append(f"{broken} of {table.n_rows} images cannot be read")
-    if not blocks:
-        raise TableError(f"{table.source} has no column to learn from")
-    return np.hstack(blocks), encoder if len(blocks) == 1 and images is None else None
+        kinds |= {source.image: "image"} if source.image else {}
+        encoder = TableEncoder(columns=kinds, random_state=seed, **source.embedding).fit(rest)
+        notes += encoder.notes_
+    X, unknown = encoder.encode(rest)
+    notes += unknown
+    return X, encoder
 
 
 def _groups(

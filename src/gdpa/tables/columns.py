@@ -1,4 +1,4 @@
-"""What a column is (number, category, scale, text, date or left out), and how it is encoded.
+"""What a column is (number, category, scale, text, image, date or left out), and its encoding.
 
 The same rules hold for files and data frames; every decision comes with its reason in words.
 """
@@ -9,8 +9,10 @@ import base64
 import html
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -28,15 +30,19 @@ from .cell_formats import (
     parse_numbers,
     unit_in_name,
 )
-from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding, TextEncoding
+from .embedding import Embedder, EmbeddingEncoding, Progress, encode_items
+from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding
 from .frames import row_blocks, table_of
+from .pictures import PICTURE_SUFFIXES, PictureEncoding, picture_folder
 from .table import Column, Frame, Table, TableError, moment_text, shorten
+from .texts import TextEncoding
 
 FloatArray = NDArray[np.float64]
-KINDS = ("number", "category", "text", "date", "drop")
+KINDS = ("number", "category", "text", "image", "date", "drop")
 MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
 ID_NAME = re.compile(
-    r"\s*(id|ids|uid|uuid|guid|pk|key|index|idx|row|row ?(id|names?|num(ber)?|no)|record"
+    r"\s*(file|file ?name|path|id|ids|uid|uuid|guid|pk|key|index|idx|row"
+    r"|row ?(id|names?|num(ber)?|no)|record"
     r"( ?(id|no|num(ber)?))?|serial( ?(no|num(ber)?))?|unnamed: ?\d+|.*[ _\-.](id|uuid|guid|key)"
     r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))\s*",
     re.IGNORECASE,
@@ -53,7 +59,7 @@ class ColumnPlan:
     ----------
     name : str
         Its name.
-    kind : {"number", "ordered", "category", "text", "date", "left out"}
+    kind : {"number", "ordered", "category", "text", "image", "date", "left out"}
         What it is taken for.
     reason : str
         Why, in words; empty where it is plain to see.
@@ -63,7 +69,7 @@ class ColumnPlan:
         The words of an ordered column, in order.
     notes : tuple of str
         What the user should know about the decision.
-    encoding : NumberEncoding, CategoryEncoding, DateEncoding, TextEncoding or None
+    encoding : NumberEncoding, CategoryEncoding, DateEncoding, TextEncoding, ... or None
         How it becomes features; None if it is left out.
     missing : int
         Missing cells of the table fitted on.
@@ -72,7 +78,7 @@ class ColumnPlan:
     """
 
     name: str
-    kind: Literal["number", "ordered", "category", "text", "date", "left out"]
+    kind: Literal["number", "ordered", "category", "text", "image", "date", "left out"]
     reason: str = ""
     format: NumberFormat | str | None = None
     ranks: tuple[str, ...] = ()
@@ -83,7 +89,9 @@ class ColumnPlan:
 
     def __post_init__(self) -> None:
         kinds: dict[str, Any] = {"number": NumberEncoding, "ordered": NumberEncoding}
-        kinds |= {"category": CategoryEncoding, "text": TextEncoding, "date": DateEncoding}
+        kinds |= {"category": CategoryEncoding, "date": DateEncoding}
+        kinds |= {"text": (TextEncoding, EmbeddingEncoding)}
+        kinds |= {"image": (PictureEncoding, EmbeddingEncoding)}
         fits = self.encoding is None or isinstance(self.encoding, kinds.get(self.kind, ()))
         if not fits or bool(self.ranks) != (self.kind == "ordered"):
             raise ValueError(f"{self.encoding!r:.60} with {len(self.ranks)} ranks of {self.kind!r}")
@@ -110,8 +118,12 @@ class ColumnPlan:
         if isinstance(encoding, CategoryEncoding):
             words = f"{len(encoding.categories)} categories{gaps}"
             words += " taken as one of them" * bool(self.missing)
+        elif isinstance(encoding, EmbeddingEncoding):
+            words = f"{self.kind}, {self.n_features} numbers of the model {encoding.name}"
+        elif isinstance(encoding, PictureEncoding):
+            words = f"image, typical patches in {self.n_features} directions"
         elif isinstance(encoding, TextEncoding):
-            words = f"text, character n-grams in {self.n_features} directions"
+            words = f"text, words and character n-grams in {self.n_features} directions"
         elif isinstance(encoding, DateEncoding):
             cycles = {"year": "yearly cycle", "week": "weekly cycle", "day": "daily cycle"}
             words = " and ".join(["time", *(cycles[c] for c in encoding.cycles)])
@@ -124,17 +136,28 @@ class ColumnPlan:
     def messages(self) -> list[str]:
         """What the log should list about it: all but plain numbers and categories without gaps."""
         name = f"column {shorten(self.name)}"
-        unusual = self.kind == "date" or self.reason not in ("", "as asked")
-        if unusual or (self.missing and self.kind not in ("text", "left out")):
+        unusual = self.kind == "date" or self.notes or self.reason not in ("", "as asked")
+        if unusual or (self.missing and self.kind not in ("text", "image", "left out")):
             return [f"{name}: {self.done()}", *(f"{name}: {note}" for note in self.notes)]
         return []
 
-    def encode(self, column: Column, out: NDArray[Any], where: str) -> int:
-        """Write the features of cells into `out`; return how many have an unknown category."""
+    def encode(
+        self,
+        column: Column,
+        out: NDArray[Any],
+        source: str,
+        embedder: Embedder | None,
+        progress: Progress,
+    ) -> int:
+        """Write the features of cells into `out`; return how many are unknown or unreadable."""
         encoding, unknown = self.encoding, 0
         if isinstance(encoding, TextEncoding):
             column = column.as_text()
             encoding.encode(column.texts or [], column.values, out)
+        elif isinstance(encoding, EmbeddingEncoding | PictureEncoding):
+            embedder = embedder or Embedder("patches", encoding, "image")  # type: ignore[arg-type]
+            about = (embedder, self.kind, source, progress)
+            unknown = encode_items(encoding, column.as_text(), out, *about)
         elif isinstance(encoding, CategoryEncoding):
             codes, unknown = ranks_of(column, encoding.categories)
             encoding.encode(np.nan_to_num(codes, nan=-1).astype(np.intp), out)
@@ -142,7 +165,7 @@ class ColumnPlan:
             if self.kind == "ordered":
                 values, unknown = ranks_of(column, self.ranks)
             else:
-                values = column_numbers(self, column, where)
+                values = column_numbers(self, column, f"{source}, column {shorten(self.name)}")
             for start in range(0, values.size, 50_000):  # what is made on the way stays small
                 block = slice(start, start + 50_000)
                 encoding.encode(values[block], out[block])
@@ -198,7 +221,13 @@ class ColumnList(tuple[ColumnPlan, ...]):
         """Names of the features: the column's name, with the category or the part."""
         return [p.name + s for p in self if p.encoding is not None for s in p.encoding.suffixes]
 
-    def encode(self, X: Frame, dtype: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
+    def encode(
+        self,
+        X: Frame,
+        dtype: Any,
+        embedders: Mapping[str, Embedder] = MappingProxyType({}),
+        progress: Progress = None,
+    ) -> tuple[NDArray[Any], tuple[str, ...]]:
         """Encode the rows of a table.
 
         Parameters
@@ -207,6 +236,10 @@ class ColumnList(tuple[ColumnPlan, ...]):
             Rows of all columns in use.
         dtype : dtype
             Of the features.
+        embedders : mapping of str to Embedder, optional
+            Models of the columns that are embedded.
+        progress : callable, optional
+            Called with how many texts or pictures of a column are embedded, and how many it has.
 
         Returns
         -------
@@ -224,23 +257,23 @@ class ColumnList(tuple[ColumnPlan, ...]):
             for plan in self:
                 if plan.encoding is None:
                     continue
-                where = f"{table.source}, column {shorten(plan.name)}"
                 part = rows[:, j : j + plan.n_features]
+                given = (table.source, embedders.get(plan.name), progress)
                 try:
-                    unknown[plan.name] += plan.encode(table.column(plan.name), part, where)
+                    unknown[plan.name] += plan.encode(table.column(plan.name), part, *given)
                 except TableError:
                     if start:  # a row of a later block: the whole table knows its number
-                        self.encode(table_of(X), dtype)
+                        self.encode(table_of(X), dtype, embedders)
                     raise
                 j += plan.n_features
             start += table.n_rows
         notes = []
         for plan in self:
             if unknown[plan.name]:
-                met = "have a category not seen before"
-                met = (
-                    "are not on the scale of the table fitted on" if plan.kind == "ordered" else met
-                )
+                met = {
+                    "ordered": "are not on the scale of the table fitted on",
+                    "image": "are pictures that cannot be read",
+                }.get(plan.kind, "have a category not seen before")
                 notes.append(f"column {shorten(plan.name)}: {unknown[plan.name]} cells {met}")
         return out, tuple(notes)
 
@@ -250,7 +283,7 @@ class ColumnList(tuple[ColumnPlan, ...]):
         for plan in self:
             names[plan.kind].append(plan.name[:30])
         parts = []
-        for kind in ("number", "ordered", "category", "text", "date", "left out"):
+        for kind in ("number", "ordered", "category", "text", "image", "date", "left out"):
             if kind in names:
                 more = f" and {len(names[kind]) - most} more" if len(names[kind]) > most else ""
                 parts.append(f"{kind}: {', '.join(names[kind][:most])}{more}")
@@ -315,7 +348,7 @@ def decide_column(
         Its name.
     column : Column
         Its cells.
-    wanted : {"number", "category", "text", "date", "drop"} or None
+    wanted : {"number", "category", "text", "image", "date", "drop"} or None
         What the user says it is.
     max_categories : int
         Most different texts of a category column.
@@ -341,8 +374,8 @@ def decide_column(
         return ColumnPlan(name, "left out", "as asked")
     if wanted == "category":
         return ColumnPlan(name, "ordered" if ranks else "category", "as asked", ranks=ranks)
-    if wanted == "text":
-        return ColumnPlan(name, "text", "as asked")
+    if wanted in ("text", "image"):
+        return ColumnPlan(name, wanted, "as asked")  # type: ignore[arg-type]
     if missing.all():
         if wanted is not None:
             raise TableError(f"{where}: no cell has a value; it cannot be a {wanted}")
@@ -353,6 +386,13 @@ def decide_column(
         return ColumnPlan(name, "left out", "constant")
     elif wanted is None and ranks:
         return ColumnPlan(name, "ordered", "an ordered category", ranks=ranks)
+    elif wanted is None and texts[0].lower().endswith(PICTURE_SUFFIXES):
+        named = [text for text in texts[:100] if text.lower().endswith(PICTURE_SUFFIXES)]
+        if len(named) >= MOSTLY * len(texts[:100]) and any(
+            (picture_folder(source) / text).is_file() for text in named
+        ):
+            return ColumnPlan(name, "image", "names of picture files")
+        return _decide_texts(name, column, max_categories)
     elif wanted is None and column.declared:
         return _decide_texts(name, column, max_categories)
     else:

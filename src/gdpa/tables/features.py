@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..codec import storable
 from .cell_formats import CYCLES, cycle_points, find_cycles
+from .embedding import EmbeddingEncoding
+from .pictures import PictureEncoding
 from .texts import TextEncoding
-
-__all__ = ["CategoryEncoding", "DateEncoding", "Encoding", "NumberEncoding", "TextEncoding"]
 
 FloatArray = NDArray[np.float64]
 # These numbers were chosen on 30 mixed tables of R's collections and twelve of KEEL's (5 and 20
@@ -192,4 +192,7 @@ class DateEncoding:
         out /= np.sqrt(1.0 + len(self.cycles))  # together they count as one column
 
 
-Encoding = NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
+Encoding = (
+    NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
+    | EmbeddingEncoding | PictureEncoding
+)  # fmt: skip

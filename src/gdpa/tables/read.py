@@ -23,6 +23,7 @@ from ..npz import read_npz
 from .cell_formats import plain_number
 from .csv_reader import column_names, read_csv
 from .frames import table_of
+from .pictures import PICTURE_SUFFIXES
 from .source import Source
 from .table import Column, Table, TableError, intern_texts, shorten
 
@@ -52,8 +53,10 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        The file, or ``"-"`` for standard input; a folder of Parquet files is one table. Any file
-        may be compressed (.gz, .bz2, .xz, .zip, .zst).
+        The file, or ``"-"`` for standard input. Any file may be compressed (.gz, .bz2, .xz, .zip,
+        .zst). A folder of Parquet files is one table; so is one of pictures (column ``file``) or
+        text files (``file`` and ``text``), with the subfolder as the label (``target``, or
+        ``label``), empty for loose files.
     format : {"csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"}, optional
         From the file extension by default; CSV from standard input.
     delimiter : str, optional
@@ -144,8 +147,44 @@ def _read_folder(folder: Path, target: str | None) -> Table:
         if p.suffix.lower() in (".parquet", ".pq") and not p.name.startswith((".", "_"))
     )
     if not parts:
-        raise TableError(f"{folder} is a directory without Parquet files; a file is needed")
+        return _read_files(folder, target or "label")
     return _read_parquet({str(part): part for part in parts}, str(folder), target)
+
+
+def _read_files(folder: Path, target: str) -> Table:
+    """A folder of pictures or of text files; subfolders are labels."""
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    paths = [path for path in paths if not any(p.startswith((".", "_")) for p in path.parts)]
+    pictures = [path for path in paths if path.suffix.lower() in PICTURE_SUFFIXES]
+    texts = [path for path in paths if path.suffix.lower() in (".txt", ".text", ".md")]
+    if bool(pictures) == bool(texts):
+        raise TableError(
+            f"{folder} is a folder with {len(pictures)} pictures and {len(texts)} text files; "
+            f"accepted are a table file, a folder of Parquet files, a folder of pictures "
+            f"({', '.join(PICTURE_SUFFIXES)}) or a folder of text files (.txt, .text, .md), in "
+            "subfolders named by their class where that is known"
+        )
+    kept = pictures or texts
+    columns = {"file": [path.as_posix() for path in kept]}
+    if texts:
+        columns["text"] = [_read_text(folder / path) for path in kept]
+    columns[target] = [path.parts[0] if len(path.parts) > 1 else "" for path in kept]
+    other = len(paths) - len(kept)
+    notes: tuple[str, ...] = ()
+    notes += (f"{other} other files in {folder} are ignored",) if other else ()
+    empty = sum(not text.strip() for text in columns.get("text", ()))
+    notes += (f"{empty} of {len(kept)} text files are empty",) if empty else ()
+    coded = (Column(*intern_texts(cells, verbatim=True)) for cells in columns.values())
+    return Table(tuple(columns), tuple(coded), str(folder), notes)
+
+
+def _read_text(path: Path, most: int = 100_000) -> str:
+    """The first characters of a text file."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return file.read(most)
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str | None) -> Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, overload
 
 import numpy as np
@@ -113,7 +114,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = set(map(len, self.columns))
+        sizes = set(map(attrgetter("values.size"), self.columns))
         if len(sizes) > 1:
             raise TableError(f"{self.source} has columns of different lengths: {sorted(sizes)}")
 

@@ -12,6 +12,7 @@ from gdpa.estimators.members.class_sizes import (
     BLOCK,
     MOST_NEIGHBORS,
     SLACK,
+    ClassSizesMember,
     expected_shares,
     shared_neighbor_weights,
 )
@@ -25,14 +26,14 @@ def coding(counts):
     return LabelCoding(np.append(codes, -1).astype(np.int32), np.arange(len(counts)))
 
 
-def clusters(shares, n=600, seed=0):
-    """Three clusters in five dimensions, one label in each."""
+def clusters(shares, n=600, seed=0, counts=(1, 1, 1)):
+    """Three clusters in five dimensions, one label in each or as many as said."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(3), (np.array(shares) * n).astype(int))
     X = 6.0 * np.eye(5)[y] + rng.normal(size=(y.size, 5))
     labels = np.full(y.size, -1)
     for c in range(3):
-        labels[rng.choice(np.flatnonzero(y == c))] = c
+        labels[rng.choice(np.flatnonzero(y == c), counts[c], replace=False)] = c
     return X, y, labels
 
 
@@ -76,6 +77,15 @@ def test_unequal_classes_with_equal_labels_lose_nothing(seed):
     assert model.committee_.of("class sizes") == 0
     assert model.committee_.rule == "fixed"
     assert (model.transduction_ == y).mean() > 0.98
+
+
+@pytest.mark.parametrize("counts", [(1, 2, 3), (5, 5, 5), (2, 8, 4)])
+def test_counts_that_do_not_follow_the_shares_lose_at_most_a_point(counts, monkeypatch):
+    X, y, labels = clusters([0.9, 0.09, 0.01], n=1000, counts=counts)
+    found = CommitteeClassifier(n_jobs=1).fit(X, labels).transduction_
+    monkeypatch.setattr(ClassSizesMember, "suits", lambda self, data: False)
+    without = CommitteeClassifier(n_jobs=1).fit(X, labels).transduction_
+    assert (found == y).mean() >= (without == y).mean() - 0.01
 
 
 def test_few_labels_lower_probabilities_and_warn():

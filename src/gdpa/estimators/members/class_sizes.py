@@ -1,10 +1,10 @@
 """Class sizes as a member: labels on the neighbour graph decided jointly, for very few labels.
 
 Threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the graph of the neighbours, with larger
-weights where neighbours are shared (:func:`shared_neighbor_weights`). Class shares
-come from the user's `class_prior`, else from the labels. Labels drawn at random tell shares up to
-``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal shares
-are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
+weights where neighbours are shared if samples are many (:func:`shared_neighbor_weights`). Class
+shares come from the user's `class_prior`, else from the labels. Labels drawn at random tell shares
+up to ``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal
+shares are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
 """
 
 from __future__ import annotations
@@ -121,11 +121,13 @@ def decide(
 ) -> FittedClassSizes:
     """Decide all labels on a graph, and measure on request how stable they are."""
     prior, slack = expected_shares(labels, class_shares)
-    policy, given = options.policy, graph.problem(labels)
-    W = shared_neighbor_weights(graph.W)
-    parts = laplacian_parts(W, graph.laplacian)
-    problem = ClassProblem(W, graph.laplacian, *parts, given.labeled, given.targets)
-    trial = ClassSizes.trial if graph.n_nodes <= policy.judged_nodes else MANY_SAMPLES_TRIAL
+    policy, problem = options.policy, graph.problem(labels)
+    many = graph.n_nodes > policy.judged_nodes
+    if many:
+        W = shared_neighbor_weights(graph.W)
+        parts = laplacian_parts(W, graph.laplacian)
+        problem = ClassProblem(W, graph.laplacian, *parts, problem.labeled, problem.targets)
+    trial = MANY_SAMPLES_TRIAL if many else ClassSizes.trial
     solver = ClassSizes(
         shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=options.n_jobs
     )
@@ -141,8 +143,10 @@ def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
 
     Edges between clusters have few common neighbours. On MNIST the part of the edge weight between
     different classes falls from 5.2 to 2.7 % (3.8 without the square), and with one label a class,
-    ten draws, the error from 12.5 to 10.5 % (11.3). Nodes with more than :data:`MOST_NEIGHBORS`
-    do not count as common: they are near everything, and a star would take the square of its size.
+    ten draws, the error from 12.5 to 10.5 % (11.3). With six neighbours the index is too coarse: on
+    digits it costs 1.3 points (three draws), so small graphs keep their weights. Nodes with more
+    than :data:`MOST_NEIGHBORS` do not count as common: they are near everything, and a star would
+    take the square of its size.
     """
     n = W.shape[0]
     A = sp.csr_array((np.ones(W.nnz, dtype=np.float32), W.indices, W.indptr), shape=W.shape)

@@ -7,8 +7,8 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Refused extends Error {}
 
-// Who answers: one name per tab, kept when the tab is reloaded.
-export const annotator = (() => {
+// Who answers: one name per tab, kept when the tab is reloaded; a random one until the user gives one.
+export let annotator = (() => {
   const kept = sessionStorage.getItem("annotator");
   if (kept) return kept;
   const bytes = crypto.getRandomValues(new Uint8Array(8));
@@ -16,6 +16,12 @@ export const annotator = (() => {
   sessionStorage.setItem("annotator", name);
   return name;
 })();
+
+export function rename(name) {
+  if (!name) return;
+  annotator = name;
+  sessionStorage.setItem("annotator", name);
+}
 
 let onTrouble = () => {};
 export function whenTrouble(callback) {

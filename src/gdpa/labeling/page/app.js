@@ -1,9 +1,10 @@
 // The labelling page: shows a row, takes an answer, shows the next one when the answer is on disk.
 
-import { Refused, annotator, get, post, whenTrouble } from "./api.js";
-import { classForKey, drawButtons, drawCounts } from "./classes.js";
+import { Refused, annotator, get, post, rename, whenTrouble } from "./api.js";
+import { arrange, classForKey, drawButtons, drawCounts, drawOptions, keysOf, setKey } from "./classes.js";
+import { el } from "./dom.js";
 import { drawItem } from "./item.js";
-import { drawAccuracy, drawLabels } from "./lists.js";
+import { drawAccuracy, drawLabels, drawPreview, drawReview } from "./lists.js";
 import { RowMap } from "./map.js";
 
 const AHEAD = 2; // this row and the next, so that it shows at once
@@ -18,8 +19,14 @@ let place = 0; // where in the trail we are; trail.length: at the present questi
 let queue = Promise.resolve(); // one thing at a time, in the order of the keys
 let listed = -1;
 let coloured = "";
+let reviewed = "";
+let selected = []; // rows to label at once
 
-const map = new RowMap($("map"), { onOpen: (row) => act(() => open(row)), onSay: say });
+const map = new RowMap($("map"), {
+  onOpen: (row) => act(() => open(row)),
+  onSay: say,
+  onSelect: (rows) => act(() => choose(rows, "in this part of the map")),
+});
 
 function say(text) {
   $("announcer").textContent = text;
@@ -50,6 +57,8 @@ function reply(what, value) {
 
 function show(next) {
   item = next;
+  closeBulk();
+  $("near-panel").hidden = true;
   $("guess-text").textContent = "";
   $("guess").setAttribute("aria-pressed", "false");
   $("item").classList.remove("leaving");
@@ -62,8 +71,68 @@ function show(next) {
     $("row-name").textContent = item.name;
     drawItem($("item"), item);
     map.setCurrent(item.row);
+    drawNear(item.row);
   }
   drawAnswer();
+}
+
+// Beside the question, when it has come: nothing waits for it.
+async function drawNear(row) {
+  const rows = await get(`api/near/${row}`).catch(() => []);
+  if (item === null || item.row !== row || !rows.length) return;
+  drawPreview($("near"), rows, (near) => act(() => open(near)));
+  $("near-panel").hidden = false;
+}
+
+async function choose(rows, what, value) {
+  if (!rows.length) {
+    say(`No rows without a label ${what}.`);
+    return;
+  }
+  selected = rows;
+  // Twelve of them, evenly spread: the least similar one is among them.
+  const last = Math.min(12, rows.length) - 1;
+  const some = Array.from({ length: last + 1 }, (_, i) => rows[Math.round((i * (rows.length - 1)) / (last || 1))]);
+  const preview = await post("api/preview", { rows: some });
+  const many = `${rows.length.toLocaleString("en")} row${rows.length > 1 ? "s" : ""}`;
+  $("bulk-title").textContent = `Label ${many} ${what}`;
+  $("bulk-apply").textContent = `Label ${many}`;
+  drawPreview($("bulk-preview"), preview, null);
+  drawOptions($("bulk-class"), state.classes);
+  if (value !== undefined) $("bulk-class").value = String(value);
+  $("bulk").hidden = false;
+  $("bulk-title").focus();
+}
+
+function closeBulk() {
+  $("bulk").hidden = true;
+  selected = [];
+}
+
+async function applyBulk() {
+  const rows = selected;
+  if (!rows.length || !$("bulk-class").value) return;
+  await post("api/bulk", { rows, value: $("bulk-class").value });
+  closeBulk();
+  waiting = [];
+  await update();
+  await present();
+  say(`${rows.length} rows labelled. Undo takes it back.`);
+}
+
+async function alike() {
+  if (item === null) return;
+  const { rows, value } = await get(`api/alike/${item.row}`);
+  await choose(rows, `like ${item.name}`, value);
+}
+
+async function renameClass(to) {
+  const value = $("edit-class").value;
+  if (!value || to === "") return;
+  await post("api/rename", { value, to });
+  $("edit-name").value = "";
+  await update();
+  say(to === null ? `Class ${value} deleted.` : `Class ${value} is now ${to}.`);
 }
 
 function drawAnswer() {
@@ -72,6 +141,8 @@ function drawAnswer() {
   drawButtons($("classes"), state.classes, chosen, (value) => reply("label", value));
   for (const button of $("classes").children) button.disabled = none;
   $("skip").disabled = $("guess").disabled = none;
+  $("alike").disabled = none || state.model < 0;
+  $("undo").disabled = state.undo === 0 && trail.length === 0;
   $("back").disabled = place === 0;
   $("forward").disabled = place >= trail.length && (none || waiting[0]?.row === item.row);
 }
@@ -101,7 +172,7 @@ async function answer(what, value) {
   const { row, name } = item;
   $("item").classList.add("leaving");
   try {
-    await post(`api/${what}`, what === "label" ? { row, value } : { row });
+    await post(`api/${what}`, what === "skip" ? { row } : { row, value });
   } finally {
     $("item").classList.remove("leaving");
   }
@@ -121,10 +192,14 @@ async function answer(what, value) {
 }
 
 async function undo() {
+  const several = state.undo > 1;
   const { row } = await post("api/undo", {});
   trouble("");
   if (row === null) {
-    say("Nothing to undo.");
+    say(several ? "Undone." : "Nothing to undo.");
+    waiting = [];
+    await update();
+    await present();
     return;
   }
   trail = trail.filter((r) => r !== row);
@@ -176,13 +251,14 @@ let asked = 0;
 let drawn = 0;
 async function update() {
   const number = ++asked;
-  const found = await get(`api/state?by=${annotator}`);
+  const found = await get(`api/state?by=${encodeURIComponent(annotator)}`);
   // Counts and list change together: no moment shows the new number beside the old list.
   const labels = listed === found.version ? null : await get("api/labels");
   if (number < drawn) return; // an answer asked for later is on the screen
   drawn = number;
   const before = state;
   state = found;
+  arrange(state);
   document.title = `${state.title} · labelling`;
   $("title").textContent = state.title;
   const done = state.labelled + state.skipped;
@@ -196,14 +272,20 @@ async function update() {
   drawAccuracy(state);
   if (before === null || state.version !== before.version || state.model !== before.model) {
     drawCounts($("counts"), state.classes);
+    drawOptions($("edit-class"), state.classes);
     drawAnswer();
-  }
+  } else if (state.undo !== before.undo) drawAnswer();
   if (labels !== null) {
     listed = state.version;
     const again = (row) => act(() => open(row));
     drawLabels($("labels"), $("labels-none"), labels, again, (row) => act(() => remove(row)));
     const answered = new Set(labels.map((entry) => entry.row));
     waiting = waiting.filter((next) => !answered.has(next.row));
+  }
+  const now = `${state.model} ${state.disagreements}`;
+  if (reviewed !== now) {
+    reviewed = now;
+    drawReview(await get("api/review"), (row) => act(() => open(row)));
   }
   if (waiting.length < AHEAD && state.labelled + state.skipped < state.rows) await fill();
   await updateMap();
@@ -225,7 +307,8 @@ async function updateMap() {
     map.setPoints(points);
     $("map-text").textContent =
       (points.all ? "" : `${points.rows.length.toLocaleString("en")} rows at random. `) +
-      "Colour: predicted class, pale where uncertain; ring: labelled. Click a row to label it.";
+      "Colour: predicted class, pale where uncertain; ring: labelled. Click a row to label it; " +
+      "drag with Shift to label all rows in a rectangle, or zoom and press Select.";
   }
   const now = `${state.model} ${state.version}`;
   if (coloured === now) return;
@@ -244,8 +327,9 @@ function newClass(event) {
 
 function key(event) {
   const typing = event.target.matches("input, textarea, select");
-  if (event.key === "Escape" && typing) {
-    event.target.blur();
+  if (event.key === "Escape") {
+    closeBulk();
+    if (typing) event.target.blur();
     return;
   }
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !typing) {
@@ -254,7 +338,7 @@ function key(event) {
     return;
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const tools = { Backspace: undo, ArrowLeft: back, ArrowRight: forward, "?": guess };
+  const tools = { Backspace: undo, ArrowLeft: back, ArrowRight: forward, "?": guess, "=": alike };
   if (event.key in tools) act(tools[event.key]);
   else if (event.key === "-") reply("skip");
   else if (event.key === "+") $("new-name").focus();
@@ -264,6 +348,20 @@ function key(event) {
     reply("label", value);
   }
   event.preventDefault();
+}
+
+function showKey() {
+  const place = state.classes.findIndex((entry) => String(entry.value) === $("edit-class").value);
+  $("edit-key").value = place < 0 ? "" : keysOf(state.classes)[place][0] || "";
+}
+
+let formats = [];
+const NAMES = { parquet: "Parquet", jsonl: "JSON lines", labelstudio: "Label Studio", folders: "Folders (ZIP)" };
+function drawFormats() {
+  const query = $("who").checked ? "?who=1" : "";
+  const link = (kind) => el("a", { href: `export/${kind}${query}`, download: "", textContent: NAMES[kind] });
+  $("formats").replaceChildren(...formats.filter((kind) => kind in NAMES).map(link));
+  document.querySelector("nav a[href^='export/table']").href = `export/table${query}`;
 }
 
 async function poll() {
@@ -281,6 +379,27 @@ $("undo").addEventListener("click", () => act(undo));
 $("back").addEventListener("click", () => act(back));
 $("forward").addEventListener("click", () => act(forward));
 $("guess").addEventListener("click", () => act(guess));
+$("alike").addEventListener("click", () => act(alike));
+$("bulk-apply").addEventListener("click", () => act(applyBulk));
+$("bulk-cancel").addEventListener("click", closeBulk);
+$("map-select").addEventListener("click", () => map.select());
+$("edit-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  act(() => renameClass($("edit-name").value.trim()));
+});
+$("edit-delete").addEventListener("click", () => act(() => renameClass(null)));
+$("edit-class").addEventListener("change", showKey);
+$("edit").addEventListener("toggle", showKey);
+$("edit-key").addEventListener("input", () => {
+  setKey($("edit-class").value, $("edit-key").value.toLowerCase());
+  drawAnswer();
+});
+$("my-name").addEventListener("change", () => {
+  rename($("my-name").value.trim());
+  waiting = [];
+  act(update);
+});
+$("who").addEventListener("change", drawFormats);
 $("zoom-in").addEventListener("click", () => map.zoom(1.5));
 $("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
 $("zoom-all").addEventListener("click", () => map.all());
@@ -289,4 +408,6 @@ document.addEventListener("keydown", key);
 act(async () => {
   await update();
   await present();
+  formats = await get("api/formats");
+  drawFormats();
 }).then(() => setTimeout(() => poll().catch(() => {}), POLL));

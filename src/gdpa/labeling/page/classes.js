@@ -1,5 +1,7 @@
 // Buttons, keys and colours of the classes.
 
+import { el } from "./dom.js";
+
 const NUMBERS = "123456789";
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const KEYS = `0${NUMBERS}${LETTERS}`;
@@ -7,22 +9,55 @@ const COLOURS = 10;
 
 export const colourOf = (place) => `var(--k${place % COLOURS})`;
 
-// A class that is called by one digit or letter has that key. The others have the numbers that are
-// left, 1 to 9, in their order, and a letter, one of their own name where that is free.
+// Keys that the user has chosen, kept in this browser.
+const STORE = `keys ${document.title}`;
+const custom = () => JSON.parse(localStorage.getItem(STORE) || "{}");
+export function setKey(value, key) {
+  const kept = Object.entries(custom()).filter(([name, k]) => name !== String(value) && k !== key);
+  if (KEYS.includes(key) && key) kept.push([String(value), key]);
+  localStorage.setItem(STORE, JSON.stringify(Object.fromEntries(kept)));
+}
+
+// A class has the key that the user gave it, or, if it is called by one digit or letter, that. The
+// others have the numbers that are left, 1 to 9, in the order in which they appeared, and a letter,
+// one of their own name where that is free. A new class moves no key.
 export function keysOf(classes) {
+  const chosen = custom();
+  const order = classes.map((_, i) => i).sort((a, b) => classes[a].since - classes[b].since);
   const names = classes.map((entry) => String(entry.value).toLowerCase());
-  const own = names.map((name) => (name.length === 1 && KEYS.includes(name) ? name : ""));
+  const own = classes.map((entry, i) => {
+    if (chosen[entry.value]) return chosen[entry.value];
+    const name = names[i];
+    const free = name.length === 1 && KEYS.includes(name) && !Object.values(chosen).includes(name);
+    return free ? name : "";
+  });
   const taken = new Set(own);
   const claim = (wanted) => {
     const key = [...wanted].find((c) => KEYS.includes(c) && !taken.has(c)) || "";
     taken.add(key);
     return key;
   };
-  return names.map((name, place) => {
-    if (own[place]) return [own[place]];
-    const letters = name.replaceAll(/[^a-z]/g, "") + LETTERS;
-    return [claim(NUMBERS), claim(letters)].filter(Boolean);
-  });
+  const keys = classes.map(() => []);
+  for (const place of order) {
+    const letters = names[place].replaceAll(/[^a-z]/g, "") + LETTERS;
+    keys[place] = own[place] ? [own[place]] : [claim(NUMBERS), claim(letters)].filter(Boolean);
+  }
+  return keys;
+}
+
+// Buttons as the classes were given, then alphabetically or by number; keys in order of appearance.
+export function arrange(state) {
+  const { classes, preset } = state;
+  classes.forEach((entry, place) => Object.assign(entry, { since: place }));
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  const others = classes.slice(preset).sort((a, b) => compare(String(a.value), String(b.value)));
+  state.classes = [...classes.slice(0, preset), ...others];
+}
+
+export function drawOptions(host, classes) {
+  const before = host.value;
+  host.replaceChildren(...classes.map((entry) => el("option", { textContent: String(entry.value) })));
+  if (classes.some((entry) => String(entry.value) === before)) host.value = before;
 }
 
 function keycap(text) {
@@ -39,7 +74,7 @@ export function drawButtons(host, classes, chosen, onChoose) {
       const button = document.createElement("button");
       button.type = "button";
       button.dataset.value = String(entry.value);
-      button.style.setProperty("--colour", colourOf(place));
+      button.style.setProperty("--colour", colourOf(entry.since));
       const label = document.createElement("span");
       label.textContent = String(entry.value);
       button.append(label);
@@ -77,7 +112,7 @@ export function drawCounts(host, classes) {
     name.scope = "row";
     const swatch = document.createElement("span");
     swatch.className = "swatch";
-    swatch.style.setProperty("--colour", colourOf(place));
+    swatch.style.setProperty("--colour", colourOf(entry.since));
     name.append(swatch, String(entry.value));
     row.append(name);
     row.insertCell().textContent = entry.count.toLocaleString("en");

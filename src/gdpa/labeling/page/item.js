@@ -4,6 +4,12 @@
 export function drawItem(host, item) {
   const parts = [];
   if (item.picture) parts.push(picture(item));
+  if (item.note) {
+    const note = document.createElement("p");
+    note.className = "soft";
+    note.textContent = item.note;
+    parts.push(note);
+  }
   if (item.text !== null) {
     const text = document.createElement("div");
     text.className = "reading";

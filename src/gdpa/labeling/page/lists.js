@@ -1,64 +1,107 @@
-// The labels given so far, and how sure we are.
+// Lists of rows, and how accurate the predictions are.
+
+import { el } from "./dom.js";
 
 const percent = (share) => `${Math.round(100 * share)} %`;
+const about = (entry) => [entry.name, entry.about].filter(Boolean).join(" · ");
+
+// A list of rows; whoever stands on a button stays on it when the list is drawn again.
+function redraw(host, lines) {
+  const held = host.contains(document.activeElement) ? document.activeElement : null;
+  host.replaceChildren(...lines);
+  if (held === null) return;
+  const again = host.querySelector(`.${held.className}[data-row="${Number(held.dataset.row)}"]`);
+  if (again) again.focus({ preventScroll: true });
+}
+
+function opener(entry, title, onOpen) {
+  const text = el("span", { className: "soft", textContent: about(entry) });
+  const button = el("button", { type: "button", className: "open", dataset: { row: entry.row } }, el("strong", {}, title), text);
+  button.addEventListener("click", () => onOpen(entry.row));
+  return button;
+}
 
 export function drawLabels(host, none, labels, onOpen, onRemove) {
   none.hidden = labels.length > 0;
-  const held = host.contains(document.activeElement) ? document.activeElement : null;
+  const lines = labels.map((entry) => {
+    const title = entry.value === null ? "can’t tell" : String(entry.value);
+    const remove = el("button", {
+      type: "button", className: "remove", dataset: { row: entry.row }, textContent: "×",
+      "aria-label": `Remove the label of ${entry.name}`,
+    });
+    remove.addEventListener("click", () => onRemove(entry.row));
+    return el("li", {}, opener(entry, title, onOpen), remove);
+  });
+  redraw(host, lines);
+}
+
+// Disagreements first, then labels that look wrong.
+export function drawReview(found, onOpen) {
+  const host = document.getElementById("doubts");
+  const agreed = found.agreement;
+  document.getElementById("review").hidden =
+    !agreed && !found.disagreements.length && !found.suspicious.length;
+  document.getElementById("agreement").textContent = agreed
+    ? `Two annotators agreed on ${agreed.agreed} of ${agreed.rows} rows. Fleiss’ kappa ` +
+      `${agreed.kappa.toFixed(2)} (90 % interval ${agreed.low.toFixed(2)} to ${agreed.high.toFixed(2)}).`
+    : "";
+  const named = (value) => (value === null ? "can’t tell" : String(value));
+  redraw(host, [
+    ...found.disagreements.map((entry) =>
+      el("li", {}, opener(entry, `Settle: ${entry.values.map(named).join(" or ")}`, onOpen))),
+    ...found.suspicious.map((entry) => {
+      const title = `${entry.value}: is it ${entry.predicted} (${percent(entry.probability)})?`;
+      return el("li", {}, opener(entry, title, onOpen));
+    }),
+  ]);
+}
+
+// Rows as small cards: a picture or a few words, with their label if they have one.
+export function drawPreview(host, rows, onOpen) {
   host.replaceChildren(
-    ...labels.map((entry) => {
-      const line = document.createElement("li");
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "open";
-      button.dataset.row = entry.row;
-      const value = document.createElement("strong");
-      value.textContent = entry.value === null ? "can’t tell" : String(entry.value);
-      const about = document.createElement("span");
-      about.className = "soft";
-      about.textContent = [entry.name, entry.about].filter(Boolean).join(" · ");
-      button.append(value, about);
+    ...rows.map((entry) => {
+      const shown = entry.picture
+        ? el("img", { src: `picture/${entry.row}`, alt: "" })
+        : el("span", { className: "soft", textContent: entry.about });
+      const label = entry.value === undefined ? null : el("strong", {}, String(entry.value));
+      const name = el("span", { className: "soft", textContent: entry.name });
+      if (!onOpen) return el("li", {}, shown, label, name);
+      const button = el("button", { type: "button" }, shown, label, name);
       button.addEventListener("click", () => onOpen(entry.row));
-      const remove = document.createElement("button");
-      remove.type = "button";
-      remove.className = "remove";
-      remove.dataset.row = entry.row;
-      remove.textContent = "×";
-      remove.setAttribute("aria-label", `Remove the label of ${entry.name}`);
-      remove.addEventListener("click", () => onRemove(entry.row));
-      line.append(button, remove);
-      return line;
+      return el("li", {}, button);
     }),
   );
-  if (held !== null) {
-    // Whoever stands on a button stays on it, also on a cross.
-    const again = host.querySelector(`.${held.className}[data-row="${Number(held.dataset.row)}"]`);
-    if (again) again.focus({ preventScroll: true });
-  }
 }
 
 export function drawAccuracy(state) {
   const found = state.estimate;
   const figure = document.getElementById("accuracy");
+  const badge = document.getElementById("accuracy-state");
   const text = document.getElementById("accuracy-text");
-  const range = document.getElementById("gauge-range");
-  const point = document.getElementById("gauge-point");
   document.getElementById("gauge").hidden = found === null;
+  const late = state.labelled - state.trained;
+  badge.hidden = !state.following || state.labelled === 0;
+  badge.textContent = late > 0
+    ? `Updating: the model is learning from ${late} new answer${late > 1 ? "s" : ""} …`
+    : "Updating …";
   if (found === null) {
-    figure.textContent = "–";
+    figure.textContent = state.labelled ? "Not enough answers yet" : "Give the first label";
     text.textContent =
-      "One question in five is drawn at random. After four of them the accuracy on the rows " +
-      `without a label can be told (${state.checks} so far).`;
+      "After about ten answers in at least two classes, this shows how accurate the predictions " +
+      "for all the other rows are. Each row has one label.";
     return;
   }
   figure.textContent = `${percent(found.low)} to ${percent(found.high)}`;
+  const range = document.getElementById("gauge-range");
   range.style.left = `${100 * found.low}%`;
   range.style.width = `${100 * (found.high - found.low)}%`;
-  point.style.left = `${100 * found.accuracy}%`;
+  document.getElementById("gauge-point").style.left = `${100 * found.accuracy}%`;
   const words = [
-    `accuracy on the rows without a label, with 90 % confidence: ${found.right} of ` +
-      `${found.checks} random checks were right.`,
+    `of the rows without a label are predicted right, with 90 % confidence. Based on ` +
+      `${found.answers} answers that the model had not seen`,
   ];
+  if (found.checks) words[0] += `; ${found.right} of ${found.checks} random checks were right`;
+  words[0] += ".";
   if (found.settled) words.push("The predictions have settled: more labels change little.");
   else if (found.changed !== null)
     words.push(`The latest labels changed ${percent(found.changed)} of the predictions.`);

@@ -1,14 +1,16 @@
 // The map of the rows: colour is the predicted class, strength how sure the model is; labelled rows
-// have a ring. Wheel or buttons zoom, dragging moves, a click or Enter opens a row.
+// have a ring. Wheel or buttons zoom, dragging moves, dragging with Shift selects a rectangle, a click
+// or Enter opens a row.
 
 const COLOURS = 10;
 
 export class RowMap {
-  constructor(canvas, { onOpen, onSay }) {
+  constructor(canvas, { onOpen, onSay, onSelect }) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.onOpen = onOpen;
     this.onSay = onSay;
+    this.onSelect = onSelect;
     this.points = null;
     this.colours = null;
     this.names = [];
@@ -36,7 +38,8 @@ export class RowMap {
 
   setColours(colours, classes) {
     this.colours = colours;
-    this.names = classes.map((entry) => String(entry.value));
+    this.names = [];
+    for (const entry of classes) this.names[entry.since] = String(entry.value);
     this.draw();
   }
 
@@ -103,7 +106,8 @@ export class RowMap {
   down(event) {
     this.canvas.setPointerCapture(event.pointerId);
     this.touches.set(event.pointerId, [event.offsetX, event.offsetY]);
-    this.drag = { x: event.offsetX, y: event.offsetY, moved: this.touches.size > 1 };
+    const select = event.shiftKey && this.touches.size === 1;
+    this.drag = { x: event.offsetX, y: event.offsetY, moved: this.touches.size > 1, select };
   }
 
   move(event) {
@@ -121,6 +125,11 @@ export class RowMap {
     }
     if (Math.hypot(event.offsetX - this.drag.x, event.offsetY - this.drag.y) > 4) this.drag.moved = true;
     if (!this.drag.moved) return;
+    if (this.drag.select) {
+      this.drag.to = [event.offsetX, event.offsetY];
+      this.draw();
+      return;
+    }
     const { sx, sy } = this.scale();
     this.view.x -= (event.offsetX - lastX) / sx;
     this.view.y -= (event.offsetY - lastY) / sy;
@@ -129,9 +138,27 @@ export class RowMap {
 
   up(event) {
     this.touches.delete(event.pointerId);
-    if (!this.points || !this.drag || this.drag.moved) return;
+    const { drag } = this;
+    if (this.points && drag?.select && drag.to) {
+      this.drag = null;
+      this.select(drag.x, drag.y, ...drag.to);
+      this.draw();
+      return;
+    }
+    if (!this.points || !drag || drag.moved) return;
     const near = this.nearest(event.offsetX, event.offsetY, 24);
     if (near >= 0) this.onOpen(this.points.rows[near]);
+  }
+
+  // Rows without a label in a rectangle of the screen; by default, in all that is visible.
+  select(x0 = 0, y0 = 0, x1 = this.canvas.clientWidth, y1 = this.canvas.clientHeight) {
+    if (!this.points) return;
+    const between = (a, b, c) => Math.min(a, b) <= c && c <= Math.max(a, b);
+    const inside = this.points.rows.filter((_, i) => {
+      const [x, y] = this.toScreen(i);
+      return between(x0, x1, x) && between(y0, y1, y) && !this.colours?.known[i];
+    });
+    this.onSelect(inside);
   }
 
   key(event) {
@@ -237,6 +264,12 @@ export class RowMap {
       }
       context.setLineDash([]);
     };
+    if (this.drag?.to) {
+      const { x, y, to } = this.drag;
+      context.lineWidth = 1.5;
+      context.strokeStyle = ink;
+      context.strokeRect(x, y, to[0] - x, to[1] - y);
+    }
     ring(this.current, size + 7, []);
     if (document.activeElement === canvas) ring(this.cursor, size + 11, [4, 3]);
   }

@@ -1,0 +1,504 @@
+"""Texts and pictures as points by a model: a function, an ONNX network in a folder, or a name.
+
+Vectors are kept beside the table, by the content of the text or picture and of the model, in files
+of up to 128 vectors: a run that was stopped goes on where it was, and what is known is not computed
+again. Nothing is downloaded but a model that was asked for by its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codec import check_numbers, storable
+from ..errors import MissingExtraError, nearest_name, require
+from ..npz import read_npz, write_npz
+from .pictures import ImageError, PictureEncoding, open_picture, picture_folder, read_picture
+from .table import Column, TableError
+
+FloatArray = NDArray[np.float32]
+Progress: TypeAlias = Callable[[int, int], object] | None
+# What users give: a function from a list of texts or pictures, a folder, or a name.
+Embedding: TypeAlias = Callable[[list[Any]], Any] | str | os.PathLike[str]
+
+BLOCK = 128  # texts or pictures in a file of the cache
+BATCH = 32  # of them that a network takes at a time
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """A model that turns texts or pictures into vectors.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    run : callable
+        From a list of texts or of Pillow images to an array with a row for each.
+    kind : {"text", "image"} or None
+        What it takes; None if only its author knows.
+    source : str
+        Folder or name by which it is found again; empty for a function.
+    digest : str
+        Stands for its content; empty if that is not known, and nothing is kept in files.
+    memory : dict
+        Vectors by content, where they are not kept in files.
+    """
+
+    name: str
+    run: Callable[[list[Any]], Any]
+    kind: str | None = None
+    source: str = ""
+    digest: str = ""
+    memory: dict[bytes, FloatArray] = field(default_factory=dict, repr=False, compare=False)
+
+
+@storable("embedding-encoding")
+@dataclass(frozen=True)
+class EmbeddingEncoding:
+    """Texts or pictures: the vectors of a model, centred, with a total variance of one.
+
+    Parameters
+    ----------
+    name, source, digest : str
+        The model; see :class:`Embedder`.
+    shift : ndarray of float32 of shape (n_features,)
+        Mean vector.
+    scale : float
+        Divisor.
+    """
+
+    name: str
+    source: str
+    digest: str
+    shift: FloatArray
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_numbers("shift", self.shift, (None,))
+        if not 0 < self.scale < np.inf:
+            raise ValueError(f"scale={self.scale} must be positive")
+
+    @classmethod
+    def fit(cls, embedder: Embedder, vectors: FloatArray) -> EmbeddingEncoding:
+        """Learn from some vectors."""
+        shift = vectors.mean(axis=0, dtype=np.float64)
+        scale = float(np.sqrt(((vectors - shift) ** 2).sum(axis=1).mean())) or 1.0
+        about = (embedder.name, embedder.source, embedder.digest)
+        return cls(*about, shift.astype(np.float32), scale)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of the features add to the column's."""
+        return tuple(f" embedding {k + 1}" for k in range(self.shift.size))
+
+    def place(self, vectors: FloatArray) -> FloatArray:
+        """Return the features of vectors."""
+        if vectors.shape[1] != self.shift.size:
+            raise ValueError(
+                f"embed={self.name} gives {vectors.shape[1]} numbers per row, the table was fitted "
+                f"with {self.shift.size}"
+            )
+        return np.asarray((vectors - self.shift) / np.float32(self.scale))
+
+
+# -- features of a column -----------------------------------------------------------------------
+
+
+def encode_items(
+    encoding: EmbeddingEncoding | PictureEncoding, column: Column, out: NDArray[Any], *about: Any
+) -> int:
+    """Write the features of cells into `out`; return how many have a picture that is unreadable.
+
+    Such cells, and missing ones, are in the middle. `about` are the other arguments of
+    :func:`embed_items`.
+    """
+    Z = np.zeros((len(column.texts or ()) + 1, out.shape[1]), dtype=np.float32)
+    bad: list[int] = []
+    if column.texts:
+        vectors, unreadable = embed_items(column.texts, *about)
+        Z[:-1], bad = encoding.place(vectors), list(unreadable)
+        Z[bad] = 0.0
+    out[:] = Z[column.values]
+    return int(np.isin(column.values, bad).sum())
+
+
+def embed_items(
+    items: Sequence[str],
+    embedder: Embedder,
+    kind: str,
+    source: str,
+    progress: Progress = None,
+) -> tuple[FloatArray, dict[int, str]]:
+    """Return the vectors of different texts, or of the pictures in files.
+
+    Parameters
+    ----------
+    items : sequence of str
+        Texts, or names of files.
+    embedder : Embedder
+        The model.
+    kind : {"text", "image"}
+        What the items are.
+    source : str
+        The table's file or folder; vectors are kept beside it.
+    progress : callable, optional
+        Called with how many are done, and how many there are.
+
+    Returns
+    -------
+    vectors : ndarray of float32 of shape (n_items, n_features)
+        The vectors, zeros for pictures that cannot be read.
+    unreadable : dict of int to str
+        Those pictures, and why.
+
+    Raises
+    ------
+    ValueError
+        If the model takes something else, or does not give one row of finite numbers for each.
+    """
+    if embedder.kind not in (None, kind):
+        raise ValueError(f"embed={embedder.name} takes {embedder.kind}, the column has {kind}")
+    store, folder = _Store(embedder, source), picture_folder(source)
+    out, unreadable = np.zeros((len(items), 0), dtype=np.float32), dict[int, str]()
+    for start in range(0, len(items), BLOCK):
+        keys: dict[int, bytes] = {}
+        new: dict[bytes, Any] = {}
+        for i, item in enumerate(items[start : start + BLOCK], start):
+            content = item.encode("utf-8", "surrogatepass")
+            try:
+                if kind == "image":
+                    content = read_picture(folder, item)[0]
+                key = hashlib.blake2b(content, digest_size=16).digest()
+                if key not in store.vectors and key not in new:
+                    new[key] = item if kind == "text" else open_picture(content, 384)
+                keys[i] = key
+            except ImageError as error:
+                unreadable[i] = str(error)
+        if new:
+            store.add(list(new), _run(embedder, list(new.values())))
+        if keys:
+            vectors = np.stack([store.vectors[key] for key in keys.values()])
+            out = out if out.shape[1] else np.zeros((len(items), vectors.shape[1]), np.float32)
+            out[list(keys)] = vectors
+        if progress is not None:
+            progress(min(start + BLOCK, len(items)), len(items))
+    if len(embedder.memory) > 1000:
+        embedder.memory.clear()
+    if not out.shape[1]:
+        raise TableError(f"{source}: no {kind} can be read ({next(iter(unreadable.values()), '')})")
+    return out, unreadable
+
+
+def _run(embedder: Embedder, batch: list[Any]) -> FloatArray:
+    """Call the model and check what it returns."""
+    vectors = np.asarray(embedder.run(batch))
+    if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.dtype.kind not in "fiu":
+        raise ValueError(
+            f"embed={embedder.name} returned an array of shape {vectors.shape} and type "
+            f"{vectors.dtype} for a list of {len(batch)}; numbers of shape ({len(batch)}, width) "
+            "are needed"
+        )
+    vectors = vectors.astype(np.float32)
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"embed={embedder.name} returned numbers that are not finite")
+    return vectors
+
+
+class _Store:
+    """Vectors by content: in files beside the table, or in memory where there is no file."""
+
+    def __init__(self, embedder: Embedder, source: str) -> None:
+        path = Path(source).absolute()
+        self.folder: Path | None = None
+        self.vectors = embedder.memory
+        if not embedder.digest or not path.exists():
+            return
+        self.vectors = {}
+        self.folder = path.with_name(f"{path.name}.embeddings") / embedder.digest[:16]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._forget(error)
+            return
+        for file in sorted(self.folder.glob("*.npz")):
+            try:
+                block = read_npz(file)
+                keys, vectors = block["keys"], block["vectors"]
+                check_numbers("vectors", vectors, (len(keys), None))
+                self.vectors.update(zip(map(bytes, keys), vectors, strict=True))
+            except (OSError, ValueError, KeyError):
+                warnings.warn(f"{file} is damaged; its part is computed again", stacklevel=2)
+
+    def add(self, keys: list[bytes], vectors: FloatArray) -> None:
+        """Keep some vectors."""
+        self.vectors.update(zip(keys, vectors, strict=True))
+        if self.folder is None:
+            return
+        name = hashlib.blake2b(b"".join(keys), digest_size=16).hexdigest()
+        try:
+            raw = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, 16)
+            write_npz(self.folder / f"{name}.npz", {"keys": raw, "vectors": vectors})
+        except OSError as error:
+            self._forget(error)
+
+    def _forget(self, error: OSError) -> None:
+        message = f"embeddings are not kept in {self.folder}: {error.strerror or error}"
+        warnings.warn(message, stacklevel=3)
+        self.folder = None
+
+
+# -- models ------------------------------------------------------------------------------------
+
+
+def find_embedders(
+    model: Embedding | Mapping[str, Embedding],
+    kinds: Mapping[str, str],
+    source: str,
+    *,
+    offline: bool = False,
+) -> dict[str, Embedder]:
+    """Return the models of columns, whose kinds are given by name.
+
+    One model is for all columns of texts or of pictures, whichever it takes.
+    """
+    if isinstance(model, Mapping):
+        return {name: find_embedder(each, offline=offline) for name, each in model.items()}
+    found = find_embedder(model, offline=offline)
+    takes = {found.kind} if found.kind else {"text", "image"} & set(kinds.values())
+    if len(takes) > 1:
+        raise ValueError(
+            f"embed={found.name} is a function, {source} has text and image columns; name its "
+            "column, embed={column: function}"
+        )
+    if not takes & set(kinds.values()):
+        wanted = found.kind or "text or image"
+        raise TableError(f"{source} has no {wanted} column for embed={found.name}")
+    return {name: found for name, kind in kinds.items() if kind in takes}
+
+
+def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
+    """Return the model that a function, a folder or a name stands for.
+
+    Parameters
+    ----------
+    model : callable, path or str
+        A function; a folder with an ONNX network and its ``tokenizer.json``, or, for pictures, its
+        size in ``preprocessor_config.json`` or in the network; or a name of the list of models.
+    offline : bool, default=False
+        Whether a named model must be in the cache already.
+
+    Returns
+    -------
+    Embedder
+        The model. A function's vectors are kept in files only if it has an attribute
+        ``cache_name``, which must change with the model.
+
+    Raises
+    ------
+    ValueError
+        If there is no such folder or name, or the model has another shape or checksum.
+    """
+    if callable(model):
+        name = getattr(model, "__qualname__", type(model).__name__)
+        kept = str(getattr(model, "cache_name", ""))
+        return Embedder(name, model, digest=kept and hashlib.sha256(kept.encode()).hexdigest())
+    if not str(model):
+        raise ValueError("a model that is a function is not stored; set encoder_.embed to it")
+    folder = Path(model) if Path(model).is_dir() else _fetch(str(model), offline)
+    network = OnnxNetwork(str(folder.resolve()))
+    parts = network.file.parent.glob(f"{network.file.name}*")  # weights may be in a second file
+    files = (*sorted(parts), *sorted(folder.rglob("*.json")))
+    digest = hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
+    source = str(folder.resolve()) if Path(model).is_dir() else str(model)
+    return Embedder(str(model), network, network.kind, source, digest)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _fetch(name: str, offline: bool) -> Path:
+    """Return the folder of a named model; what is missing is downloaded, and checked."""
+    home = Path(os.environ.get("GDPA_MODELS", Path.home() / ".cache" / "gdpa" / "models"))
+    listed = home / "models.json"
+    try:
+        known = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else {}
+        if name not in known:
+            raise ValueError(
+                f"embed={name!r} is no folder, and no model in {listed}; "
+                f"{nearest_name(name, list(known)) if known else 'the list is empty'}"
+            )
+        files = known[name]["files"].items()
+        files = [(path, str(file["url"]), str(file["sha256"])) for path, file in files]
+    except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(
+            f"{listed} must be a JSON object such as "
+            '{"name": {"licence": ..., "files": {"model.onnx": {"url": ..., "sha256": ...}}}} '
+            f"({error!r})"
+        ) from error
+    folder = (home / name).resolve()
+    for path, url, sha256 in files:
+        file = (folder / path).resolve()
+        if not file.is_relative_to(folder) or folder.parent != home.resolve():
+            raise ValueError(f"{listed}: {name!r} and {path!r} must stay in their folder")
+        if file.exists():
+            if _sha256(file) != sha256.lower():
+                raise ValueError(f"{file} has not the SHA-256 of {listed}; remove one of them")
+        elif offline:
+            raise ValueError(
+                f"{file} of the model {name!r} is missing, and offline=True (--offline)"
+            )
+        else:
+            pooch = require("pooch", "text")
+            try:
+                pooch.retrieve(url, f"sha256:{sha256}", fname=file.name, path=file.parent)
+            except Exception as error:  # no network, a wrong checksum, a full disk
+                raise ValueError(f"{url} for the model {name!r} cannot be used: {error}") from error
+    return folder
+
+
+@dataclass(frozen=True)
+class OnnxNetwork:
+    """A network in a folder: called with texts or pictures, it returns vectors of length one.
+
+    Parameters
+    ----------
+    folder : str
+        Has one ONNX file (also as ``onnx/model.onnx``), and for texts ``tokenizer.json``.
+    """
+
+    folder: str
+
+    def __post_init__(self) -> None:
+        shapes = {each.name: each.shape for each in self.session.get_inputs()}
+        tokens = {"input_ids", "attention_mask", "token_type_ids"}
+        if self.kind == "text" and not ("input_ids" in shapes and shapes.keys() <= tokens):
+            raise ValueError(f"{self.file} has the inputs {shapes}; a text model takes {tokens}")
+        if self.kind == "image" and [len(shape) for shape in shapes.values()] != [4]:
+            raise ValueError(
+                f"{self.file} has the inputs {shapes}; a picture model takes one of rank 4, and a "
+                "text model has a file tokenizer.json beside it"
+            )
+
+    @property
+    def kind(self) -> str:
+        """What it takes."""
+        return "text" if (Path(self.folder) / "tokenizer.json").exists() else "image"
+
+    @property
+    def file(self) -> Path:
+        """The ONNX file."""
+        home = Path(self.folder)
+        usual = [*home.glob("model.onnx"), *home.glob("onnx/model.onnx")]
+        files = usual[:1] or sorted(home.glob("*.onnx"))
+        if len(files) != 1:
+            raise ValueError(f"{home} has {len(files)} ONNX files; one is needed, or model.onnx")
+        return files[0]
+
+    @property
+    def session(self) -> Any:
+        """The network, loaded."""
+        return _session(self.file, self.file.stat().st_mtime_ns, self.kind)
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        """A JSON file of the folder; empty if there is none."""
+        file = Path(self.folder) / name
+        try:
+            return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{file} is not a JSON object: {error}") from error
+
+    def __call__(self, items: list[Any]) -> FloatArray:
+        """Return a vector for each text or picture."""
+        run = self._texts if self.kind == "text" else self._pictures
+        vectors = np.concatenate([run(items[i : i + BATCH]) for i in range(0, len(items), BATCH)])
+        length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        return np.asarray(vectors / np.where(length > 0, length, 1.0))
+
+    def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> FloatArray:
+        try:
+            return np.asarray(self.session.run(None, dict(inputs))[0], dtype=np.float32)
+        except Exception as error:  # onnxruntime has its own kinds of errors
+            raise ValueError(f"{self.file} does not take such input: {error}") from error
+
+    def _texts(self, texts: list[str]) -> FloatArray:
+        most = self._settings("tokenizer_config.json").get("model_max_length")
+        most = most if isinstance(most, int) and most <= 8192 else 256
+        file = Path(self.folder) / "tokenizer.json"
+        encoded = _tokenizer(file, file.stat().st_mtime_ns, most).encode_batch(texts)
+        mask = np.array([e.attention_mask for e in encoded], dtype=np.int64)
+        given = {
+            "input_ids": np.array([e.ids for e in encoded], dtype=np.int64),
+            "attention_mask": mask,
+            "token_type_ids": np.array([e.type_ids for e in encoded], dtype=np.int64),
+        }
+        wanted = {i.name for i in self.session.get_inputs()}
+        output = self._infer({name: array for name, array in given.items() if name in wanted})
+        if output.ndim != 3:
+            return output
+        if self._settings("1_Pooling/config.json").get("pooling_mode_cls_token"):
+            return np.asarray(output[:, 0])
+        weights = mask[:, :, None].astype(np.float32)
+        return np.asarray((output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1))
+
+    def _pictures(self, pictures: list[Any]) -> FloatArray:
+        (taken,) = self.session.get_inputs()
+        settings = self._settings("preprocessor_config.json")
+        last = taken.shape[3] == 3  # colours
+        size = settings.get("crop_size") or settings.get("size")
+        if isinstance(size, dict):
+            size = size.get("height") or size.get("shortest_edge")
+        size = size or taken.shape[1 if last else 2]
+        if not isinstance(size, int):
+            raise ValueError(
+                f"{self.folder}: the size of pictures is neither in the network nor, as "
+                '{"size": 224}, in preprocessor_config.json'
+            )
+        mean = np.array(settings.get("image_mean", (0.485, 0.456, 0.406)), dtype=np.float32)
+        deviation = np.array(settings.get("image_std", (0.229, 0.224, 0.225)), dtype=np.float32)
+        fit = require("PIL.ImageOps", "image").fit
+        pixels = np.stack([np.asarray(fit(p, (size, size), method=3)) for p in pictures])
+        scaled = (pixels.astype(np.float32) / 255.0 - mean) / deviation
+        output = self._infer({taken.name: scaled if last else scaled.transpose(0, 3, 1, 2)})
+        if output.ndim == 4:  # a map of features
+            return np.asarray(output.mean(axis=(1, 2) if last else (2, 3)))
+        return np.asarray(output.mean(axis=1)) if output.ndim == 3 else output
+
+
+@lru_cache(maxsize=4)
+def _session(file: Path, changed: int, extra: str) -> Any:
+    """An ONNX network; loaded again if its file has changed."""
+    runtime = require("onnxruntime", extra)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4  # errors are raised; nothing is printed
+    try:
+        return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has its own kinds of errors
+        raise ValueError(f"{file} is not a readable ONNX network: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(file: Path, changed: int, most: int) -> Any:
+    """The tokenizer of a text model, with texts truncated and padded."""
+    try:
+        tokenizer = require("tokenizers", "text").Tokenizer.from_file(str(file))
+    except MissingExtraError:
+        raise
+    except Exception as error:  # tokenizers raises bare Exception
+        raise ValueError(f"{file} cannot be read: {error}") from error
+    tokenizer.enable_truncation(most)
+    if tokenizer.padding is None:
+        tokenizer.enable_padding()
+    return tokenizer
