@@ -5,9 +5,8 @@ Column i of a sparse inverse covariance is the solution of a linear program (CLI
 signs of its entries, ``l_j`` opposite to ``beta_i beta_j``, so every column is a program in
 non-negative variables and the graph is balanced by construction. The final programs weigh entry j
 by ``1 / (0.1 + partial correlation)``, as in the adaptive lasso, the partial correlation being that
-of a shrunk covariance and 0 where its sign disagrees: edges then survive that plain CLIME drops.
-Reference: H. Yokota, H. Higashi,
-Y. Tanaka, G. Cheung, "Efficient learning of balanced signed graphs via iterative linear
+of a shrunk covariance, and 0 where its sign disagrees. This keeps edges that plain CLIME drops.
+Reference: H. Yokota, H. Higashi, Y. Tanaka, G. Cheung, "Efficient learning of balanced signed graphs via iterative linear
 programming", arXiv 2409.07794.
 """
 
@@ -130,7 +129,7 @@ def learn_balanced_graph(
 def _correlations(
     X: ArrayLike | None, covariance: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, int | None]:
-    """Correlations, standard deviations (1 where a column is constant) and number of samples."""
+    """Return correlations, standard deviations (1 for constant columns) and number of samples."""
     if (X is None) == (covariance is None):
         raise ValueError("give either X or covariance")
     name, given = ("X", X) if covariance is None else ("covariance", covariance)
@@ -158,7 +157,7 @@ def _column(
     penalty: float,
     weights: FloatArray | float = 1.0,
 ) -> tuple[FloatArray, float]:
-    """Column i of the inverse for the colours relative to node i, and the cost of its program."""
+    """Return column i of the inverse for the colours relative to node i, and its cost."""
     from scipy.optimize import linprog
 
     d = C.shape[0]
