@@ -6,8 +6,8 @@ signs of its entries, ``l_j`` opposite to ``beta_i beta_j``, so every column is 
 non-negative variables and the graph is balanced by construction. The final programs weigh entry j
 by ``1 / (0.1 + partial correlation)``, as in the adaptive lasso, the partial correlation being that
 of a shrunk covariance, and 0 where its sign disagrees. This keeps edges that plain CLIME drops.
-Reference: H. Yokota, H. Higashi, Y. Tanaka, G. Cheung, "Efficient learning of balanced signed graphs
-via iterative linear programming", arXiv 2409.07794.
+Reference: H. Yokota, H. Higashi, Y. Tanaka, G. Cheung, "Efficient learning of balanced signed
+graphs via iterative linear programming", arXiv 2409.07794.
 """
 
 from __future__ import annotations
