@@ -191,7 +191,8 @@ class Runner:
         url = self.folder.url
         if here or isinstance(self.client, InProcess):
             for task, arguments in tasks.items():
-                with named_errors(stage):
+                # A stage in this process calls the user's callback, whose errors are not changed.
+                with contextlib.nullcontext() if here else named_errors(stage):
                     record = run_task(url, stage, task, function, arguments)
                 yield task, record
             return
@@ -234,7 +235,7 @@ def named_errors(stage: str) -> Iterator[None]:
     """Add the stage to unexpected errors; errors about the input are not changed."""
     try:
         yield
-    except (ValueError, MemoryError, OSError, KeyboardInterrupt, TaskError):
+    except (ValueError, MemoryError, OSError, KeyboardInterrupt):
         raise
     except Exception as error:
         if type(error).__name__ == "KilledWorker":
