@@ -1,4 +1,4 @@
-"""Old commit and new one, interleaved: how long fits, solves and eigenvectors take, as ratios.
+"""Compare the time of fits, solves and eigenvectors between two commits, in interleaved runs.
 
     python -m benchmarks.before_after --old PATH [--new PATH] [--cases fit-2000 ...] [--repeats 5]
     python -m benchmarks.before_after --old PATH --cases defaults    # what the defaults cost

@@ -1,4 +1,4 @@
-"""Beyond one machine, on one: the same fit on parts, by one and by two worker processes.
+"""The distributed fit on one machine, with one and with two worker processes.
 
 Points as in the case ``million``, in ten Parquet parts. The ordinary fit beside it is that of the
 same graph (``graph="knn"``), not the committee. CPU time is that of the client, the scheduler and

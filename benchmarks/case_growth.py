@@ -1,4 +1,4 @@
-"""The solve stage in units of one sparse product, and how graph, solve and memory grow.
+"""Time of the solve in sparse products, and growth of graph, solve and memory with size.
 
 The product is SciPy's own, ``W @ x``, on one thread. The solve is the whole stage on a graph that
 is there: from labels to scores at tolerance 1e-4, one right-hand side, 1 % labels, at the self-loop

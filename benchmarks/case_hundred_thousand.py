@@ -1,4 +1,4 @@
-"""100,000 points in 8 and in 50 features, and 2,000 points: everyone who can take part."""
+"""All packages on 100,000 points with 8 and with 50 features, and on 2,000 points."""
 
 from __future__ import annotations
 

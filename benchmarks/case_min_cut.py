@@ -1,4 +1,4 @@
-"""The exact cut at scale: time, memory, certified gap, and how poor a classifier it is.
+"""The exact minimum cut on large graphs: time, memory, certified gap and classification error.
 
     python -m benchmarks.case_min_cut [--sizes 100000 1000000]
 

@@ -1,4 +1,4 @@
-"""What single precision, the order of the nodes and the loop of its own gain, piece by piece.
+"""Gains of single precision, node order and the package's own product loop, one by one.
 
     python -m benchmarks.case_products [--nodes 1000000] [--dimensions 8] [--repeats 5]
 

@@ -1,4 +1,4 @@
-"""Approximate neighbour search: cells beside faiss' inverted file, and how much recall is worth.
+"""Approximate neighbour search: cells compared with faiss, and the effect of recall.
 
     python -m benchmarks --case search scan-limit
 

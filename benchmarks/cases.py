@@ -1,4 +1,4 @@
-"""The list of cases, in the order in which they run: what is short and what is claimed first."""
+"""The list of cases in the order in which they run: short ones first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projection onto the cone: what aligned discs spare, for comparison."""
+"""Projection onto the semidefinite cone, which aligned discs avoid, for comparison."""
 
 from __future__ import annotations
 

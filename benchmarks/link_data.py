@@ -1,4 +1,4 @@
-"""Networks of the benchmark of links: Cora, and generated ones of the same kind."""
+"""Networks for the links benchmark: Cora, and generated ones like it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the benchmark of links, from what was measured."""
+"""Write the page of the links benchmark from its measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the numbers were measured on: processor, cores, memory, versions."""
+"""Describe the machine of a measurement: processor, cores, memory, versions."""
 
 from __future__ import annotations
 

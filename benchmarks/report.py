@@ -1,4 +1,4 @@
-"""From results.json to Markdown and plots: RESULTS.md and the measured part of performance.md."""
+"""Turn results.json into Markdown and plots: RESULTS.md and part of performance.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs cases: interleaved repeats, each in a fresh process, medians, JSON after every measurement.
+"""Run cases: interleaved repeats, each in a new process, with results saved as JSON.
 
 A case is a list of measurements (which function, with which arguments, how often, for how long at
 most) and the claims that follow from their medians. Nothing here knows what is measured. The runner

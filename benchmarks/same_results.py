@@ -1,4 +1,4 @@
-"""Old commit and new one: the labels of fits, and the solutions of every method, compared.
+"""Compare the labels of fits, and the solutions of every method, between two commits.
 
     python -m benchmarks.same_results --old PATH [--new PATH] [--rows 4000]
 

@@ -1,4 +1,4 @@
-"""Real tables with a few labels: what ``benchmarks.tables`` and its peers are given.
+"""Real tables with a few labels, the input of ``benchmarks.tables``.
 
 The folder is ``$GDPA_DATA_HOME/tables`` (CSV with a header; the last column is the target, in
 penguins `species`). For seed s of a table:

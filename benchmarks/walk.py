@@ -1,4 +1,4 @@
-"""The way of one call through the package: which functions in which files, in order, how deep.
+"""Trace one call through the package: which functions it enters, in which files, how deep.
 
     python -m benchmarks.walk                      # the counts of four calls
     python -m benchmarks.walk --write docs/walk.md # the page of the documents

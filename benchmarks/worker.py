@@ -1,4 +1,4 @@
-"""One measurement in a process of its own, so that its peak memory is its own.
+"""Run one measurement in its own process, so that its peak memory can be measured.
 
 :mod:`reproduction.runner` starts the process; it answers what the function returned, and the peak
 memory.

@@ -250,9 +250,9 @@ def test_an_attacker_who_computes_the_checksum_is_refused_by_the_types(tmp_path)
 
 def test_other_formats_versions_classes_and_missing_files(tmp_path):
     path = save(tmp_path / "a.npz", EXAMPLE, **KIND)
-    with pytest.raises(ValueError, match="version 3, this gdpa reads 4"):
+    with pytest.raises(ValueError, match="version 3, but this version of gdpa reads 4"):
         load(path, Tree, kind="test", version=4)
-    with pytest.raises(ValueError, match="no saved other"):
+    with pytest.raises(ValueError, match="not a saved other"):
         load(path, Tree, kind="other", version=3)
     with pytest.raises(ValueError, match="expected Leaf, got Tree"):
         load(path, Leaf, **KIND)
@@ -269,19 +269,19 @@ def test_other_formats_versions_classes_and_missing_files(tmp_path):
     [
         (lambda o, a: o[0][1].pop("weight"), "test-leaf lacks field 'weight'"),
         (lambda o, a: o[0][1].update(more=1), "test-leaf has an unknown field 'more'"),
-        (lambda o, a: o[0].__setitem__(0, "os.system"), "'os.system' is no class"),
+        (lambda o, a: o[0].__setitem__(0, "os.system"), "'os.system' is not a storable class"),
         (lambda o, a: o[0][1].update(weight="1"), "test-leaf.weight must be float, got str '1'"),
         (lambda o, a: o[0][1].update(weight=10**30), "out of range"),
         (lambda o, a: o[-1][1].update(flag=1), "test-tree.flag must be bool, got int 1"),
-        (lambda o, a: a.update(more=np.zeros(1)), "array 'more' belongs to nothing"),
-        (lambda o, a: o.insert(-1, o[0]), "object 3 belongs to nothing"),
+        (lambda o, a: a.update(more=np.zeros(1)), "'more' is not used"),
+        (lambda o, a: o.insert(-1, o[0]), "object 3 is not used"),
         (lambda o, a: a.update({"0.test-leaf.values": np.array([99.0])}), "must lie between"),
         (lambda o, a: a.update({"0.test-leaf.values": np.array([np.nan])}), "finite numbers"),
         (lambda o, a: a.update({"0.test-leaf.values": np.array(["t"])}), "must be .*an array of"),
         (lambda o, a: a.update({"1.test-matrix.A": np.full(3, np.nan)}), "not finite"),
-        (lambda o, a: a.update({"2.test-matrix.A": np.array([0, 1, 9])}), "do not fit together"),
-        (lambda o, a: a.update({"3.test-matrix.A": np.array([0, 2, 1, 3])}), "do not fit together"),
-        (lambda o, a: o[1][1]["A"]["$csr"].__setitem__(4, 2**40), "do not fit together"),
+        (lambda o, a: a.update({"2.test-matrix.A": np.array([0, 1, 9])}), "are inconsistent"),
+        (lambda o, a: a.update({"3.test-matrix.A": np.array([0, 2, 1, 3])}), "are inconsistent"),
+        (lambda o, a: o[1][1]["A"]["$csr"].__setitem__(4, 2**40), "are inconsistent"),
         (lambda o, a: o[-1][1].update(extra={"a": {"$object": 0}}), "must be dict"),
         (lambda o, a: o[1][1].update(mode={"$object": 0}), "test-matrix.mode must be"),
     ],
@@ -331,7 +331,7 @@ def test_save_refuses_what_load_would_refuse(tmp_path):
 
 
 def test_only_dataclasses_are_registered_and_each_name_once():
-    with pytest.raises(TypeError, match="no dataclass"):
+    with pytest.raises(TypeError, match="not a dataclass"):
         storable("test-other")(int)
     with pytest.raises(TypeError, match="taken"):
         storable("test-leaf")(Matrix)

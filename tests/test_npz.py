@@ -54,7 +54,7 @@ def test_a_bomb_is_refused_before_it_is_inflated():
     zeros = np.zeros(16 * 10**6)  # 128 MB of zeros, packed to a thousandth
     bomb = archive([("a.npy", npy(zeros))])
     del zeros
-    refused_within(bomb, "claim to hold")
+    refused_within(bomb, "would expand to")
 
 
 def test_our_own_zeros_are_no_bomb(tmp_path):
@@ -67,18 +67,18 @@ def test_a_header_that_declares_more_than_there_is():
     content = npy(np.zeros(4)).replace(b"(4,), }        ", b"(400000000,), }")
     assert content.count(b"400000000") == 1
     assert len(content) == len(npy(np.zeros(4))), "else the header's own length is wrong"
-    refused_within(archive([("a.npy", content)]), "declares 3200000128 bytes and has 160")
+    refused_within(archive([("a.npy", content)]), "declares 3200000128 bytes but has 160")
 
 
 def test_names_number_objects_and_packing():
     one = npy(np.zeros(1))
-    refused_within(archive([("a.txt", b"x")]), "no array")
+    refused_within(archive([("a.txt", b"x")]), "not an array")
     refused_within(archive([("a.npy", npy(np.array([{}, 1], dtype=object)))]), "Python objects")
-    refused_within(archive([("a.npy", one)], zipfile.ZIP_LZMA), "not read")
+    refused_within(archive([("a.npy", one)], zipfile.ZIP_LZMA), "is not supported")
     refused_within(archive([(f"{i}.npy", one) for i in range(1001)]), "1001 arrays")
     with pytest.warns(UserWarning, match="Duplicate"):
         twice = archive([("a.npy", one), ("a.npy", one)])
-    refused_within(twice, "comes twice")
+    refused_within(twice, "a duplicate")
 
 
 def test_every_flip_and_cut_is_a_value_error_or_harmless():

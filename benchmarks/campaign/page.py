@@ -1,4 +1,4 @@
-"""The page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``.
+"""Write the page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``.
 
 A whole run: ``python -m benchmarks.campaign --cases 100000 --out RUN.json``.
 """
@@ -16,49 +16,50 @@ from .__main__ import table
 
 HEAD = """# Reliability
 
-What happens to inputs that nobody would give on purpose, and to files that somebody damaged on
-purpose. `python -m benchmarks.campaign --cases 100000` attacks the package:
+This page shows how the package handles hostile input and damaged files. `python -m
+benchmarks.campaign --cases 100000` runs these attacks:
 
-- **fits**: features that are huge, tiny, constant, repeated, sparse or over many decades; labels
-  of all kinds; all options; new rows as far as a number can be. Right means: labels within the
-  classes, given labels kept, probabilities finite and adding up to 1, the same for a copy of the
-  input, for a pickle and for a saved model; classes renamed, rows in another order (of single
-  graphs: a committee's trees are drawn at random) and features times a power of two give the same
-  labels wherever the first class is clearly ahead.
-- **links**: features and a graph together, weights of all sizes, stars, hubs, parts, loops,
-  one-sided or negative ones; new rows with features, with links, with both, with links to nobody.
-- **tables**: data frames with missing, infinite, mixed and nested cells, dates of the year 1, text
-  that looks like numbers; new rows with words and gaps that were never seen.
-- **labels**: classes that look alike as numbers (`007` and `7`, `1.10` and `1.1`): every label is
-  kept byte for byte.
-- **sessions**: labelling by several annotators with undo, skips and new classes; the log is cut at
-  any byte, and the session goes on with every answer that was whole.
-- **serving**: the label server with half-sent requests, labels that cannot be fitted and a log that
-  is deleted: the page stays open, and status 200 means that the answer is saved.
-- **full_disk**: room for a part of a line, syncs and truncations that fail, kills: what was
-  acknowledged is in the log, what was refused never appears.
-- **solves**: every method on small problems, weights over up to 300 decades, against all
-  labellings one by one: no certified bound above the optimum, nothing called optimal that is not.
-- **signed**: maximum cuts, QUBOs and Ising models with numbers of any sign and size, against all
-  assignments one by one.
-- **files**: models, tables and graphs cut, flipped, tampered with (checksum made to fit) and
-  bombs: a clear refusal before memory is taken, or content that works.
-- **resume**: a run of an experiment killed (SIGKILL) at a random moment and started again until
-  it is complete: no row lost, none doubled.
-- **flips**: one bit of the work folder of a distributed run, before a resumed fit or a prediction:
-  the same result or a clear error.
-- **commands**: `gdpa fit` interrupted by SIGINT, SIGTERM or SIGKILL: outputs are old or whole,
-  nothing half written is left after the next run.
-- **interrupts**: Ctrl-C at a random moment of a threaded fit: an exception, and the same results
-  afterwards.
-- **together**: fits in threads, saves of several processes to one path.
+- **fits**: features that are huge, tiny, constant, repeated, sparse or spread over many
+  decades; labels of all kinds; all options; new rows up to the largest double. A fit is right
+  if predictions are known classes, given labels are kept, probabilities are finite and sum to
+  1, and a copy of the input, a pickle and a saved model give the same results. Renaming
+  classes, permuting rows (single graphs only: the ensemble's trees are random) and multiplying
+  features by a power of two must not change any clear prediction.
+- **links**: features and a graph together, with weights of all sizes, hubs, disconnected parts,
+  self-loops, asymmetric or negative links; new rows with features, links, both or neither.
+- **tables**: data frames with missing, infinite, mixed and nested cells, dates in the year 1
+  and text that looks like numbers; new rows with unseen words and missing values.
+- **labels**: classes that are equal as numbers (`007` and `7`, `1.10` and `1.1`) must be kept
+  byte for byte.
+- **sessions**: several annotators with undo, skips and new classes. The journal is truncated at
+  any byte, and the session must continue with every complete answer.
+- **serving**: the label server with incomplete requests, labels that cannot be fitted and a
+  deleted journal. The page must stay open, and status 200 must mean that the answer is saved.
+- **full_disk**: partial writes, failing syncs and truncations, kills. Every acknowledged label
+  must be in the journal, and no rejected one.
+- **solves**: every method on small problems with weights over up to 300 decades, compared with
+  all labellings. No certified bound may exceed the optimum, and nothing suboptimal may be
+  called optimal.
+- **signed**: max-cut, QUBO and Ising problems with numbers of any sign and size, compared with
+  all assignments.
+- **files**: models, tables and graphs that are truncated, have flipped bits, were tampered with
+  (with a matching checksum) or are decompression bombs. They must be rejected before memory is
+  allocated, or work.
+- **resume**: an experiment that is killed (SIGKILL) at random moments and restarted until it is
+  complete. No row may be lost or duplicated.
+- **flips**: one flipped bit in the work folder of a distributed run, before a resumed fit or a
+  prediction. The result must be the same, or a clear error.
+- **commands**: `gdpa fit` interrupted by SIGINT, SIGTERM or SIGKILL. Outputs must be the old or
+  the complete new ones, and the next run must remove temporary files.
+- **interrupts**: Ctrl-C at a random moment of a threaded fit must raise an exception, and must
+  not change later results.
+- **together**: fits in several threads, and several processes that save to the same path.
 
-A case is *right*, a *clear error* (a `ValueError` or `MemoryError` in the package's words, or in
-those of scikit-learn's checks of X and y: from a `raise` there, not from a library or compiled code
-because of what the package handed it) or *wrong*: a NaN, an undocumented exception, a crash, a hang
-(more than 10 s of processor time), a false certificate, a changed file. Every case has a seed;
-`python -m benchmarks.campaign --only fits --seed 7` runs one again. The tests run a share with
-fixed seeds.
+A case is *right*, a *clear error* or *wrong*. A clear error is a `ValueError` or `MemoryError`
+raised by the package itself, or by scikit-learn's checks of X and y. Wrong is a NaN, an
+undocumented exception, a crash, a hang (more than 10 s of processor time), a false certificate
+or a changed file. Every case has a seed: `python -m benchmarks.campaign --only fits --seed 7`
+repeats one. The tests run some cases with fixed seeds.
 
 ## A long run
 """
@@ -67,25 +68,26 @@ TAIL = """
 ## Crashes and fuzzing
 
 `python tests/proof/crashes.py model FOLDER` (or `labels`, `new-labels`, `work-folder`, `cache`)
-ends a process at every single write, sync, rename and removal of saving a model, of the journal of
-labels, of a distributed run and of the cache of data sets, in the middle of each write: what is
-left is the old state or the new one, and every acknowledged label. The tests run all of them.
+simulates a crash at every write, sync, rename and removal, and in the middle of every write,
+while a model, the label journal, a distributed run or the data-set cache is saved. The old or
+the new state must survive, and every acknowledged label. The tests run all of them.
 
 `python -m benchmarks.fuzz --executions 1000000` mutates model files, archives, CSV tables, edge
-lists, QUBO files and journals; inputs that reach new lines of the package are kept in
-`benchmarks/fuzz/corpus` and are where the next run begins. A finding is an exception that is not a
-refusal in the package's words, or an execution of more than ten seconds.
+lists, QUBO files and journals. Inputs that reach new lines of the package are kept in
+`benchmarks/fuzz/corpus`, from which the next run starts. A finding is an undocumented
+exception, or an execution of more than ten seconds.
 
-`python -m pytest --cov --cov-report=term` measures branch coverage of `src` (at least 92 % are
-asked for), `python -m mutmut run` changes `system`, `linalg`, the certificate, the codec and the
-journal, and counts the changes that no test notices.
+`python -m pytest --cov --cov-report=term` measures the branch coverage of `src`; at least 92 %
+are required. `python -m mutmut run` mutates `system`, `linalg`, the certificate, the codec and
+the journal, and counts the mutants that no test detects.
 """
 
 PEERS = """## Other packages on the same inputs
 
-The first {n:,} of the inputs of the fits above that all packages take (two classes or more,
-twelve samples or more, features as an ordinary array): how many end in an exception or in scores
-with a NaN. Defaults, except for the neighbours of graphlearning (10, or all others).
+These are the first {n:,} inputs of the fits above that all packages accept: at least two
+classes, at least twelve samples, and features in an ordinary array. The table counts exceptions
+and scores with a NaN. All packages use their defaults, except that graphlearning uses 10
+neighbours (or all, if there are fewer).
 
 | package | inputs | exception | NaN | more than 10 s |
 |---|---|---|---|---|
@@ -93,7 +95,7 @@ with a NaN. Defaults, except for the neighbours of graphlearning (10, or all oth
 
 
 def page(runs: list[dict[str, Any]]) -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     counts: dict[str, dict[str, Any]] = {}
     compared: dict[str, dict[str, int]] = {}
     for run in runs:

@@ -1,8 +1,8 @@
-"""How good is a labelling? Its objective against the best lower bound that can be proved.
+"""Certificates: the objective of a labelling, and a proved lower bound.
 
-Where the couplings are non-negative, or can be switched to be, the minimum cut gives the optimum of
-(P) itself, so the gap is exact, provided that flow and cut met. Otherwise small problems are solved
-by branch and bound, and the bound of large ones is that of the semidefinite relaxation.
+If the couplings are non-negative, or become so by switching signs, a minimum cut gives the optimum
+of (P) itself, so the gap is exact. Otherwise small problems are solved by branch and bound, and
+large ones are bounded by the semidefinite relaxation.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from .solvers.registry import choose_method, get_solver
 
 @dataclass(frozen=True)
 class Certificate:
-    """A labelling's objective, and a bound that no labelling can beat.
+    """The objective of a labelling, and a lower bound for all labellings.
 
     Parameters
     ----------
     objective : float
-        Objective of the labelling (to be minimised).
+        Objective of the labelling, which is minimised.
     lower_bound : float
         No labelling has a smaller objective, if `bound_status` is "certified".
     bound_status : {"certified", "estimated", "none"}
         Whether the bound is proved.
     method : str
-        The method behind the bound.
+        The method that computed the bound.
     exact : bool
-        Whether `optimal_labels` are proved to be optimal (a minimum cut, to 1e-9 of its size).
+        Whether `optimal_labels` are proved to be optimal (for a minimum cut, to a relative 1e-9).
     optimal_labels : ndarray of int8 or None
-        A labelling of least objective, where the method is exact.
+        An optimal labelling, if the method is exact.
     """
 
     objective: float
@@ -50,7 +50,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Objective minus lower bound: by no more than this can the labelling be improved."""
+        """Objective minus lower bound: the largest possible improvement."""
         return float(max(self.objective - self.lower_bound, 0.0))
 
     @property
@@ -83,18 +83,18 @@ class Certificate:
 
 
 def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -> Certificate:
-    """Say how good a labelling is.
+    """Bound how far a labelling is from the optimum.
 
     Parameters
     ----------
     problem : GraphProblem or BinaryQuadratic
         The problem.
     labels : array-like of shape (n_nodes,)
-        +1 or -1 for every node, equal to the known labels where there are some.
+        +1 or -1 for every node, in agreement with the known labels.
     method : str, optional
-        Where the bound comes from: "min-cut", "branch-and-bound", "search", "sdr-interior-point"
-        or "sdr-low-rank". By default the exact cut where it is valid, else branch and bound up to
-        60 variables, else the semidefinite relaxation of "search".
+        Method for the bound: "min-cut", "branch-and-bound", "search", "sdr-interior-point" or
+        "sdr-low-rank". The default is the exact minimum cut if it is valid, else branch and bound
+        for up to 60 variables, else the semidefinite relaxation of "search".
 
     Returns
     -------
@@ -104,7 +104,7 @@ def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -
     Raises
     ------
     ValueError
-        If `labels` is no labelling of the problem.
+        If `labels` is not a labelling of the problem.
 
     Examples
     --------
@@ -121,8 +121,10 @@ def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -
         )
     x = _check_labeling(problem, labels)
     objective = problem.objective(x)
-    solution = _bound(problem, method or _choose(problem))
-    # An exact method that did not come to its end has proved a bound, not the optimum.
+    if method is None:
+        method = choose_method(problem) if problem.signed else "min-cut"
+    solution = _bound(problem, method)
+    # An exact method that stopped early has proved a bound, not the optimum.
     exact = get_solver(solution.method).kind == "exact" and solution.converged
     return Certificate(
         objective=objective,
@@ -135,18 +137,14 @@ def certify(problem: Problem, labels: ArrayLike, *, method: str | None = None) -
     )
 
 
-def _choose(problem: Problem) -> str:
-    return "min-cut" if not problem.signed else choose_method(problem)
-
-
 def _bound(problem: Problem, method: str) -> Solution:
     accepted = ("min-cut", "branch-and-bound", "search", "sdr-interior-point", "sdr-low-rank")
     if method not in accepted:
         raise ValueError(f"method={method!r} gives no bound here; accepted: {', '.join(accepted)}")
-    # Of a search only the bound is wanted.
+    # Only the bound of the search is needed.
     options: dict[str, Any] = {"effort": 1e-3} if method == "search" else {}
     with warnings.catch_warnings():
-        # They are about the labels that the method itself would give.
+        # These warnings are about the labels of the method, which are not used.
         warnings.simplefilter("ignore", UnreachedWarning)
         warnings.simplefilter("ignore", DegenerateProblemWarning)
         return get_solver(method)(**options).solve(problem)

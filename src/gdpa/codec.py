@@ -1,11 +1,10 @@
-"""Frozen dataclasses as arrays and JSON, and back: how models and graphs are stored.
+"""Save frozen dataclasses, such as models and graphs, as arrays and JSON, and load them.
 
-A class is stored under the short name that :func:`storable` registers; nothing is imported by a
-name from a file. A file holds a list of objects, each of which refers only to objects before it: so
-there are no cycles, and objects that were shared are shared again. Every field is checked against
-its annotation. What else a class needs (shapes that fit together, ranges, finite numbers) it checks
-in its ``__post_init__``, which guards construction in the same way; checks that are too dear for
-that, in a method ``check_stored``, which is called for objects from files only.
+A class is stored under the short name given to :func:`storable`; no name in a file is ever
+imported. A file holds a list of objects. Each refers only to earlier objects, so there are no
+cycles, and shared objects stay shared. Every field is checked against its annotation. A class
+checks shapes, ranges and finite numbers in ``__post_init__``, and expensive conditions in a method
+``check_stored``, which is called only for objects from files.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 _CLASSES: dict[str, type] = {}
 MAX_DEPTH = 32
 MAX_OBJECTS = 10_000
-# Numbers, text and dates: everything but Python objects and records.
+# Accepted types of arrays: numbers, text and dates, but not Python objects or records.
 _KINDS = {np.floating: "f", np.integer: "iu", np.bool_: "b", np.str_: "U"}
 _ANY_KIND = "biufcUSmM"
 _JSON = (NoneType, bool, int, float, str)
@@ -42,18 +41,18 @@ _LIMITS = {bool: 2, int: 2**63, float: math.inf}
 
 
 def storable(name: str) -> Callable[[type[T]], type[T]]:
-    """Register a dataclass under the name that files know it by.
+    """Register a dataclass under its name in files.
 
     Fields with ``init=False`` or ``metadata={"stored": False}`` are not stored and take their
     defaults. Annotations may be ndarray, csr_array, int, float, bool, str, None, Literal, list,
-    tuple, dict with text keys, storable classes (or a base or runtime-checkable protocol of such),
-    unions of these, and Any for plain data.
+    tuple, dict with string keys, storable classes (or a base or runtime-checkable protocol of
+    them), unions of these, and Any for JSON data.
     """
 
     def register(cls: type[T]) -> type[T]:
         known = _CLASSES.get(name)
         if not is_dataclass(cls) or (known and known.__qualname__ != cls.__qualname__):
-            raise TypeError(f"{cls.__name__} is no dataclass, or {name!r} is taken")
+            raise TypeError(f"{cls.__name__} is not a dataclass, or {name!r} is taken")
         _CLASSES[name] = cls
         cls.__stored_name__ = name  # type: ignore[attr-defined]
         return cls
@@ -71,7 +70,7 @@ def _field_types(cls: type) -> dict[str, Any]:
 
 
 def pack(obj: Any) -> tuple[Arrays, dict[str, Any]]:
-    """Take a storable object apart.
+    """Convert a storable object to arrays and JSON data.
 
     Parameters
     ----------
@@ -81,14 +80,14 @@ def pack(obj: Any) -> tuple[Arrays, dict[str, Any]]:
     Returns
     -------
     arrays : dict of str to ndarray
-        Its arrays, none of Python objects; an array that is used twice is there once.
+        Its arrays, each stored once.
     plain : dict
-        Everything else, as JSON can hold it.
+        Everything else, as JSON data.
 
     Raises
     ------
     ValueError
-        If a value could be stored by pickle only.
+        If a value could only be stored by pickle.
     """
     if not _is_storable(obj):
         raise ValueError(f"{type(obj).__name__} cannot be stored without pickle")
@@ -103,7 +102,7 @@ class _Packer:
     def __init__(self) -> None:
         self.arrays: Arrays = {}
         self.objects: list[list[Any]] = []
-        self._names: dict[int, tuple[Any, Any]] = {}  # with the value: its id must stay its own
+        self._names: dict[int, tuple[Any, Any]] = {}  # keeps values alive, so that ids stay unique
 
     def encode(self, value: Any, where: str, depth: int = 0) -> Any:
         """Return `value` as JSON, with references to arrays and objects."""
@@ -122,7 +121,7 @@ class _Packer:
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, Mapping):
             if not all(isinstance(key, str) and not key.startswith("$") for key in value):
-                raise ValueError(f"{where} has a key that is no text, or starts with $")
+                raise ValueError(f"{where} has a key that is not a string, or starts with $")
             return {key: self.encode(v, f"{where}[{key!r}]", depth + 1) for key, v in value.items()}
         if isinstance(value, np.ndarray):
             return self._array(value, where)
@@ -161,14 +160,14 @@ class _Packer:
 
 
 def unpack(cls: type[T], arrays: Arrays, plain: Any) -> T:
-    """Put an object together again that :func:`pack` took apart.
+    """Rebuild an object from the result of :func:`pack`.
 
     Parameters
     ----------
     cls : type
-        The class that is expected, or a base of it.
+        Expected class, or a base of it.
     arrays, plain : dict
-        From :func:`pack`, by way of a file that anybody may have written.
+        Results of :func:`pack`, which need not be trusted.
 
     Returns
     -------
@@ -178,8 +177,8 @@ def unpack(cls: type[T], arrays: Arrays, plain: Any) -> T:
     Raises
     ------
     ValueError
-        If a field is missing, unknown or of another type, a class is not known, an array or object
-        is left over, or a class refuses its values.
+        If a field is missing, unknown or of the wrong type, a class is unknown, an array or object
+        is not used, or a class rejects its values.
     """
     listed = plain.get("objects") if isinstance(plain, dict) and len(plain) == 1 else None
     if not isinstance(listed, list) or not 0 < len(listed) <= MAX_OBJECTS:
@@ -190,19 +189,17 @@ def unpack(cls: type[T], arrays: Arrays, plain: Any) -> T:
     root = unpacker.objects[-1]
     if not isinstance(root, cls):
         raise ValueError(f"expected {cls.__name__}, got {type(root).__name__}")
-    for name in arrays.keys() - unpacker.used:
-        raise ValueError(f"array {name!r} belongs to nothing")
-    for number in set(range(len(listed) - 1)) - unpacker.used:
-        raise ValueError(f"object {number} belongs to nothing")
+    if unused := {*arrays, *range(len(listed) - 1)} - unpacker.used:
+        raise ValueError(f"array or object {unused.pop()!r} is not used")
     return root
 
 
 class _WrongTypeError(ValueError):
-    """A stored value is not of the annotated type; the message says what it is instead."""
+    """Raised if a stored value does not have the annotated type; the message is its type."""
 
 
 class _Unpacker:
-    """The objects read so far, and what was referred to."""
+    """The objects read so far, and the used arrays and objects."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
@@ -212,10 +209,10 @@ class _Unpacker:
     def add(self, entry: Any) -> None:
         """Read the next object."""
         if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)):
-            raise ValueError("an object must be a name and its fields")
+            raise ValueError("an object must have a name and fields")
         name, stored = entry
         if not isinstance(name, str) or name not in _CLASSES:
-            raise ValueError(f"{name!r:.50} is no class that can be stored")
+            raise ValueError(f"{name!r:.50} is not a storable class")
         cls = _CLASSES[name]
         types = _field_types(cls)
         if wrong := sorted(types.keys() ^ stored.keys()):
@@ -237,13 +234,13 @@ class _Unpacker:
                 check(self.objects[-1])
         except MemoryError:
             raise
-        except Exception as error:  # whatever values that do not fit together provoke
+        except Exception as error:  # inconsistent values can cause any error
             raise ValueError(f"{name}: {error}") from error
 
     def decode(self, value: Any, hint: Any, depth: int = 0) -> Any:
-        """Return what :meth:`_Packer.encode` made `value` of, if `hint` says so.
+        """Return the value that :meth:`_Packer.encode` encoded, if its type matches `hint`.
 
-        The annotation Any stands for plain data, without arrays and objects.
+        The annotation Any accepts JSON data, without arrays and objects.
         """
         if depth > MAX_DEPTH:
             raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
@@ -271,11 +268,8 @@ class _Unpacker:
         elif kind is sp.csr_array and tag == "$csr" and isinstance(content, list):
             return self._csr(content)
         elif tag == "$object" and type(content) is int and 0 <= content < len(self.objects):
-            if (
-                isinstance(kind, type)
-                and kind is not Any
-                and isinstance(self.objects[content], kind)
-            ):
+            expected = isinstance(kind, type) and kind is not Any
+            if expected and isinstance(self.objects[content], kind):
                 self.used.add(content)
                 return self.objects[content]
         elif kind in (dict, Mapping, Any) and isinstance(value, dict):
@@ -288,10 +282,10 @@ class _Unpacker:
         raise _WrongTypeError(f"{type(value).__name__} {value!r:.40}")
 
     def _array(self, name: Any, tag: str, args: tuple[Any, ...]) -> NDArray[Any]:
-        """Read an array, of a type that the annotation takes."""
+        """Read an array of an accepted type."""
         array = self.arrays.get(name) if isinstance(name, str) else None
         if not isinstance(array, np.ndarray) or array.dtype.kind not in _ANY_KIND:
-            raise ValueError(f"refers to the array {name!r:.50}, which is not there")
+            raise ValueError(f"refers to the missing array {name!r:.50}")
         self.used.add(name)
         scalar = (get_args(args[1]) or (Any,))[0] if args else Any
         kinds = (k for t, k in _KINDS.items() if isinstance(scalar, type) and issubclass(scalar, t))
@@ -303,12 +297,12 @@ class _Unpacker:
     def _csr(self, parts: list[Any]) -> sp.csr_array:
         """Read a sparse matrix: data, indices, indptr and the shape."""
         if len(parts) != 5:
-            raise _WrongTypeError("no sparse matrix")
+            raise _WrongTypeError("not a sparse matrix")
         data, indices, indptr = (self.decode(part, np.ndarray) for part in parts[:3])
         check_csr_parts(data, indices, indptr, parts[3:])
         A = sp.csr_array((data, indices, indptr), shape=tuple(parts[3:]))
         if not A.has_canonical_format or not np.isfinite(A.data).all():
-            raise ValueError("entries twice, out of order or not finite")
+            raise ValueError("entries are duplicate, unsorted or not finite")
         return A
 
 
@@ -320,9 +314,9 @@ def check_csr_parts(
     *,
     square: bool = False,
 ) -> None:
-    """Raise an error unless three arrays are a sparse matrix of real numbers.
+    """Raise an error unless three arrays are a valid sparse matrix of real numbers.
 
-    An index out of range would be followed in compiled code.
+    SciPy's compiled code would follow an index out of range.
 
     Parameters
     ----------
@@ -331,12 +325,12 @@ def check_csr_parts(
     shape : sequence of int
         Shape of the matrix.
     square : bool, default=False
-        Whether it must be square.
+        Whether the matrix must be square.
 
     Raises
     ------
     ValueError
-        If they are not.
+        If the arrays are not a valid matrix.
     """
     if not (
         len(shape) == 2
@@ -351,20 +345,20 @@ def check_csr_parts(
         and bool((np.diff(indptr) >= 0).all())
         and (not indices.size or 0 <= indices.min() <= indices.max() < shape[1])
     ):
-        raise ValueError("parts of a sparse matrix do not fit together")
+        raise ValueError("the parts of a sparse matrix are inconsistent")
 
 
 def save(path: str | os.PathLike[str], obj: Any, *, kind: str, version: int) -> Path:
-    """Write a storable object with its format, version and checksum, whole or not at all.
+    """Write a storable object with its format, version and checksum, completely or not at all.
 
     Parameters
     ----------
     path : path-like
-        The file, an NPZ archive.
+        NPZ file to write.
     obj : dataclass
-        The object. It is checked that :func:`load` will take it.
+        The object; an error is raised if :func:`load` would reject it.
     kind : str
-        Name of the format, which :func:`load` must be given too.
+        Name of the format; the same as in :func:`load`.
     version : int
         Version of the format.
 
@@ -382,14 +376,14 @@ def save(path: str | os.PathLike[str], obj: Any, *, kind: str, version: int) -> 
 
 
 def load(path: str | os.PathLike[str], cls: type[T], *, kind: str, version: int) -> T:
-    """Read an object that :func:`save` wrote; nothing in the file is run.
+    """Load an object that :func:`save` wrote; never runs code from the file.
 
     Parameters
     ----------
     path : path-like
         The file.
     cls : type
-        Class that is expected.
+        Expected class.
     kind, version
         As in :func:`save`.
 
@@ -401,7 +395,7 @@ def load(path: str | os.PathLike[str], cls: type[T], *, kind: str, version: int)
     Raises
     ------
     ValueError
-        If the file is damaged, of another format or version, or holds what `cls` refuses.
+        If the file is damaged, has another format or version, or `cls` rejects its values.
     """
     source = Path(path)
     if not source.exists():
@@ -412,14 +406,14 @@ def load(path: str | os.PathLike[str], cls: type[T], *, kind: str, version: int)
         stored = str(arrays.pop("checksum")[()])
     except MemoryError:
         raise
-    except Exception as error:  # whatever a damaged archive or a deeply nested text provokes
-        raise ValueError(f"{source} is damaged or no saved {kind}: {error}") from error
+    except Exception as error:  # a damaged archive or deeply nested JSON can cause any error
+        raise ValueError(f"{source} is damaged or not a saved {kind}: {error}") from error
     if not isinstance(plain, dict) or plain.pop("format", None) != kind:
-        raise ValueError(f"{source} is no saved {kind}")
-    if (found := plain.pop("version", None)) != version or type(found) is not int:
+        raise ValueError(f"{source} is not a saved {kind}")
+    if (stored_version := plain.pop("version", None)) != version or type(stored_version) is not int:
         raise ValueError(
-            f"{source} has format version {found!r:.20}, this gdpa reads {version}; "
-            "use the gdpa that wrote it, or fit and save again"
+            f"{source} has format version {stored_version!r:.20}, but this version of gdpa reads "
+            f"{version}; use the version that wrote it, or fit and save again"
         )
     if _checksum(arrays) != stored:
         raise ValueError(f"{source} is damaged: its checksum does not match its content")
@@ -427,7 +421,7 @@ def load(path: str | os.PathLike[str], cls: type[T], *, kind: str, version: int)
     try:
         return unpack(cls, arrays, plain)
     except ValueError as error:
-        raise ValueError(f"{source} is no valid saved {kind}: {error}") from error
+        raise ValueError(f"{source} is not a valid saved {kind}: {error}") from error
 
 
 def _checksum(arrays: Arrays) -> str:
@@ -447,23 +441,23 @@ def check_numbers(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> None:
-    """Raise an error unless an array holds finite numbers of a shape and range.
+    """Raise an error unless an array has finite numbers of the given shape and range.
 
     Parameters
     ----------
     name : str
-        How the error names the array.
+        Name of the array in error messages.
     array : ndarray
         The array.
     shape : tuple of int or None
-        Expected shape; None takes any length.
+        Expected shape; None accepts any length.
     at_least, at_most : float
-        Smallest and largest value that are accepted.
+        Accepted range of values.
 
     Raises
     ------
     ValueError
-        If it does not.
+        If the array has another shape, type or range.
     """
     fits = array.ndim == len(shape) and all(
         want is None or want == have for want, have in zip(shape, array.shape, strict=True)

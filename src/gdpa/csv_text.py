@@ -1,4 +1,4 @@
-"""CSV as the package writes it: cells that a spreadsheet would run are made harmless."""
+"""Write CSV text, neutralising cells that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-# First characters for which a spreadsheet takes a cell for a formula, full-width ones too.
+# First characters that make a spreadsheet treat a cell as a formula, including full-width ones.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def csv_text(header: Sequence[Any], columns: Sequence[Iterable[Any]], *, raw: bool = False) -> str:
-    """Columns as CSV.
+    """Return columns as CSV text.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def csv_text(header: Sequence[Any], columns: Sequence[Iterable[Any]], *, raw: bo
     columns : sequence of iterables
         Their cells.
     raw : bool, default=False
-        Whether cells that a spreadsheet would run as a formula stay as they are. Otherwise an
-        apostrophe is put before them; numbers are left alone.
+        Whether to leave cells unchanged that a spreadsheet would run as formulas. By default an
+        apostrophe is put before them; numbers are not changed.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def csv_text(header: Sequence[Any], columns: Sequence[Iterable[Any]], *, raw: bo
 
 
 class _Lines(list[str]):
-    """Lines that end in a newline. Python's writer quotes a bare return only if lines end in it."""
+    """Lines that end in a newline; csv quotes carriage returns only if its lineterminator does."""
 
     def write(self, line: str) -> None:
         self.append(line.removesuffix("\r\n") + "\n")

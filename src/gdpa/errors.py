@@ -9,23 +9,23 @@ from types import ModuleType
 
 
 class MissingExtraError(ImportError):
-    """An optional dependency is needed and not installed."""
+    """Raised if an optional dependency is not installed."""
 
 
 class UnsupportedProblemError(ValueError):
-    """A method was asked for a problem that it cannot take."""
+    """Raised if a method does not support a problem."""
 
 
 class ConfidenceWarning(UserWarning):
-    """Probabilities promise more than labels that were left out have kept."""
+    """Predicted probabilities exceed the held-out accuracy."""
 
 
 class ConvergenceWarning(UserWarning):
-    """An iteration stopped before its tolerance was met."""
+    """An iteration stopped before it reached its tolerance."""
 
 
 class ScaleWarning(UserWarning):
-    """Columns of an array differ in scale so much that one of them decides all distances."""
+    """One column has a much larger range than others and dominates all distances."""
 
 
 class UnreachedWarning(UserWarning):
@@ -33,18 +33,18 @@ class UnreachedWarning(UserWarning):
 
 
 class DegenerateProblemWarning(UserWarning):
-    """The answer does not depend on the graph: one class only, or a graph without a link."""
+    """The result does not depend on the graph: there is one class only, or no link."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import a module of an optional dependency, or say which extra installs it.
+    """Import a module of an optional dependency; the error names the extra that installs it.
 
     Parameters
     ----------
     module : str
-        Its full name; with dots, the innermost module is returned.
+        Full name of the module.
     extra : str
-        Name of the extra of this package that installs it.
+        Extra of this package that installs it.
 
     Returns
     -------
@@ -60,25 +60,25 @@ def require(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"{module!r} is not installed; in a copy of the source of gdpa, run: "
+            f"{module!r} is not installed; in a copy of the gdpa source, run: "
             f"pip install '.[{extra}]'"
         ) from error
 
 
 def nearest_name(name: object, choices: Sequence[str]) -> str:
-    """Say which of `choices` was probably meant, as the end of an error message.
+    """Suggest the closest of `choices`, as the end of an error message.
 
     Parameters
     ----------
     name : object
-        What was given.
+        The given name.
     choices : sequence of str
-        What would be accepted.
+        Accepted names.
 
     Returns
     -------
     str
-        ``did you mean 'x'?`` where one is close, and ``Accepted:`` with the choices.
+        ``did you mean 'x'?`` if one is close, and ``Accepted:`` with the choices.
 
     Examples
     --------
@@ -94,21 +94,21 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
 
 
 def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueError:
-    """Return the error for an argument that is none of the words accepted.
+    """Return the error for an argument that is not one of the accepted names.
 
     Parameters
     ----------
     name : str
         Name of the argument.
     value : object
-        What was given.
+        The given value.
     choices : sequence of str
-        What is accepted.
+        Accepted names.
 
     Returns
     -------
     ValueError
-        Names the argument, the value, what was probably meant and what is accepted.
+        Names the argument, the value, the closest name and all accepted names.
 
     Examples
     --------

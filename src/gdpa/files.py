@@ -1,10 +1,9 @@
-"""Files that are whole or not there, and locks that end with their owner.
+"""Write files completely or not at all; locks that are released when their process ends.
 
-Whatever the package writes goes into a private folder beside its target and is moved there at the
-end. The folder has a name that nobody can foresee and is open to its owner alone, so two processes
-that write one file do not meet, a planted link is not followed and no file of the user's is
-touched; the last move wins. A killed process leaves its folder behind; the next writer in the same
-place sees that nobody holds it any more and removes it.
+Files are written in a private folder beside their target and moved at the end. The folder has a
+random name and only its owner can access it. So two processes can write the same file (the last
+one wins), symbolic links are not followed, and no other file is changed. A killed process leaves
+its folder behind; the next process that writes in the same place removes it.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from pathlib import Path
 from typing import IO, Any
 
 _PREFIX = ".gdpa-"
-_OWNER = ".owner"  # held locked as long as its folder is in use
+_OWNER = ".owner"  # locked while its folder is in use
 
 
 class LockedError(OSError):
-    """Another process holds the lock."""
+    """Raised if another process holds the lock."""
 
 
 def is_special(path: Path) -> bool:
-    """Whether something other than a regular file or folder stands there: a device, a pipe.
+    """Return whether the path is a device or a pipe, not a regular file or folder.
 
-    Such a thing is written to; a file moved over it would take its place for everybody.
+    The package writes to it, because a file moved over it would replace it.
     """
     try:
         mode = path.stat().st_mode
@@ -42,7 +41,7 @@ def is_special(path: Path) -> bool:
 
 @contextlib.contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file so that readers see the old one or the new one, never a part.
+    """Write a file so that readers see the old or the new content, never a part.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        Where to write; it has the name of `path`. It is moved when the block ends without error.
+        Temporary file with the name of `path`; moved when the block ends without an error.
 
     Raises
     ------
@@ -68,13 +67,13 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8, whole or not at all, line ends as they are."""
+    """Write text as UTF-8, completely or not at all, without changing line ends."""
     with written_whole(path) as staged:
         staged.write_text(text, encoding="utf-8", newline="")
 
 
 class StagingFolder:
-    """A private folder beside a file that is going to be written.
+    """A private temporary folder beside a file to be written.
 
     Parameters
     ----------
@@ -85,22 +84,22 @@ class StagingFolder:
     def __init__(self, target: Path) -> None:
         self.target = target
         self._special = is_special(target)
-        # A device's own folder is no place for files.
+        # Do not write temporary files in the folder of a device.
         place = Path(tempfile.gettempdir()) if self._special else target.parent
         if not place.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place))
         _remove_abandoned(place)
-        for _ in range(100):  # somebody who tidies up may be faster
+        for _ in range(100):  # another process may remove the folder before it is locked
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
             with contextlib.suppress(FileNotFoundError, LockedError):
                 self._hold = _locked_stream(self._folder / _OWNER, wait=False)
                 break
         else:
-            raise OSError(f"no folder for unfinished files could be kept in {place}")
+            raise OSError(f"no temporary folder could be created in {place}")
         self.file = self._folder / target.name
 
     def publish(self) -> None:
-        """Move what was written to the target, if anything was."""
+        """Move the written file, if there is one, to the target."""
         if not self.file.exists():
             return
         if self._special:
@@ -112,8 +111,8 @@ class StagingFolder:
         os.replace(self.file, self.target)
 
     def remove(self) -> None:
-        """Remove the folder and what is in it."""
-        self._hold.close()  # first: Windows removes no open file
+        """Remove the folder and its content."""
+        self._hold.close()  # first, because Windows cannot remove an open file
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> StagingFolder:
@@ -124,7 +123,7 @@ class StagingFolder:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove folders of killed processes; those in use are locked, those just made are empty."""
+    """Remove folders of killed processes; those in use are locked, new ones are empty."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(place)):
             if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
@@ -134,27 +133,26 @@ def _remove_abandoned(place: Path) -> None:
                 if (folder / _OWNER).is_file():
                     with _locked_stream(folder / _OWNER, wait=False):
                         shutil.rmtree(folder, ignore_errors=True)
-                    shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
+                    shutil.rmtree(folder, ignore_errors=True)  # on Windows, now that it is closed
                 else:
-                    folder.rmdir()  # refused unless it is empty
+                    folder.rmdir()  # fails unless it is empty
 
 
 @contextlib.contextmanager
 def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends.
+    """Hold a lock that is released when this process ends, however it ends.
 
     Parameters
     ----------
     path : path-like
-        The file that stands for the lock; made, and removed at the end. While it is held, it says
-        which process holds it.
+        Lock file; created, and removed at the end. It contains the number of the process.
     wait : bool, default=True
-        Whether to wait for another owner.
+        Whether to wait until another process releases the lock.
 
     Raises
     ------
     LockedError
-        If another process holds it for 3 seconds and `wait` is False; names that process.
+        If another process holds the lock for 3 seconds and `wait` is False; names the process.
     """
     with _patient_stream(Path(path), wait=wait):
         try:
@@ -164,7 +162,7 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
                 os.unlink(path)
 
 
-# A killed owner's helpers may hold its lock for a moment longer.
+# Child processes of a killed process may hold its lock for a moment longer.
 _PATIENCE, _TRIES = 3.0, 30
 
 
@@ -193,12 +191,12 @@ def _locked_stream(path: Path, *, wait: bool) -> IO[str]:
             stream.write(str(os.getpid()))
             stream.flush()
             return stream
-        stream.close()  # its last owner removed it while we waited: the name is free again
-    raise LockedError(f"{path} changes hands all the time")
+        stream.close()  # the previous owner removed the file meanwhile
+    raise LockedError(f"{path} was removed and locked again too often")
 
 
 def lock_stream(stream: IO[Any], *, wait: bool) -> None:
-    """Lock an open file until it is closed; OSError if another process holds it."""
+    """Lock an open file until it is closed; raise OSError if another process holds it."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -207,7 +205,7 @@ def lock_stream(stream: IO[Any], *, wait: bool) -> None:
         windows: Any = msvcrt
         handle = stream.fileno()
         place = os.lseek(handle, 0, os.SEEK_CUR)
-        # A byte far behind the end: nobody else can read one that is locked.
+        # Lock a byte far beyond the end, because locked bytes cannot be read.
         os.lseek(handle, 2**30, os.SEEK_SET)
         try:
             windows.locking(handle, windows.LK_LOCK if wait else windows.LK_NBLCK, 1)

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded on first use."""
+"""Import the public names of a package on first use."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 
 def load_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` (PEP 562).
+    """Return a module's ``__getattr__`` that imports names on first use (PEP 562).
 
     Parameters
     ----------
     package : str
         Name of the package.
     homes : mapping of str to str
-        Each name and the module of the package where it stands; a module's own name is the module.
+        Each name and the module of the package that defines it; a module's own name is the module.
 
     Returns
     -------
     callable
-        Loads a name, and leaves it in the package, so that it is asked once.
+        Imports a name and stores it in the package, so that it is called once per name.
     """
 
     def load(name: str) -> Any:

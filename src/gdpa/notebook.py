@@ -1,6 +1,6 @@
-"""What notebooks show of a result: a small card of names and values.
+"""HTML cards that notebooks show for a result: a table of names and values.
 
-No script, no colours of its own: text and lines take those of the page, light or dark.
+Cards have no scripts. They inherit the colours of the page, light or dark.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def _safe(value: Any, limit: int = 120) -> str:
 
 
 def card(title: str, facts: Iterable[tuple[str, Any]], note: str = "") -> str:
-    """HTML of a result for notebooks.
+    """Return the HTML card of a result for notebooks.
 
     Parameters
     ----------
     title : str
-        What it is.
+        Title of the card.
     facts : iterable of (str, object)
-        Names and values; all text is escaped, long text is cut.
+        Names and values; text is escaped, and long text truncated.
     note : str, default=""
-        A sentence below.
+        A sentence below the table.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""NPZ archives from anywhere: what they say about themselves is checked before it is inflated.
+"""Read and write NPZ archives; untrusted ones are checked before they are decompressed.
 
-An archive of a few megabytes can claim, and inflate to, thousands of times its size. So the names,
-the number, the way of packing and the declared sizes of all members are looked at first, and each
-array's header against the size of its member. Nothing is unpickled.
+A small archive can expand to thousands of times its size. So the number, names, compression and
+declared sizes of all members are checked first, and the header of each array is compared with the
+size of its member. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from numpy.lib import format as npy
 from .files import written_whole
 
 MOST_MEMBERS = 1000
-# Numbers pack to a tenth, zeros and repetitions to a hundredth; a bomb packs to a thousandth.
+# Repeated numbers compress to a hundredth at most; decompression bombs to a thousandth.
 LARGEST_RATIO = 100
-ALWAYS_ALLOWED = 64 * 1024**2  # bytes; below, whatever the ratio is
+ALWAYS_ALLOWED = 64 * 1024**2  # bytes; smaller archives may have any ratio
 _HEADER_BYTES = 10_000
 
 
 def write_npz(path: Any, arrays: dict[str, Any]) -> None:
-    """Write arrays so that :func:`read_npz` takes them, whole or not at all.
+    """Write arrays that :func:`read_npz` accepts, completely or not at all.
 
     Parameters
     ----------
     path : path-like
         The file.
     arrays : dict of str to array-like
-        The arrays; none of Python objects.
+        The arrays, without Python objects.
     """
     with written_whole(path) as staged:
         for save in (np.savez_compressed, np.savez):
@@ -41,7 +41,7 @@ def write_npz(path: Any, arrays: dict[str, Any]) -> None:
             with zipfile.ZipFile(staged) as archive:
                 unpacked = sum(member.file_size for member in archive.infolist())
             if not _suspicious(unpacked, staged.stat().st_size):
-                break  # else almost nothing but zeros: stored as it is, it is no bomb
+                break  # otherwise save almost empty arrays uncompressed
 
 
 def _suspicious(unpacked: int, packed: int) -> bool:
@@ -49,7 +49,7 @@ def _suspicious(unpacked: int, packed: int) -> bool:
 
 
 def read_npz(source: str | Path | IO[bytes]) -> dict[str, np.ndarray[Any, Any]]:
-    """Read the arrays of an NPZ file, if it is what it says.
+    """Read the arrays of an NPZ file after checking its declared sizes.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def read_npz(source: str | Path | IO[bytes]) -> dict[str, np.ndarray[Any, Any]]:
     Raises
     ------
     ValueError
-        If it is no such archive, damaged, or larger inside than it may be.
+        If the archive is invalid, damaged or a decompression bomb.
     """
     try:
         with zipfile.ZipFile(source) as archive:
@@ -72,7 +72,7 @@ def read_npz(source: str | Path | IO[bytes]) -> dict[str, np.ndarray[Any, Any]]:
             return {name: _read(archive, member) for name, member in members.items()}
     except (MemoryError, FileNotFoundError):
         raise
-    except Exception as error:  # zlib.error, BadZipFile, ValueError: whatever damage provokes
+    except Exception as error:  # damage can cause zlib.error, BadZipFile, ValueError, ...
         raise ValueError(f"not a readable archive of arrays: {error}") from error
 
 
@@ -84,16 +84,16 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     for entry in entries:
         name = entry.filename.removesuffix(".npy")
         if name == entry.filename or not name or name in members:
-            raise ValueError(f"the member {entry.filename!r} is no array, or comes twice")
+            raise ValueError(f"the member {entry.filename!r} is not an array, or a duplicate")
         readable = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if entry.flag_bits & 1 or not readable:
-            raise ValueError(f"the member {entry.filename!r} is packed in a way that is not read")
+            raise ValueError(f"the compression of the member {entry.filename!r} is not supported")
         members[name] = entry
     packed = sum(entry.compress_size for entry in entries)
     unpacked = sum(entry.file_size for entry in entries)
     if _suspicious(unpacked, packed):
         raise ValueError(
-            f"{packed} bytes claim to hold {unpacked}; more than {LARGEST_RATIO} times is refused "
+            f"{packed} bytes would expand to {unpacked}, more than {LARGEST_RATIO} times "
             "(store such arrays without compression)"
         )
     for name, entry in members.items():
@@ -101,10 +101,10 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
             shape, _, dtype = _header(stream)
             declared = stream.tell() + math.prod(shape) * dtype.itemsize
         if dtype.hasobject:
-            raise ValueError(f"the array {name!r} holds Python objects, which are not read")
+            raise ValueError(f"the array {name!r} has Python objects, which are not supported")
         if declared != entry.file_size:
             raise ValueError(
-                f"the array {name!r} declares {declared} bytes and has {entry.file_size}"
+                f"the array {name!r} declares {declared} bytes but has {entry.file_size}"
             )
     return members
 
@@ -115,12 +115,12 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         return npy.read_array_header_1_0(stream, max_header_size=_HEADER_BYTES)
     if version == (2, 0):
         return npy.read_array_header_2_0(stream, max_header_size=_HEADER_BYTES)
-    raise ValueError(f"arrays of format {version} are not read")
+    raise ValueError(f"arrays of format {version} are not supported")
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
     with archive.open(member) as stream:
         array = npy.read_array(stream, allow_pickle=False, max_header_size=_HEADER_BYTES)
         if stream.read(1):
-            raise ValueError(f"{member.filename} goes on after its end")
+            raise ValueError(f"{member.filename} continues after its end")
     return np.asarray(array)

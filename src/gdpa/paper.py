@@ -1,10 +1,10 @@
-r"""The paper in one file: dense NumPy, in the order and the notation of the text.
+r"""The paper in one file of dense NumPy, in its own order and notation.
 
 Yang, Cheung, Zhai, "Projection-free Graph-based Classifier Learning using Gershgorin Disc Perfect
 Alignment" (arXiv 2106.01642). Every function names the section and the \label of what it computes.
-It is written to be read beside the paper, not to be fast: ``gdpa.solve(problem, "gdpa")`` does the
-same on sparse graphs, and ``docs/theory.md`` says what comes of it. Known labels `x_hat` are +1 or
--1, and 0 where a label is unknown; they may stand anywhere, not only on the first M nodes.
+Read it beside the paper; it is not meant to be fast. ``gdpa.solve(problem, "gdpa")`` does the same
+on sparse graphs, and ``docs/theory.md`` discusses the results. Labels `x_hat` are +1 or -1, or 0 if
+unknown; known labels may be at any positions, not only on the first M nodes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Array = NDArray[np.float64]
 
 
 def laplacian(W: Array) -> Array:
-    """Generalised Laplacian D - W + diag(W): a self-loop u_i = W_ii stays on the diagonal."""
+    """Return the generalised Laplacian D - W + diag(W), which keeps self-loops u_i = W_ii."""
     return np.asarray(np.diag(W.sum(axis=1)) - W + np.diag(np.diag(W)))
 
 
 def glr(L: Array, x: Array) -> float:
-    """eq:glr: smoothness x'Lx of a signal, the sum of w_ij (x_i - x_j)^2 and u_i x_i^2."""
+    """Return the smoothness x'Lx (eq:glr), the sum of w_ij (x_i - x_j)^2 and u_i x_i^2."""
     return float(x @ L @ x)
 
 
 def disc_left_ends(A: Array, s: Array | None = None) -> Array:
-    """eq:GCT_bound: centre minus radius of the discs of S A S^-1, S = diag(s).
+    """Return the disc left-ends of S A S^-1, S = diag(s): centre minus radius (eq:GCT_bound).
 
-    The smallest of them is a lower bound of the smallest eigenvalue of A, whatever s is.
+    For any s, the smallest of them is a lower bound of the smallest eigenvalue of A.
     """
     s = np.ones(len(A)) if s is None else s
     scaled = np.abs(s[:, None] * A / s[None, :])
@@ -43,9 +43,9 @@ def disc_left_ends(A: Array, s: Array | None = None) -> Array:
 
 
 def first_eigenvector(A: Array, guess: Array | None = None) -> tuple[float, Array]:
-    """Smallest eigenvalue and its vector; of several vectors the one nearest to `guess`.
+    """Return the smallest eigenvalue and its eigenvector; of several, the closest to `guess`.
 
-    A dense stand-in for LOBPCG with warm start (ssec:linearization).
+    This replaces LOBPCG with a warm start (ssec:linearization).
     """
     values, vectors = np.linalg.eigh(A)
     first = vectors[:, values <= values[0] + 1e-9 * np.abs(values).max()]
@@ -55,9 +55,9 @@ def first_eigenvector(A: Array, guess: Array | None = None) -> tuple[float, Arra
 
 
 def alignment(A: Array, guess: Array | None = None) -> Array:
-    """Scalars s_i = 1 / v_i: with them all left-ends of a balanced A stand at lambda_min(A).
+    """Return the scalars s_i = 1 / v_i that align all left-ends of a balanced A at lambda_min(A).
 
-    An entry that vanishes (a node without edges) may be scaled by anything.
+    Where v_i vanishes (a node without edges) any scalar will do.
     """
     _, v = first_eigenvector(A, guess)
     return 1.0 / np.copysign(np.maximum(np.abs(v), 1e-10), v)
@@ -70,7 +70,7 @@ def alignment(A: Array, guess: Array | None = None) -> Array:
 
 
 def binary_classification(L: Array, x_hat: Array) -> tuple[float, Array]:
-    """eq:binaryClass: the smoothest signs that agree with the known labels, by trying them all."""
+    """Solve eq:binaryClass by trying all signs that agree with the known labels."""
     unknown = np.flatnonzero(x_hat == 0)
     best, best_x = np.inf, x_hat
     for signs in product([-1.0, 1.0], repeat=len(unknown)):
@@ -82,12 +82,12 @@ def binary_classification(L: Array, x_hat: Array) -> tuple[float, Array]:
 
 
 def M_matrix(x: Array) -> Array:
-    """M = [X x; x' 1] with X = xx', which eq:primal relaxes to: M psd with X_ii = 1."""
+    """Return M = [X x; x' 1] with X = xx'; eq:primal relaxes it to M psd with X_ii = 1."""
     return np.outer(np.append(x, 1.0), np.append(x, 1.0))
 
 
 def primal_objective(L: Array, M: Array) -> float:
-    """eq:primal: Tr(L X)."""
+    """Return the objective Tr(L X) of eq:primal."""
     return float(np.trace(L @ M[:-1, :-1]))
 
 
@@ -95,27 +95,27 @@ def primal_objective(L: Array, M: Array) -> float:
 
 
 def A_matrix(i: int, n: int) -> Array:
-    """eq:AB: the constraint X_ii = 1."""
+    """Return A_i of eq:AB, for the constraint X_ii = 1."""
     A = np.zeros((n, n))
     A[i, i] = 1.0
     return A
 
 
 def B_matrix(i: int, n: int, last: int) -> Array:
-    """eq:AB: the constraint x_i = x_hat_i, an edge between node i and node `last`."""
+    """Return B_i of eq:AB, for the constraint x_i = x_hat_i: an edge between i and `last`."""
     B = np.zeros((n, n))
     B[i, last] = B[last, i] = 1.0
     return B
 
 
 def objective(x_hat: Array, y: Array, z: Array) -> float:
-    """eq:SDP_dual and eq:bc: 1'y + b'z with b_i = 2 x_hat_i, to be minimised."""
+    """Return the dual objective 1'y + b'z with b_i = 2 x_hat_i (eq:SDP_dual, eq:bc)."""
     b = 2.0 * x_hat[x_hat != 0]
     return float(y.sum() + b @ z)
 
 
 def H_matrix(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
-    """eq:SDP_dual (eq:ex_H for three nodes): the matrix that must be psd."""
+    """Return H, the matrix that must be psd (eq:SDP_dual; eq:ex_H for three nodes)."""
     N = len(L)
     H = np.zeros((N + 1, N + 1))
     H[:N, :N] = L
@@ -130,10 +130,11 @@ def H_matrix(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
 
 
 def H_bar_matrix(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
-    """eq:SDP_dual2: the last node split into N+1 with its positive and N+2 with its negative edges.
+    """Return H_bar (eq:SDP_dual2): H with the last node split by the sign of its edges.
 
-    It is the Laplacian of a balanced graph. lemma:Hbar says lambda_min(H_bar) <= lambda_min(H),
-    which holds where lambda_min(H) >= 0; in any case H_bar psd implies H psd.
+    Node N+1 has the positive and N+2 the negative edges, so the graph is balanced. lemma:Hbar
+    states lambda_min(H_bar) <= lambda_min(H), which holds if lambda_min(H) >= 0. In any case H_bar
+    psd implies H psd.
     """
     N = len(L)
     known = np.flatnonzero(x_hat)
@@ -152,9 +153,10 @@ def H_bar_matrix(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
 
 
 def H_tilde_matrix(L: Array, x_hat: Array, y: Array, z: Array, phi: float) -> Array:
-    """H with phi added to the weight of every edge of the last node.
+    """Return H_tilde: H with phi added to the weight of every edge of the last node.
 
-    lemma:Htilde: lambda_min(H) <= lambda_min(H_tilde), for what is added is a star's Laplacian.
+    lemma:Htilde: lambda_min(H) <= lambda_min(H_tilde), since the added matrix is the Laplacian of
+    a star.
     """
     leaf = phi * np.append(x_hat != 0, 0.0)
     star = np.diag(leaf)
@@ -163,9 +165,9 @@ def H_tilde_matrix(L: Array, x_hat: Array, y: Array, z: Array, phi: float) -> Ar
 
 
 def error_bound(L: Array, x_hat: Array, phi: float) -> float:
-    """eq:errBound: ``|F(H_bar) - F(H_tilde)|``, where phi is large enough to cover the optimal z.
+    """Return the bound ``|F(H_bar) - F(H_tilde)|`` (eq:errBound), for phi above the optimal z.
 
-    F(H_tilde) is taken over positive graphs (z_i <= phi), from a point without self-loops.
+    F(H_tilde) is computed over positive graphs (z_i <= phi), from a point without self-loops.
     """
     known = x_hat[x_hat != 0]
     z = np.minimum(-known, phi)
@@ -185,11 +187,11 @@ def error_bound(L: Array, x_hat: Array, phi: float) -> float:
 def lp(
     matrix: Callable[[Array, Array], Array], x_hat: Array, s: Array, largest: float = np.inf
 ) -> tuple[Array, Array]:
-    """eq:LP_dual: the objective over y and z, subject to all disc left-ends >= 0.
+    """Minimise the objective over y and z, subject to all disc left-ends >= 0 (eq:LP_dual).
 
-    As signs are known (those of s by the colours of the balanced graph, those of z by the labels:
-    z_i <= 0 where x_hat_i = 1, z_i >= 0 where x_hat_i = -1) every ``|s_i A_ij / s_j|`` is
-    -A_ij v_j / v_i, and the left-end of row i is (A v)_i / v_i: affine in y and z.
+    The signs are known: those of s from the colours of the balanced graph, those of z from the
+    labels (z_i <= 0 if x_hat_i = 1, z_i >= 0 if x_hat_i = -1). So ``|s_i A_ij / s_j|`` is
+    -A_ij v_j / v_i, and the left-end of row i is (A v)_i / v_i, which is affine in y and z.
     """
     known = x_hat[x_hat != 0]
     n, v = len(x_hat) + 1, 1.0 / s
@@ -213,9 +215,9 @@ def linearization(
     largest: float = np.inf,
     tol: float = 1e-6,
 ) -> tuple[Array, Array]:
-    """The loop: align the discs at the current solution, solve the LP, until nothing is gained.
+    """Alternate between disc alignment and the LP until the objective stops improving.
 
-    By alignment the current solution stays feasible, so the objective never rises.
+    Because of the alignment the current solution stays feasible, so the objective never increases.
     """
     for _ in range(100):
         before = objective(x_hat, y, z)
@@ -228,7 +230,7 @@ def linearization(
 
 
 def gdpa(L: Array, x_hat: Array) -> tuple[Array, Array]:
-    """The algorithm: the loop for H_bar from the initial point of sec:algo."""
+    """Run the algorithm: linearise H_bar from the initial point of sec:algo."""
     known = x_hat != 0
     y = np.append(known.astype(float), known.sum())
     z = -x_hat[known].astype(float)
@@ -241,7 +243,7 @@ def gdpa(L: Array, x_hat: Array) -> tuple[Array, Array]:
 
 
 def extract_labels(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
-    """Labels sign(x_hat_1 v_1 v), v the first eigenvector of H at the converged solution."""
+    """Return the labels sign(x_hat_1 v_1 v), v being the first eigenvector of H at the solution."""
     _, v = first_eigenvector(H_matrix(L, x_hat, y, z), guess=np.ones(len(L) + 1))
     first = np.flatnonzero(x_hat)[0]
     x = np.where(x_hat[first] * v[first] * v[:-1] >= 0, 1.0, -1.0)
@@ -249,6 +251,6 @@ def extract_labels(L: Array, x_hat: Array, y: Array, z: Array) -> Array:
 
 
 def classify(W: Array, x_hat: Array) -> Array:
-    """The paper from graph to labels."""
+    """Classify the nodes of a graph: the whole method of the paper."""
     L = laplacian(W)
     return extract_labels(L, x_hat, *gdpa(L, x_hat))

@@ -1,7 +1,7 @@
-"""Size limits that choose between algorithms, with their reasons and where they were measured.
+"""Size limits that choose between algorithms.
 
-One frozen record is passed down from the estimator to the linear algebra, so that a test can take
-the way of a million points with a hundred. Limits of a single model stand beside it.
+One frozen dataclass is passed from the estimator down to the linear algebra, so that a test can run
+the algorithms for a million points on a hundred. Limits of a single model are in its own module.
 """
 
 from __future__ import annotations
@@ -16,67 +16,68 @@ class Policy:
     Parameters
     ----------
     tree_features : int
-        Up to so many features the KD-tree beats products of whole blocks (5,000 to 50,000 points,
-        clustered and not; at 12 features it takes 0.7 to 4 times their time, at 16 2 to 12 times).
+        Maximum number of features for which a KD-tree is faster than exhaustive search (5,000 to
+        50,000 points, clustered and not).
     brute_points, tree_points : int
-        Up to so many points exact search takes a few seconds at most, and is preferred: by products
-        of whole blocks, and by KD-tree.
+        Maximum number of points for which exact search is the default, by exhaustive search and by
+        KD-tree; it takes a few seconds at most.
     low_features : int
-        Up to so many features the tree is the fastest at any size.
+        Maximum number of features for which a KD-tree is the fastest at any size.
     scanned_points : int
-        With more than `tree_features` features the search for the last neighbours may visit half of
-        the points, and what it finds is hardly nearer than others: by default so many are compared.
+        Maximum number of points to compare with a query of an approximate search with more than
+        `tree_features` features. The remaining neighbours are hardly nearer than other points.
     auto_nodes : int
-        Up to so many nodes ``n_neighbors="auto"`` compares three graphs; beyond, the search for 20
-        neighbours costs more than the choice gains (Gaussian mixtures, 5,000 to 100,000 points).
+        Maximum number of nodes for which ``n_neighbors="auto"`` compares three graphs. For more,
+        the search takes longer than the choice is worth (Gaussian mixtures, 5,000 to 100,000
+        points).
     small_nodes : int
-        Up to so many nodes every setting is tried on every graph; beyond, the other graphs are
-        compared at the setting that the first one chose.
+        Maximum number of nodes for which every setting is tried on every graph. For more, the
+        other graphs are compared at the best setting of the first.
     large_nodes : int
-        Above so many nodes folds are three in place of five, and three self-loops are tried.
+        Larger graphs use three folds instead of five, and three candidate self-loops.
     huge_nodes : int
-        Above so many nodes, with `screened_labels`, one fold is all that is left out: its loss is
-        certain to a few thousandths there.
+        Larger graphs with at least `screened_labels` labels hold out one fold only.
     fewest_labels : int
-        Labels in classes of two or more below which nothing can be learnt by leaving them out.
+        Minimum number of labels, in classes with at least two, for cross-validation.
     screened_labels : int
-        From so many labels on a third of them chooses the self-loop.
+        Number of labels from which one held-out third of them chooses the self-loop.
     most_labels, most_unknowns : int
-        Leave-one-out in closed form up to so many labels, and labels times nodes: its block has one
-        column per label.
+        Maximum number of labels, and of labels times nodes, for leave-one-out in closed form, which
+        needs one column per label.
     single_block : int
-        From so many labels times nodes on that closed form is run in single precision, which
-        leaves it right to some 1e-7; products and projections take a third of the time (2,000
-        nodes, 100 labels).
+        Number of labels times nodes from which the closed form runs in single precision, with an
+        error of about 1e-7 and in a third of the time (2,000 nodes, 100 labels).
     calibration_labels : int
-        Labels that must have been left out before their log-loss sets the sharpness.
+        Minimum number of held-out labels to calibrate probabilities by their log-loss.
     dense_below : int
-        Systems with fewer unknowns are factorised: a dense Cholesky takes less than the set-up of
-        an iteration.
+        Systems with fewer unknowns are solved by a dense Cholesky factorisation.
     full_least, full_most : int
-        Graphs with a fourth of all possible edges and so many nodes may be factorised: the factor
-        takes the memory of the graph.
+        Range of the number of nodes in which graphs with a fourth of all possible edges may be
+        factorised; the factor needs as much memory as the graph.
     factor_products, factor_nodes : int
-        A factorisation costs so many products with the graph, and one more per so many nodes.
+        Cost of a factorisation in products with the graph: `factor_products`, plus one per
+        `factor_nodes` nodes.
     slow_rows, jacobi_steps : int
-        From so many rows on a coarse system pays if Jacobi takes more steps than this (neighbour
-        graphs of 2,000 nodes, where it is even, to 10,000, in 2 and 8 dimensions).
+        Minimum number of rows, and of iterations with the Jacobi preconditioner, for which a
+        two-level preconditioner is used (neighbour graphs of 2,000 to 10,000 nodes in 2 and 8
+        dimensions).
     order_rows : int
-        Vectors of fewer rows stay in the cache, in any order of the nodes.
+        Smaller graphs are not reordered, because their vectors fit in the cache.
     single_rows : int
-        From so many rows on iterations run in single precision, refined in double.
+        Number of rows from which iterations run in single precision, refined in double precision.
     thread_nnz : int
-        Below so many stored entries starting threads costs more than it saves.
+        Products with fewer stored entries use one thread.
     forest_trees : int
-        Trees of the forest behind the committee: 40 for each of five folds err as little as 100.
-        Half of them where members are judged on a sample.
+        Number of trees of the forest of the ensemble; half of them if members are evaluated on a
+        sample.
     forest_labels : int
-        Labels that trees are grown on at most; growing is the dearest part of a fit with many.
+        Maximum number of labels to fit trees on, which takes most of the time of a fit with many.
     judged_nodes, judged_labels : int
-        Of more nodes the committee's members are judged on a sample with so many labels: the
-        losses are certain to a few hundredths there, and the sample costs no more than the search.
+        With more nodes, the members of the ensemble are evaluated on a sample with this number of
+        labels.
     exact_leaves : int
-        Up to so many nodes all pairs are compared leaf by leaf; beyond, leaves become points.
+        Maximum number of nodes for which the leaves of all pairs are compared; larger forests are
+        embedded.
     """
 
     tree_features: int = 10

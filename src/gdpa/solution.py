@@ -1,4 +1,4 @@
-"""What a solver returns: one frozen record for all methods."""
+"""The results of solvers: one frozen dataclass for all methods."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ BoundStatus = Literal["certified", "estimated", "none"]
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """Distance of an objective to its lower bound, relative to the larger of the two.
+    """Return the gap between objective and lower bound, relative to the larger of the two.
 
     Parameters
     ----------
     objective : float
-        What was reached.
+        Objective of a labelling.
     lower_bound : float
-        What cannot be beaten; -inf if nothing is known.
+        Lower bound of the objective; -inf if there is none.
 
     Returns
     -------
     float
-        0 where the objective is at its bound, infinite where there is none.
+        0 if the objective equals its bound, infinite if there is no bound.
     """
     gap = float(max(objective - lower_bound, 0.0))
     if gap == 0.0 or not np.isfinite(gap):
@@ -41,7 +41,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """Labels, scores, and how good they are.
+    """Labels, scores and a bound on the objective.
 
     Parameters
     ----------
@@ -50,37 +50,37 @@ class Solution:
     labels : ndarray of int8 of shape (n_nodes,)
         +1 or -1 for every node; known labels are kept.
     scores : ndarray of shape (n_nodes,)
-        Real-valued evidence behind the labels; 0 on unreached nodes. Never NaN.
+        Real-valued scores behind the labels; 0 for unreached nodes. Never NaN.
     objective : float
-        Objective of the problem at `labels` (to be minimised).
+        Objective of `labels`, which is minimised.
     lower_bound : float
-        No labelling can have a smaller objective, if `bound_status` says so; -inf if there is none.
+        Lower bound of the objective of any labelling; -inf if there is none.
     bound_status : {"certified", "estimated", "none"}
-        "certified": proved, up to rounding that is accounted for. "estimated": from a computation
-        that converged but is not a proof. "none": the method gives no bound.
+        "certified" is proved, with rounding accounted for. "estimated" comes from a computation
+        that converged, but is not a proof. "none" means that the method gives no bound.
     bound_kind : str
         What the bound is a bound of: "optimum" (of the problem itself), "relaxation"
         (semidefinite), "box" (labels relaxed to [-1, 1]), "eigenvalue", "trivial" (the smaller
         side of every node's vote) or "none".
     iterations : int
-        Iterations of the outermost loop.
+        Number of iterations of the outermost loop.
     converged : bool
-        Whether the stopping rule of the method was met.
+        Whether the method met its stopping rule.
     message : str
-        Why it stopped, in words.
+        Why the method stopped.
     dual : DualVariables or mapping of arrays or None
-        Dual variables, where the method has some.
+        Dual variables, if the method has any.
     history : tuple of dict
-        One entry per iteration: what the method reports.
+        Values reported by the method, one entry per iteration.
     seconds : mapping of str to float
         Time per stage.
     unreached : ndarray of int
         Nodes in components without label or evidence. They get the majority label and score 0.
     info : mapping
-        What only this method has to say.
+        Additional results of this method.
     sense : {"minimise", "maximise"}
-        Direction of `value` and `bound`. The objective is always minimised: it is minus the value
-        of a problem that is maximised.
+        Direction of `value` and `bound`. The objective is always minimised; for a maximisation
+        problem it is minus the value.
     """
 
     method: str
@@ -102,12 +102,12 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """Value of the labels in the problem's own units and direction (a cut is a cut)."""
+        """Value of the labels in the units and direction of the problem, such as a cut."""
         return self.objective if self.sense == "minimise" else -self.objective
 
     @property
     def bound(self) -> float:
-        """Bound of the value: from below if it is minimised, from above if it is maximised."""
+        """Bound of the value: a lower bound if it is minimised, an upper bound if maximised."""
         return self.lower_bound if self.sense == "minimise" else -self.lower_bound
 
     @property
@@ -142,7 +142,7 @@ class Solution:
         )
 
     def __repr__(self) -> str:
-        """Short: arrays by their size."""
+        """Return a short description with the number of nodes."""
         return f"<Solution of {self.labels.size} nodes by {self}>"
 
     def _repr_html_(self) -> str:
@@ -166,7 +166,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class ClassSolution:
-    """Scores of several classes on one graph, and how good they are.
+    """Scores of several classes on one graph, and how they were computed.
 
     Parameters
     ----------
@@ -175,16 +175,15 @@ class ClassSolution:
     scores : ndarray of shape (n_nodes, n_classes)
         One column per class; 0 on unreached nodes.
     lower_bounds : ndarray or None
-        Certified trivial bound of each class against the rest; of two classes the second says all.
-        None: not computed.
+        Certified trivial bound of each class against the rest; None if not computed.
     iterations, matvecs : int
-        Iterations of the linear solve, and products with the matrix.
+        Number of iterations of the linear solver, and of products with the matrix.
     residual : float
         Largest relative residual of a column.
     converged, exact : bool
         Whether the tolerance was met, and whether by a factorisation.
     message : str
-        Why it stopped, in words.
+        Why the solver stopped.
     seconds : mapping of str to float
         Time per stage.
     """

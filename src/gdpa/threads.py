@@ -1,7 +1,7 @@
-"""Threads: how many, and of whom.
+"""Threads of the package, of BLAS and of OpenMP.
 
-One meaning of `n_jobs` for the whole package; one pool per number of threads; one
-way to keep BLAS and LAPACK from starting theirs. Results never depend on the number of threads.
+`n_jobs` has the same meaning in the whole package, and there is one pool per number of threads.
+Results never depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# What waits to be done by so many threads.
+# The queue of each pool, by number of threads.
 _JOBS: dict[int, SimpleQueue[Callable[[], None]]] = {}
 
 
 def effective_jobs(n_jobs: Any) -> int:
-    """Number of threads that `n_jobs` stands for, in search and solve alike.
+    """Return the number of threads that `n_jobs` stands for.
 
     Parameters
     ----------
     n_jobs : int or None
-        -1 is all processors that this process may use, -2 all but one. None is all, at most 8, and
-        no more than the environment variable ``OMP_NUM_THREADS`` says, which joblib sets in its
+        -1 uses all processors available to this process, -2 all but one. None uses all, but at most
+        8, or the value of the environment variable ``OMP_NUM_THREADS``, which joblib sets in its
         worker processes.
 
     Returns
@@ -44,19 +44,19 @@ def effective_jobs(n_jobs: Any) -> int:
         isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
     ):
         raise ValueError(f"n_jobs must be a non-zero integer or None, got {n_jobs!r}")
-    if sys.platform == "emscripten":  # in a browser no thread can be started
+    if sys.platform == "emscripten":  # there are no threads in a browser
         return 1
     available = getattr(os, "sched_getaffinity", None)
     processors = len(available(0)) if available is not None else os.cpu_count() or 1
     if n_jobs is None:
         limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-        # At most 8 unless asked for: more threads wait for the memory.
+        # More than 8 threads rarely help, because memory is the bottleneck.
         return min(processors, int(limit) if limit.isdigit() and int(limit) else 8)
     return int(n_jobs) if int(n_jobs) > 0 else max(1, processors + 1 + int(n_jobs))
 
 
 def _serve(jobs: SimpleQueue[Callable[[], None]], n_others: int = 0) -> None:
-    """Do the jobs of a queue for ever, and have other threads do so, too."""
+    """Run the jobs of a queue forever, and start other threads that do the same."""
     for _ in range(n_others):
         threading.Thread(target=_serve, args=(jobs,), daemon=True).start()
     while True:
@@ -64,31 +64,31 @@ def _serve(jobs: SimpleQueue[Callable[[], None]], n_others: int = 0) -> None:
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
-    """Do independent pieces of work, `n_jobs` at a time, each with BLAS in one thread.
+    """Apply a function to independent items in `n_jobs` threads, each with single-threaded BLAS.
 
-    Work must not ask for threads itself.
+    After an error or an interrupt no further item is started, and running ones are awaited. So no
+    thread works on the arrays of a call that has ended.
 
     Parameters
     ----------
     work : callable
-        What to do with each item.
+        Function of an item; must not call `in_threads` itself.
     items : iterable
-        The pieces.
+        The items.
     n_jobs : int
-        Threads; with 1 the caller does it all.
+        Number of threads; 1 runs everything in the calling thread.
 
     Returns
     -------
     list
-        The results, in the order of the items. After an error or an interrupt no further piece is
-        begun, and those that run are waited for: no thread works on arrays of a call that ended.
+        The results, in the order of the items.
     """
     pieces = list(items)
     with one_thread():
         if n_jobs == 1 or len(pieces) <= 1:
             return list(map(work, pieces))
-        # The caller waits in C code only. An interrupt inside Condition.wait, on which futures
-        # rest, releases a lock twice: another error, or a hang of whoever takes it next.
+        # The caller waits in C code only. Futures use Condition.wait, where an interrupt can
+        # release a lock twice, which causes another error or a deadlock.
         waiting, running, lock = deque(enumerate(pieces)), set[int](), threading.Lock()
         results: list[Any] = [None] * len(pieces)
         errors, ended = dict[int, BaseException](), SimpleQueue[int]()
@@ -129,18 +129,18 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
 
 @cache
 def _blas() -> Any:
-    """The libraries of NumPy and SciPy, looked up once: that takes longer than the work inside.
+    """Return a controller of the BLAS libraries of NumPy and SciPy; finding them is slow.
 
-    Others that are loaded later, by packages that bring their own, are not what works inside.
+    Libraries that other packages load later are not used by this package.
     """
-    import scipy.linalg  # noqa: F401 - loads SciPy's library, which must be among them
+    import scipy.linalg  # noqa: F401 - loads SciPy's BLAS
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
 class _Limit:
-    """Which blocks of code keep BLAS at one thread, and what the last of them restores."""
+    """The blocks of code that keep BLAS single-threaded, and the limit that the last restores."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -154,14 +154,13 @@ _OPENMP = threading.RLock()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and LAPACK work in one thread inside.
+    """Limit BLAS and LAPACK to one thread.
 
-    LAPACK splits the factorisation of a matrix of a hundred rows over threads. They take longer to
-    wake than the work takes, and keep a processor busy for a while after it; where none is free,
-    the work takes a hundred times longer. Their number shows in the last digits, too.
+    LAPACK uses several threads even for a matrix of a hundred rows. Starting them takes longer than
+    the work, they slow other processes down, and their number changes the last digits of results.
 
-    The limit holds for the whole process. The first caller inside sets it and the last one to leave
-    restores the number of threads, in whatever order concurrent callers come and go.
+    The limit applies to the whole process. Of concurrent callers, the first sets it and the last
+    one to leave restores the number of threads.
     """
     block = object()
     try:
@@ -170,7 +169,7 @@ def one_thread() -> Iterator[None]:
                 _LIMIT.limiter = _blas().limit(limits=1)
             _LIMIT.blocks.add(block)
         yield
-    finally:  # also of an interrupt before the block began
+    finally:  # also after an interrupt before the block began
         with _LIMIT.lock:
             _LIMIT.blocks.discard(block)
             if not _LIMIT.blocks and _LIMIT.limiter is not None:
@@ -180,12 +179,12 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def openmp_threads(n_threads: int) -> Iterator[None]:
-    """Let OpenMP work in so many threads inside; concurrent callers wait for each other.
+    """Limit OpenMP to a number of threads; concurrent callers wait for each other.
 
     Parameters
     ----------
     n_threads : int
-        How many.
+        Number of threads.
     """
     from threadpoolctl import threadpool_limits
 
@@ -194,7 +193,7 @@ def openmp_threads(n_threads: int) -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """A forked process inherits pool and locks without the threads that would give them back."""
+    """Reset pools and locks in a forked process, which has no other threads to release them."""
     global _OPENMP
     _JOBS.clear()
     _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()

@@ -78,8 +78,8 @@ def test_predictions_are_those_of_one_machine(parts, tmp_path):
     right = (predicted == np.array(["a", "b"])[truth])[~known].mean()
     assert result.n_held_out == 108
     assert abs(result.accuracy - right) < 4 * np.sqrt(right * (1 - right) / 108)
-    said = f"held-out accuracy: {100 * result.accuracy:.1f} % of 108 labels"
-    assert any(said in note for note in result.notes)
+    wanted = f"held-out accuracy: {100 * result.accuracy:.1f} % of 108 held-out labels"
+    assert any(wanted in note for note in result.notes)
     P = np.column_stack([found.column(name).to_numpy() for name in names[3:]])
     assert np.allclose(P.sum(axis=1), 1.0, atol=1e-6)
     top = found.column("probability").to_numpy()
@@ -116,14 +116,14 @@ def test_another_run_is_refused(parts, tmp_path):
     run(pattern, tmp_path)
     old = tmp_path / "old-work"
     Folder(str(old)).write_json("manifest.json", {"version": 2})
-    with pytest.raises(ValueError, match="has format 2, this version of gdpa uses format 3"):
+    with pytest.raises(ValueError, match="has format 2, but this version of gdpa uses format 3"):
         run(pattern, tmp_path, "old")
     shutil.rmtree(tmp_path / "run-work")
-    with pytest.raises(ValueError, match=r"output folder .* already holds"):
+    with pytest.raises(ValueError, match=r"output folder .* already has"):
         run(pattern, tmp_path)
     (tmp_path / "other-work").mkdir()
     (tmp_path / "other-work" / "thesis.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"holds files but no manifest\.json"):
+    with pytest.raises(ValueError, match=r"has files but no manifest\.json"):
         run(pattern, tmp_path, "other")
 
 

@@ -68,13 +68,13 @@ def test_fitted_rows_keep_their_predictions(fitted, tmp_path):
 
 def test_refusals(fitted, parts, tmp_path):
     folder, _, new, table, _ = fitted
-    with pytest.raises(ValueError, match="holds no finished fit"):
+    with pytest.raises(ValueError, match="has no finished fit"):
         predict(new, work=tmp_path / "nothing", out=tmp_path / "out", **SYNC)
     bad = write_parts(tmp_path / "bad", table.slice(0, 50).drop_columns(["f2"]), [50])
     with pytest.raises(TableError, match="has no column 'f2'"):
         predict(bad, work=folder / "work", out=tmp_path / "out", **SYNC)
     other = table.slice(0, 50).set_column(0, "f0", pa.array(["x"] * 50))
-    with pytest.raises(TableError, match=r"column 'f0' is string in .*, it was double in the fit"):
+    with pytest.raises(TableError, match=r"column 'f0' is string in .*, but was double in the fit"):
         predict(
             write_parts(tmp_path / "text", other, [50]), work=folder / "work", out=tmp_path / "o",
             **SYNC,

@@ -179,7 +179,7 @@ def test_arrays_are_taken_as_they_are_with_a_word_about_scales():
     rng = np.random.default_rng(0)
     y = np.where(np.arange(60) < 10, np.arange(60) % 2, -1)
     X = rng.normal(size=(60, 3)) * [1.0, 5e3, 1.0]
-    with pytest.warns(ScaleWarning, match="column 1 of X is .* times wider"):
+    with pytest.warns(ScaleWarning, match="column 1 of X is .* times that of"):
         CommitteeClassifier().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)

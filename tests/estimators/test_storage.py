@@ -139,14 +139,14 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         CommitteeClassifier.load(tmp_path / "none.npz")
     (tmp_path / "p.npz").write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(ValueError, match="no saved classifier"):
+    with pytest.raises(ValueError, match="not a saved classifier"):
         CommitteeClassifier.load(tmp_path / "p.npz")
     with (tmp_path / "o.npz").open("wb") as out:
         np.savez(out, json=np.array({"format": storage.FORMAT}, dtype=object))
-    with pytest.raises(ValueError, match="no saved classifier"):
+    with pytest.raises(ValueError, match="not a saved classifier"):
         CommitteeClassifier.load(tmp_path / "o.npz")
     np.savez(tmp_path / "n.npz", a=np.arange(3))
-    with pytest.raises(ValueError, match="no saved classifier"):
+    with pytest.raises(ValueError, match="not a saved classifier"):
         CommitteeClassifier.load(tmp_path / "n.npz")
 
 

@@ -63,7 +63,7 @@ def test_duplicates():
         ([[0, 1]], {"weights": [np.nan]}, "edge 0 has weight nan"),
         ([[0, 1]], {"weights": ["heavy"]}, "real numbers"),
         ([[0, 1]], {"weights": [-1.0]}, "negative"),
-        ([[0.5, 1, 1.0]], {}, "whole numbers"),
+        ([[0.5, 1, 1.0]], {}, "integers"),
         ([[0, 7]], {"n_nodes": 3}, "the end 7"),
         ([[-1, 0]], {"n_nodes": 3}, "the end -1"),
         ([["a", "b"]], {"n_nodes": 3}, "integers"),

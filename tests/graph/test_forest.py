@@ -83,7 +83,7 @@ def test_embedding_of_a_sample_and_of_unknown_leaves(monkeypatch, leaves):
 def test_small_and_bad_input(leaves):
     assert forest_graph([[1, 2]]).nnz == 0
     assert forest_graph([[1, 2], [3, 4]]).nnz == 0
-    with pytest.raises(ValueError, match="leaves must be whole numbers"):
+    with pytest.raises(ValueError, match="leaves must be integers"):
         forest_graph([[0.5, 1.0]])
     with pytest.raises(ValueError, match="negative leaf"):
         forest_graph([[0, -1], [0, 1]])
@@ -97,6 +97,6 @@ def test_small_and_bad_input(leaves):
 
 def test_refused_before_memory_is_gone(leaves, monkeypatch):
     monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 10_000)
-    monkeypatch.setattr("gdpa.graph.memory.WORTH_A_LOOK", 0)
+    monkeypatch.setattr("gdpa.graph.memory.MIN_CHECKED_BYTES", 0)
     with pytest.raises(MemoryError, match="forest graph of 120 nodes"):
         forest_graph(leaves)

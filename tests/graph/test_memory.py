@@ -15,7 +15,7 @@ from gdpa.graph.neighbors import NeighborIndex
 @pytest.fixture
 def one_megabyte(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
-    monkeypatch.setattr(memory, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(memory, "MIN_CHECKED_BYTES", 0)
 
 
 def test_available_memory_is_a_plausible_number():
@@ -45,7 +45,9 @@ def test_an_unknown_limit_refuses_nothing(monkeypatch, tmp_path):
 
 def test_message_names_need_and_supply(one_megabyte):
     check_memory(8e5, "a thing", "shrink it")
-    with pytest.raises(MemoryError, match=r"a thing needs about 0.002 GB and 0.001 GB.*shrink it"):
+    with pytest.raises(
+        MemoryError, match=r"a thing needs about 0.002 GB, but only 0.001 GB.*shrink it"
+    ):
         check_memory(2e6, "a thing", "shrink it")
 
 

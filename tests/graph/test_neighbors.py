@@ -303,7 +303,7 @@ def test_bad_input_is_refused(X, options, message):
 
 def test_bad_query_is_refused():
     index = NeighborIndex(np.zeros((4, 2)))
-    with pytest.raises(ValueError, match="3 features, 2 are expected"):
+    with pytest.raises(ValueError, match="3 features, but 2 are expected"):
         index.query(np.zeros((1, 3)), 1)
     with pytest.raises(ValueError, match="row 0, column 1"):
         index.query([[0.0, np.nan]], 1)

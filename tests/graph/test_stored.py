@@ -54,7 +54,7 @@ def test_other_stored_things_answer_the_same():
         ({"scales": np.ones(79)}, "scales must be 80 positive numbers"),
         ({"scales": np.full(80, np.nan)}, "scales must be 80 positive"),
         ({"scales": np.zeros(80)}, "scales must be 80 positive"),
-        ({"W": sp.csr_array((79, 79))}, "positive weights of 80 nodes"),
+        ({"W": sp.csr_array((79, 79))}, "positive weights between 80 nodes"),
         ({"W": -1.0 * graph().W}, "positive weights"),
         ({"bandwidth": "wide"}, "bandwidth='wide' is not known"),
         ({"bandwidth": -1.0}, "bandwidth must be a positive number"),

@@ -29,18 +29,18 @@ def some_labels(n: int, share: float, truth: np.ndarray, seed: int = 0) -> np.nd
 @pytest.mark.parametrize("graph", ["knn", "full"])
 def test_more_points_than_memory_are_refused_before_work_starts(graph, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
-    monkeypatch.setattr(memory, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(memory, "MIN_CHECKED_BYTES", 0)
     monkeypatch.setattr(NeighborIndex, "neighbors", None)  # searching would fail
     X = np.zeros((30_000, 2), dtype=np.float32)
     y = np.full(30_000, -1)
     y[:2] = 0, 1
-    with pytest.raises(MemoryError, match=r"needs about .* GB and 0.001 GB are available"):
+    with pytest.raises(MemoryError, match=r"needs about .* GB, but only 0.001 GB are available"):
         GraphClassifier(graph=graph, n_neighbors=10).fit(X, y)
 
 
 def test_the_estimate_grows_with_the_points(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
-    monkeypatch.setattr(memory, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(memory, "MIN_CHECKED_BYTES", 0)
     amounts = []
     for n in (20_000, 200_000):
         with pytest.raises(MemoryError) as refusal:

@@ -1,6 +1,6 @@
-"""Test problems made on the spot: moons, clusters, linked classes, restoration of a line signal.
+"""Generators of test problems: moons, clusters, linked classes, restoration of a signal.
 
-The restoration problem is that of the paper's Table 1: maximise ``x' P x`` with
+The restoration problem of the paper's Table 1 is to maximise ``x' P x`` with
 
     P = [1  c'; c  W],
 
@@ -23,22 +23,20 @@ SignArray = NDArray[np.int8]
 
 def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(
-            f"{name}={value!r} is not accepted; a whole number from {least} on is needed"
-        )
+        raise ValueError(f"{name}={value!r} must be an integer, at least {least}")
     return int(value)
 
 
 def _level(name: str, value: float) -> float:
     if not np.isfinite(value) or value < 0:
-        raise ValueError(f"{name}={value!r} is not accepted; a finite number from 0 on is needed")
+        raise ValueError(f"{name}={value!r} must be a finite number, at least 0")
     return float(value)
 
 
 def moons(
     n_samples: int = 300, *, noise: float = 0.1, random_state: int | None = None
 ) -> tuple[NDArray[np.float64], SignArray]:
-    """Two interleaved half circles.
+    """Generate two interleaved half circles.
 
     Parameters
     ----------
@@ -47,7 +45,7 @@ def moons(
     noise : float, default=0.1
         Standard deviation of the Gaussian noise.
     random_state : int, optional
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -85,7 +83,7 @@ def make_moons_graph(
     laplacian: str = "combinatorial",
     random_state: int | None = None,
 ) -> tuple[GraphProblem, SignArray]:
-    """Classification of two moons on their neighbour graph.
+    """Generate a classification problem on the neighbour graph of two moons.
 
     Parameters
     ----------
@@ -94,13 +92,14 @@ def make_moons_graph(
     n_labeled : int, default=10
         Number of known labels, half of them of each class.
     n_neighbors : int, default=10
-        An edge of weight 1 joins two points of which one is among the nearest of the other.
+        Number of neighbours; two points have an edge of weight 1 if either is a neighbour of the
+        other.
     noise : float, default=0.1
         Standard deviation of the Gaussian noise.
     laplacian : {"combinatorial", "normalized"}, default="combinatorial"
         Laplacian of the problem.
     random_state : int, optional
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -114,14 +113,14 @@ def make_moons_graph(
     X, y = moons(n_samples, noise=noise, random_state=random_state)
     smaller = min(int((y > 0).sum()), int((y < 0).sum()))
     if not 2 <= _whole("n_labeled", n_labeled, 2) <= 2 * smaller:
-        raise ValueError(f"n_labeled={n_labeled} is not accepted; 2 to {2 * smaller} is")
+        raise ValueError(f"n_labeled={n_labeled} must be from 2 to {2 * smaller}")
     if _whole("n_neighbors", n_neighbors, 1) >= n_samples:
-        raise ValueError(f"n_neighbors={n_neighbors} is not accepted; 1 to {n_samples - 1} is")
+        raise ValueError(f"n_neighbors={n_neighbors} must be from 1 to {n_samples - 1}")
     nearest = sp.csr_array(kneighbors_graph(X, n_neighbors))
     W = nearest.maximum(nearest.T)
     labels = np.zeros_like(y)
     for sign, count in ((1, n_labeled - n_labeled // 2), (-1, n_labeled // 2)):
-        # The points are in random order: the first of a class are a random choice.
+        # The points are in random order, so the first of a class are a random sample.
         labels[np.flatnonzero(y == sign)[:count]] = sign
     return GraphProblem(W, labels, laplacian=laplacian), y
 
@@ -136,7 +135,7 @@ def gaussian_clusters(
     dtype: DTypeLike = np.float64,
     random_state: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
-    """Gaussian clusters of unit variance, several to a class.
+    """Generate Gaussian clusters of unit variance, several per class.
 
     Parameters
     ----------
@@ -151,10 +150,9 @@ def gaussian_clusters(
     separation : float, default=1.5
         Standard deviation of the centres in each direction.
     dtype : {float64, float32}, default=float64
-        Type of the features. The points are drawn in this type, so a million of them in float32
-        never exist in float64.
+        Type of the features. The points are drawn in this type, without a copy in float64.
     random_state : int, optional
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -186,7 +184,7 @@ def gaussian_clusters(
     elif real == np.float64:
         X = rng.standard_normal((n, d), dtype=np.float64)
     else:
-        raise ValueError(f"dtype={dtype!r} is not accepted; float32 or float64 is")
+        raise ValueError(f"dtype={dtype!r} must be float32 or float64")
     X += centres.astype(real)[cluster]
     label = cluster % n_classes
     if n_classes == 2:
@@ -204,25 +202,25 @@ def linked_classes(
     separation: float = 0.5,
     random_state: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], sp.csr_array]:
-    """Classes that show both in features and in links, as much in each as asked for.
+    """Generate classes that both features and links reveal, to an adjustable degree.
 
     Parameters
     ----------
     n_nodes : int
-        Number of nodes; classes are drawn with equal shares.
+        Number of nodes; class sizes differ by at most one.
     n_classes : int, default=3
         Number of classes.
     n_features : int, default=16
-        Features: Gaussian noise of variance 1 around a centre for each class.
+        Number of features: a centre for each class, plus Gaussian noise of variance 1.
     degree : float, default=6
-        Links per node; links drawn twice count once.
+        Mean number of links per node, including duplicates, which are merged.
     homophily : float, default=0.8
-        Part of the links that join nodes of one class. ``1 / n_classes`` says nothing about the
-        classes, 0 joins unlike ones only.
+        Share of the links within a class. With ``1 / n_classes`` links carry no information, with 0
+        they only join different classes.
     separation : float, default=0.5
         Standard deviation of the centres in each direction; 0 makes the features pure noise.
     random_state : int, optional
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -244,7 +242,7 @@ def linked_classes(
     n = _whole("n_nodes", n_nodes, k)
     d = _whole("n_features", n_features, 1)
     if not 0.0 <= homophily <= 1.0:
-        raise ValueError(f"homophily={homophily!r} is not accepted; a part from 0 to 1 is")
+        raise ValueError(f"homophily={homophily!r} must be from 0 to 1")
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n) % k)
     centres = _level("separation", separation) * rng.standard_normal((k, d))
@@ -254,7 +252,7 @@ def linked_classes(
     first = rng.integers(0, n, m)
     other = (y[first] + rng.integers(1, k, m)) % k
     wanted = np.where(rng.random(m) < homophily, y[first], other)
-    # Nodes in the order of their classes: a member of a class is a place in its part.
+    # Nodes sorted by class, so that a random member of a class is a random position in its range.
     order, sizes = np.argsort(y, kind="stable"), np.bincount(y, minlength=k)
     starts = np.cumsum(sizes) - sizes
     second = order[starts[wanted] + rng.integers(0, sizes[wanted])]
@@ -270,7 +268,7 @@ def linked_classes(
 def restoration(
     n: int, *, hops: int = 1, sigma: float = 1.0, random_state: int | None = None
 ) -> tuple[BinaryQuadratic, SignArray]:
-    """Restoration of a noisy binary signal on a line (the paper's Table 1).
+    """Generate the restoration of a noisy binary signal on a line (the paper's Table 1).
 
     Parameters
     ----------
@@ -281,7 +279,7 @@ def restoration(
     sigma : float, default=1
         Standard deviation of the noise.
     random_state : int, optional
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -299,7 +297,7 @@ def restoration(
     """
     n = _whole("n", n, 2)
     if hops not in (1, 2):
-        raise ValueError(f"hops={hops!r} is not accepted; 1 or 2 is")
+        raise ValueError(f"hops={hops!r} must be 1 or 2")
     sigma = _level("sigma", sigma)
     rng = np.random.default_rng(random_state)
     half = (n + 1) // 2

@@ -1,8 +1,7 @@
-"""Beyond one machine: the same steps on Dask.
+"""Fit and predict on Dask, for data that do not fit on one machine.
 
-Needs the extra ``distributed``. Nothing here searches, weighs or solves by itself: tasks call the
-functions of :mod:`gdpa.graph` and of the labelled system on blocks of rows, and files carry the
-results from stage to stage.
+Needs the extra ``distributed``. Tasks apply :mod:`gdpa.graph` and :mod:`gdpa.system` to blocks of
+rows; files pass the results from stage to stage.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ __all__ = [
     "predict",
 ]  # fmt: skip
 
-# Loaded on first use: workers run tasks, and what only the client needs is most of what there is to
-# load.
+# Loaded on first use, because workers do not need most of what the client imports.
 __getattr__ = load_on_use(
     __name__,
     {

@@ -1,7 +1,8 @@
-"""Run tasks: on a Dask cluster, or one after the other in this process.
+"""Run tasks on a Dask cluster, or one after the other in this process.
 
-A task is a function of a folder and plain arguments that writes files and ends with a record. It
-may be run twice, or again after its worker was lost: the second run finds the record and returns.
+A task is a function that writes files to the work folder. When it is done, :func:`run_task` writes
+its record. A task may be started twice, for example after its worker was lost: if there is a
+record, it returns at once.
 """
 
 from __future__ import annotations
@@ -25,20 +26,19 @@ if TYPE_CHECKING:
 
 Task = Callable[..., dict[str, Any]]
 
-# Dask has workers return every block above 128 kB to the system at once: taking it anew costs half
-# of the time of a search of 200,000 points. One arena for all threads of a worker, of which one
-# works: others leave holes.
+# Dask's defaults return every freed block above 128 kB to the system at once; allocating it again
+# takes half of the time of a search. One arena avoids fragmentation: one thread does all the work.
 ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": 2**26,
     "MALLOC_MMAP_THRESHOLD_": 2**24,
     "MALLOC_ARENA_MAX": 1,
 }
-# A task whose worker died so often is not tried again: it is the task that kills them.
+# A task is not repeated after this many lost workers, because it is probably the cause.
 MAX_FAILURES = 20
 
 
 class TaskError(RuntimeError):
-    """A task failed; the message names stage and task."""
+    """Raised if a task fails; the message names the stage."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Event:
     Parameters
     ----------
     stage : str
-        The stage.
+        Name of the stage.
     done, total : int
-        Tasks, or steps of a solve.
+        Finished and all tasks, or steps of a solve.
     seconds : float
-        Time spent in the stage so far.
+        Time since the stage began.
     """
 
     stage: str
@@ -67,21 +67,20 @@ class Event:
 
 
 def release_memory() -> None:
-    """Return freed memory to the system: after a million rows some 100 MB of a worker."""
+    """Return freed memory to the system."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # of the GNU C library only
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # only the GNU C library has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def run_task(
     url: str, stage: str, task: int, function: Task, arguments: Mapping[str, object]
 ) -> Record:
-    """Run one task, unless its record says that it is done."""
+    """Run one task, unless there is a record that it is done."""
     folder = Folder(url)
-    before = read_record(folder, stage, task)
-    if before is not None:
-        return before
+    if (done := read_record(folder, stage, task)) is not None:
+        return done
     output = Output(folder)
     with one_thread():
         result = function(output, **arguments)
@@ -92,10 +91,10 @@ def run_task(
 
 
 class InProcess:
-    """A stand-in for Dask's client that runs everything in this process, at once."""
+    """A replacement for Dask's client that runs every call at once, in this process."""
 
     def submit(self, function: Callable[..., Any], *arguments: object, **_: object) -> Any:
-        """Return the result of a call."""
+        """Call the function and return its result."""
         return function(*arguments)
 
     def gather(self, results: list[Any]) -> list[Any]:
@@ -104,16 +103,16 @@ class InProcess:
 
 
 class Runner:
-    """Runs the stages of a run, and notes them in its manifest.
+    """Runs the stages of a fit or prediction, and records them in the manifest.
 
     Parameters
     ----------
     client : distributed.Client or InProcess
-        Where to run.
+        Where to run the tasks.
     manifest : Manifest
-        The manifest of the work folder, open.
+        The open manifest of the work folder.
     report : callable, optional
-        Called with an :class:`Event` for each task that ends.
+        Called with an :class:`Event` whenever a task ends.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class Runner:
 
     @property
     def n_workers(self) -> int:
-        """Workers there are now."""
+        """Number of workers that are connected now."""
         if isinstance(self.client, InProcess):
             return 1
         return max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
@@ -143,18 +142,18 @@ class Runner:
         here: bool = False,
         **common: object,
     ) -> list[dict[str, Any]]:
-        """Run what is not done yet of a stage.
+        """Run the unfinished tasks of a stage, and return the results of all its tasks.
 
         Parameters
         ----------
         name : str
-            The stage.
+            Name of the stage.
         function : callable
             ``function(output, **arguments) -> dict``; writes to the :class:`Output`.
         each : iterable of mappings
-            Arguments of each task; the tasks are independent of each other.
+            Arguments of each task; the tasks do not depend on each other.
         here : bool, default=False
-            Run them in this process; they report their own progress.
+            Whether to run the tasks in this process.
         **common
             Arguments of all tasks.
 
@@ -166,7 +165,7 @@ class Runner:
         finished = self.manifest.stage(name)
         if finished is not None:
             return finished
-        tasks = [{**own, **common} for own in each]
+        tasks = [{**arguments, **common} for arguments in each]
         self.current, self._started = name, time.perf_counter()
         records: dict[int, Record] = {}
         for task in range(len(tasks)):
@@ -177,26 +176,23 @@ class Runner:
                 self.folder.remove([record_name(name, task)])
         self.progress(len(records), len(tasks))
         waiting = {task: tasks[task] for task in range(len(tasks)) if task not in records}
-        if here:
-            for task, arguments in waiting.items():
-                records[task] = run_task(self.folder.url, name, task, function, arguments)
-        else:
-            for task, record in self._run(name, function, waiting):
-                records[task] = record
-                self.progress(len(records), len(tasks))
+        for task, record in self._run(name, function, waiting, here):
+            records[task] = record
+            self.progress(len(records), len(tasks))
         ordered = [records[task] for task in range(len(tasks))]
         self.manifest.seal(name, ordered)
         self.seconds[name] = time.perf_counter() - self._started
         return [record.result for record in ordered]
 
     def _run(
-        self, stage: str, function: Task, tasks: Mapping[int, Mapping[str, object]]
+        self, stage: str, function: Task, tasks: Mapping[int, Mapping[str, object]], here: bool
     ) -> Iterator[tuple[int, Record]]:
-        """Run tasks; yield each with its record when it ends."""
+        """Run tasks; yield the number and record of each when it ends."""
         url = self.folder.url
-        if isinstance(self.client, InProcess):
+        if here or isinstance(self.client, InProcess):
             for task, arguments in tasks.items():
-                with named_errors(stage):
+                # A stage in this process calls the user's callback, whose errors are not changed.
+                with contextlib.nullcontext() if here else named_errors(stage):
                     record = run_task(url, stage, task, function, arguments)
                 yield task, record
             return
@@ -219,7 +215,7 @@ class Runner:
         self._report(Event(self.current, done, total, time.perf_counter() - self._started))
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Any:
-        """Have a call run on a worker; return its future."""
+        """Start a call on a worker; return its future."""
         with named_errors(self.current):
             return self.client.submit(function, *arguments, pure=False)
 
@@ -229,14 +225,14 @@ class Runner:
             return list(self.client.gather(futures))
 
     def wait(self, futures: list[Any]) -> None:
-        """Wait until calls have ended."""
+        """Wait for calls to end."""
         if not isinstance(self.client, InProcess):
             require("distributed", "distributed").wait(futures)
 
 
 @contextlib.contextmanager
 def named_errors(stage: str) -> Iterator[None]:
-    """Name the stage of an unexpected error; errors about the input stay as they are."""
+    """Add the stage to unexpected errors; errors about the input are not changed."""
     try:
         yield
     except (ValueError, MemoryError, OSError, KeyboardInterrupt):
@@ -244,8 +240,8 @@ def named_errors(stage: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ == "KilledWorker":
             raise TaskError(
-                f"stage {stage!r}: the worker of one task was lost {MAX_FAILURES} times, probably "
-                "because it ran out of memory; give workers more memory, or use more parts"
+                f"stage {stage!r}: one task lost its worker {MAX_FAILURES} times, probably because "
+                "it ran out of memory; give workers more memory, or use more parts"
             ) from error
         raise TaskError(f"stage {stage!r}: {type(error).__name__}: {error}") from error
 
@@ -258,7 +254,7 @@ def connect(
     *,
     timeout: str = "30s",
 ) -> Iterator[Any]:
-    """Connect to a scheduler, or start local processes; "synchronous" runs in this process."""
+    """Connect to a scheduler, or start local workers; "synchronous" runs in this process."""
     if scheduler == "synchronous":
         yield InProcess()
         return
@@ -272,7 +268,7 @@ def connect(
         "distributed.worker.daemon": True,
         "distributed.worker.profile.enabled": False,
         "distributed.admin.log-length": 0,
-        # Clocks of each process that tick 50 times a second: 6 % of a core for two workers.
+        # By default each process wakes up 50 times a second, which costs 3 % of a core.
         "distributed.admin.tick.interval": "1s",
         "distributed.admin.system-monitor.interval": "10s",
         **{f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in ENVIRONMENT.items()},
@@ -291,14 +287,14 @@ def connect(
                 client = distributed.Client(stack.enter_context(cluster))
             except (RuntimeError, OSError) as error:  # a worker was killed before it answered
                 raise ConnectionError(
-                    f"the local workers could not be started ({error}); run the command again, "
-                    "with fewer workers if memory is short"
+                    f"the local workers did not start ({error}); run the command again, with fewer "
+                    "workers if memory is short"
                 ) from error
         else:
             try:
                 client = distributed.Client(scheduler, timeout=timeout)
             except (OSError, ValueError) as error:
-                raise ValueError(f"no scheduler answers at {scheduler!r}: {error}") from error
+                raise ValueError(f"no scheduler responds at {scheduler!r}: {error}") from error
         with client:
             client.wait_for_workers(1)
             yield client

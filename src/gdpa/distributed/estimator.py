@@ -1,8 +1,4 @@
-"""Everything that a fit on parts shares with the estimators of one machine.
-
-The self-loop is chosen by held-out labels, and a subset of a finished fit becomes an ordinary
-classifier.
-"""
+"""What a distributed fit shares with the estimators: tuning by held-out labels, and export."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tuning:
-    """The self-loop in use, and what held-out labels say about it.
+    """The chosen self-loop and its held-out accuracy.
 
     Parameters
     ----------
@@ -41,11 +37,11 @@ class Tuning:
     source : str
         How it was chosen.
     accuracy : float or None
-        Share of the held-out labels that were predicted; None if none were held out.
+        Held-out accuracy; None if no labels were held out.
     n_held_out : int
-        How many were held out.
+        Number of held-out labels.
     sharpness : float
-        Exponent of the probabilities.
+        Exponent that calibrates the probabilities.
     """
 
     self_loop: float
@@ -58,11 +54,11 @@ class Tuning:
 def batches(
     name: str, self_loop: float, columns: list[tuple[int, int]], most: int = 16
 ) -> list[Solve]:
-    """Return solves of as many columns as fit in memory together: 20 bytes per node and column."""
+    """Return solves of at most `most` columns, each of which needs 20 bytes per node."""
     cut = [tuple(columns[i : i + most]) for i in range(0, len(columns), most)]
     if len(cut) == 1:
         return [Solve(name, self_loop, cut[0])]
-    return [Solve(f"{name}, batch {i + 1}", self_loop, own) for i, own in enumerate(cut)]
+    return [Solve(f"{name}, batch {i + 1}", self_loop, batch) for i, batch in enumerate(cut)]
 
 
 def choose_self_loop(
@@ -72,9 +68,9 @@ def choose_self_loop(
     n_classes: int,
     given: float | None,
 ) -> Tuning:
-    """Choose the self-loop by the loss on held-out labels: one fold if they are many, else all."""
+    """Choose the self-loop by the held-out loss: of one fold with many labels, else of all."""
     counts = np.bincount(codes, minlength=n_classes)
-    judged = counts[codes] >= 2  # the only label of a class cannot be predicted without it
+    judged = counts[codes] >= 2  # a class with a single label cannot be predicted without it
     if (counts >= 2).sum() < 2 or judged.sum() < DEFAULT_POLICY.fewest_labels:
         return Tuning(DEFAULT.self_loop if given is None else given, "too few labels")
     one_fold = codes.size >= DEFAULT_POLICY.screened_labels
@@ -85,9 +81,9 @@ def choose_self_loop(
     best: tuple[float, float, FloatArray] | None = None
     for self_loop in LARGE_SELF_LOOPS if given is None else (given,):
         solves = batches(f"tuning, self-loop {self_loop:g}", self_loop, columns)
-        found = np.hstack([solver.label_scores(solve, FOLD_TOL) for solve in solves])
-        own = found.reshape(codes.size, len(used), n_classes)
-        scores = own[held_out, np.searchsorted(used, folds[held_out])]
+        by_column = np.hstack([solver.label_scores(solve, FOLD_TOL) for solve in solves])
+        by_fold = by_column.reshape(codes.size, len(used), n_classes)
+        scores = by_fold[held_out, np.searchsorted(used, folds[held_out])]
         loss = left_out_loss(np.eye(n_classes)[codes[held_out]][seen], scores[seen])
         if best is None or loss < best[0]:
             best = loss, self_loop, scores
@@ -102,10 +98,10 @@ def choose_self_loop(
 
 
 def finished_model(folder: Folder) -> tuple[Manifest, dict[str, Any]]:
-    """Return what a finished fit left in its work folder."""
+    """Return the manifest and the model of a finished fit."""
     manifest = Manifest(folder)
     if not manifest.load() or "model" not in manifest.data:
-        raise ValueError(f"work folder {folder.url} holds no finished fit")
+        raise ValueError(f"work folder {folder.url} has no finished fit")
     manifest.check()
     return manifest, manifest.data["model"]
 
@@ -117,26 +113,26 @@ def export(
     n_rows: int = 50_000,
     random_state: int = 0,
 ) -> GraphClassifier:
-    """Write a subset of the rows of a finished fit as a classifier for one machine.
+    """Export a subset of the rows of a finished fit as a classifier for one machine.
 
-    Its nodes are rows of the fit with the scores that all rows together gave them; `gdpa predict`
-    and :meth:`gdpa.GraphClassifier.load` read it, and columns are encoded as in the fit.
+    The rows keep their scores from the full fit, and columns are encoded as in the fit. Load the
+    file with `gdpa predict` or :meth:`gdpa.GraphClassifier.load`.
 
     Parameters
     ----------
     work : path-like or URL
-        Work folder of the fit; it is only read.
+        Work folder of the fit; it is not changed.
     path : path-like
-        The file; ".npz" is customary.
+        Model file to write, usually with the extension ".npz".
     n_rows : int, default=50000
-        Rows: labelled ones first, at most half of them, others at random from all parts.
+        Number of rows: up to half of them labelled rows, the others chosen at random.
     random_state : int, default=0
         Random seed.
 
     Returns
     -------
     GraphClassifier
-        The classifier in the file.
+        The exported classifier.
     """
     from ..estimators import GraphClassifier
     from ..estimators.frames import adopt_encoder
@@ -144,7 +140,7 @@ def export(
     from ..tables import TableEncoder
 
     if not isinstance(n_rows, int | np.integer) or n_rows < 2:
-        raise ValueError(f"n_rows={n_rows!r} must be a whole number, at least 2")
+        raise ValueError(f"n_rows={n_rows!r} must be an integer, at least 2")
     folder = Folder(os.fspath(work))
     manifest, model = finished_model(folder)
     starts = np.asarray(model["starts"])
@@ -155,7 +151,7 @@ def export(
     )
     classes = np.array(model["classes"], dtype=object)
     y = np.full(nodes.size, None, dtype=object)
-    # Classes without a label among the rows are kept: one row stands for each during the fit.
+    # Keep classes without a labelled row in the subset: label one row of each during the fit.
     y[codes >= 0] = classes[codes[codes >= 0]]
     for c in np.setdiff1d(np.arange(classes.size), codes):
         y[int(np.argmax(scores[:, c]))] = classes[c]
@@ -174,7 +170,7 @@ def export(
     )
     factors = load_plan(folder.url).factors
     d = factors.size
-    # Rows that the encoder gives are multiplied by the factors of the fit.
+    # This re-scaling multiplies encoded rows by the feature weights of the fit.
     rescaler = Rescaler("min-max", np.ones(d, dtype=bool), np.zeros(d), 1.0 / factors, False)
     classifier._adopt(
         replace(
@@ -200,7 +196,7 @@ def export(
 def _choose_nodes(
     folder: Folder, starts: NDArray[np.int64], n_rows: int, seed: int
 ) -> NDArray[np.int64]:
-    """Return the nodes of a subset, ascending."""
+    """Choose the nodes of a subset; return them in ascending order."""
     n = int(starts[-1])
     rng = np.random.default_rng(seed)
     files = [f"parts/{p:05d}.labeled.npy" for p in range(starts.size - 1)]

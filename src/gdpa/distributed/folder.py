@@ -1,8 +1,8 @@
-"""Files of a work folder, on a local disk or in an object store, with checksums inside.
+"""Read and write the files of a work folder, on a local disk or in an object store.
 
-An array is a plain ``.npy`` file, followed by a CRC-32 of each block of it. A JSON file ends with a
-line that holds its CRC-32. Whatever is read is checked, also when only some rows of an array are.
-Local files are written under another name and renamed, so that a name stands for a whole file.
+An array is an ``.npy`` file, followed by a CRC-32 of each block of 16 kB. The last line of a JSON
+file is its CRC-32. Checksums are verified on every read, even of a few rows of an array. Local
+files are written under a temporary name and renamed, so a file with its final name is complete.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import struct
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ UNFINISHED = ".unfinished-"
 
 
 class DamagedFileError(ValueError):
-    """A file of a work folder does not hold what was written."""
+    """Raised if the checksum of a file in a work folder does not match its content."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -38,12 +39,12 @@ class DamagedFileError(ValueError):
 
 
 class Folder:
-    """A folder that the client and all workers see.
+    """A folder that the client and all workers can access.
 
     Parameters
     ----------
     url : str
-        A path, or a URL that fsspec knows, such as ``s3://bucket/work``.
+        A path, or a URL supported by fsspec, such as ``s3://bucket/work``.
     """
 
     def __init__(self, url: str) -> None:
@@ -56,7 +57,7 @@ class Folder:
         return f"{self._root}/{name}"
 
     def write(self, name: str, *pieces: bytes | memoryview) -> None:
-        """Write a file: all of it, or nothing."""
+        """Write a file completely or not at all."""
         path = self._path(name)
         if not self.is_local:
             self._system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
@@ -81,23 +82,23 @@ class Folder:
                 os.unlink(unfinished)
 
     def read(self, name: str) -> bytes:
-        """Return a file as it is, unchecked."""
+        """Return the content of a file, unchecked."""
         return bytes(self._system.cat_file(self._path(name)))
 
     def write_json(self, name: str, data: object) -> None:
-        """Write plain data as JSON."""
+        """Write data as JSON with a checksum."""
         text = json.dumps(data, default=to_plain).encode()
         self.write(name, text, b"\n%08x\n" % zlib.crc32(text))
 
     def read_json(self, name: str) -> Any:
-        """Read plain data."""
+        """Read data that :meth:`write_json` wrote."""
         text, _, crc = self.read(name).rstrip(b"\n").rpartition(b"\n")
         if crc != b"%08x" % zlib.crc32(text):
             raise DamagedFileError(f"{self.url}/{name}")
         return json.loads(text)
 
     def write_array(self, name: str, array: NDArray[Any]) -> None:
-        """Write an array."""
+        """Write an array with checksums."""
         array = np.ascontiguousarray(array)
         file = io.BytesIO()
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
@@ -135,7 +136,7 @@ class Folder:
         return (self.read_array(f"{base}.{name}.npy", start, stop) for name in names)
 
     def is_intact(self, name: str) -> bool:
-        """Whether a file is there and matches its checksums."""
+        """Return whether a file exists and matches its checksums."""
         try:
             (self.read_json if name.endswith(".json") else self.read_array)(name)
         except (DamagedFileError, FileNotFoundError):
@@ -143,7 +144,7 @@ class Folder:
         return True
 
     def names(self) -> list[str]:
-        """Return the names of all files, sorted."""
+        """Return the sorted names of all complete files."""
         return sorted(name for name in self._all_names() if UNFINISHED not in name)
 
     def _all_names(self) -> list[str]:
@@ -154,24 +155,22 @@ class Folder:
         return [path.split(self._root.strip("/") + "/", 1)[1] for path in paths]
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; those that do not exist are skipped."""
+        """Remove files that exist."""
         for name in names:
-            try:
+            with suppress(FileNotFoundError):
                 self._system.rm_file(self._path(name))
-            except FileNotFoundError:
-                continue
 
     def remove_all(self) -> None:
-        """Remove the folder with everything in it."""
+        """Remove the folder and everything in it."""
         if self._system.exists(self._root):
             self._system.rm(self._root, recursive=True)
 
     def remove_unfinished(self) -> None:
-        """Remove what killed processes left half-written."""
+        """Remove incomplete files of killed processes."""
         self.remove(name for name in self._all_names() if UNFINISHED in name)
 
     def free_bytes(self) -> int | None:
-        """Return the free space of a local disk."""
+        """Return the free space of a local disk; None for an object store."""
         if not self.is_local:
             return None
         place = self.url
@@ -181,7 +180,7 @@ class Folder:
 
 
 def _parse_header(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Return shape, type and offset of the data of a .npy file."""
+    """Return the shape, type and offset of the data in an .npy file."""
     file = io.BytesIO(head)
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
@@ -208,7 +207,7 @@ def _checked(file: IO[bytes], head: bytes, end: int, low: int, high: int) -> byt
 
 
 def to_plain(value: object) -> object:
-    """Turn numbers of NumPy into those of Python."""
+    """Convert a NumPy scalar to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be written as JSON")

@@ -1,7 +1,7 @@
-"""Parquet files: which ones, whether they have the same columns, and rows of them as tables.
+"""Find the Parquet files of a run, check that their columns agree, and read rows from them.
 
-A piece is a run of row groups of one file, small enough for one task. Rows are numbered over all
-files in the order of their names.
+A piece is a sequence of row groups of one file, small enough for one task. Rows are numbered across
+all files, sorted by name.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import glob
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import nearest_name, require
 from ..tables import TableError
+from ..threads import effective_jobs, in_threads
 
 Schema = tuple[tuple[str, str], ...]
 
@@ -31,7 +31,7 @@ class Piece:
     groups : tuple of int
         Numbers of the row groups.
     first, within : int
-        Number of its first row, over all files and within the file.
+        Number of the first row, across all files and within the file.
     rows : int
         Number of rows.
     """
@@ -49,7 +49,7 @@ class Piece:
             return file.read_row_groups(list(self.groups), columns=list(columns))
 
     def place(self, row: int) -> str:
-        """Return file and row (counted from 1) for messages."""
+        """Return the file and row (counted from 1), for error messages."""
         return f"{self.path}, row {self.within + row + 1}"
 
 
@@ -62,13 +62,13 @@ class Inputs:
     paths : tuple of str
         The files, in order.
     rows : tuple of int
-        Rows of each.
+        Number of rows of each file.
     schema : tuple of (str, str)
         Columns and their types.
     fingerprints : tuple of str
         Size and checksum of each file.
     pieces : tuple of Piece
-        The work.
+        The pieces of all files.
     """
 
     paths: tuple[str, ...]
@@ -79,11 +79,11 @@ class Inputs:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all files."""
+        """Number of rows of all files."""
         return sum(self.rows)
 
     def column_type(self, name: str, what: str = "column") -> str:
-        """Return the type of a column, or raise an error that names the nearest."""
+        """Return the type of a column; the error for an unknown one suggests a similar name."""
         types = dict(self.schema)
         if name not in types:
             raise TableError(
@@ -92,24 +92,20 @@ class Inputs:
         return types[name]
 
     def output_names(self) -> list[str]:
-        """Return names for the files of predictions: the input's, numbered where they repeat."""
+        """Return the names of the prediction files: those of the input, numbered if not unique."""
         names = [path.rsplit("/", 1)[-1] for path in self.paths]
         if len(set(names)) == len(names):
             return names
         return [f"{i:05d}-{name}" for i, name in enumerate(names)]
 
-    def pieces_of(self, file: int) -> list[Piece]:
-        """Return the pieces of one file."""
-        return [piece for piece in self.pieces if piece.path == self.paths[file]]
-
 
 def _source(path: str) -> Any:
-    """Return what pyarrow reads: a path, or an open file of an object store."""
+    """Return a path, or an open file of an object store, for PyArrow to read."""
     return require("fsspec", "distributed").open(path, "rb").open() if "://" in path else path
 
 
 def _fingerprint(path: str) -> str:
-    """Return size and CRC-32 of the content of a file."""
+    """Return the size and CRC-32 of a file."""
     size = crc = 0
     with require("fsspec", "distributed").open(path, "rb") as file:
         while block := file.read(2**22):
@@ -118,7 +114,7 @@ def _fingerprint(path: str) -> str:
 
 
 def _expand(patterns: str | Sequence[str]) -> list[str]:
-    """Return the files that patterns, folders and names stand for, sorted."""
+    """Return the sorted paths of the files that patterns, folders and names stand for."""
     paths: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         if "://" in pattern:
@@ -137,24 +133,24 @@ def _expand(patterns: str | Sequence[str]) -> list[str]:
 
 
 def open_inputs(patterns: str | Sequence[str], *, piece_rows: int = 250_000) -> Inputs:
-    """Read the footers of all files, check that they fit together, and fingerprint them.
+    """Read the footers of all files, check that their columns agree, and compute checksums.
 
     Parameters
     ----------
     patterns : str or sequence of str
-        Names, patterns with ``*`` or folders; paths, or URLs that fsspec knows.
+        File names, patterns with ``*`` or folders; paths, or URLs supported by fsspec.
     piece_rows : int, default=250000
-        Rows of a piece, unless one row group has more.
+        Maximum number of rows of a piece, unless one row group has more.
 
     Returns
     -------
     Inputs
-        The files. One without rows is skipped, unless there is no other.
+        The files that have rows.
 
     Raises
     ------
     TableError
-        If there is no file, one cannot be read, or its columns differ from the first one's.
+        If there is no file with rows, a file cannot be read, or its columns differ.
     """
     parquet = require("pyarrow.parquet", "distributed")
     paths = _expand(patterns)
@@ -186,13 +182,12 @@ def open_inputs(patterns: str | Sequence[str], *, piece_rows: int = 250_000) -> 
             pieces.append(Piece(path, groups, first + within, within, size))
     if not kept or schema is None:
         raise TableError(f"{paths[0]} and the {len(paths) - 1} other files have no rows")
-    with ThreadPoolExecutor(8) as pool:
-        fingerprints = tuple(pool.map(_fingerprint, kept))
-    return Inputs(tuple(kept), tuple(rows), schema, fingerprints, tuple(pieces))
+    fingerprints = in_threads(_fingerprint, kept, effective_jobs(None))
+    return Inputs(tuple(kept), tuple(rows), schema, tuple(fingerprints), tuple(pieces))
 
 
 def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """Yield row groups of together at most `limit` rows, their first row and number of rows."""
+    """Yield sequences of row groups with at most `limit` rows, first rows and numbers of rows."""
     groups: list[int] = []
     start = total = 0
     for number, size in enumerate(sizes):
@@ -207,7 +202,7 @@ def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[tuple[int, ...], i
 
 
 def _difference(path: str, schema: Schema, other: str, here: Schema) -> str:
-    """Return the first difference between the columns of two files."""
+    """Describe the first difference between the columns of two files."""
     ours, theirs = dict(schema), dict(here)
     for name in {**ours, **theirs}:
         if ours.get(name) != theirs.get(name):
@@ -215,4 +210,4 @@ def _difference(path: str, schema: Schema, other: str, here: Schema) -> str:
                 f"column {name!r} is {theirs.get(name, 'missing')} in {other} and "
                 f"{ours.get(name, 'missing')} in {path}; all files need the same columns"
             )
-    return f"the columns of {other} are in another order than those of {path}"
+    return f"the columns of {other} are not in the same order as those of {path}"

@@ -1,8 +1,8 @@
-"""What has been done in a work folder: the manifest decides, not the presence of a file.
+"""The manifest of a work folder: which stages and tasks are done.
 
-Each task ends by writing its record. When all tasks of a stage are done their records become part
-of ``manifest.json``. A run that starts in a folder with a manifest of the same parameters skips
-what is recorded; one with other parameters, or other input, is refused.
+Each task ends by writing its record. When all tasks of a stage are done, their records move to
+``manifest.json``. A run with the same parameters skips what is recorded. A run with other
+parameters or other input is rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME, VERSION = "manifest.json", 3
 
 @dataclass(frozen=True)
 class Record:
-    """What a task has done: the names of its files, and small results that JSON can hold."""
+    """The files that a task wrote, and its results, which must be small and JSON-compatible."""
 
     files: list[str]
     result: dict[str, Any]
@@ -29,7 +29,7 @@ class Record:
 
 @dataclass
 class Output:
-    """The work folder as a task sees it, and the files that it wrote."""
+    """The work folder for one task; collects the names of the files that it writes."""
 
     folder: Folder
     files: list[str] = field(default_factory=list)
@@ -40,23 +40,23 @@ class Output:
         self.files.append(name)
 
     def save(self, base: str, **arrays: NDArray[Any]) -> None:
-        """Write several arrays."""
+        """Write several arrays whose names begin with `base`."""
         for name, array in arrays.items():
             self.array(f"{base}.{name}.npy", array)
 
     def json(self, name: str, data: object) -> None:
-        """Write plain data."""
+        """Write data as JSON."""
         self.folder.write_json(name, data)
         self.files.append(name)
 
 
 def record_name(stage: str, task: int) -> str:
-    """Return the name of the file that holds a task's record."""
+    """Return the file name of a task's record."""
     return f"records/{stage.replace(' ', '-')}/{task:06d}.json"
 
 
 def read_record(folder: Folder, stage: str, task: int) -> Record | None:
-    """Return the record of a task, None if it has not ended."""
+    """Return the record of a task; None if it is not done."""
     try:
         return Record(**folder.read_json(record_name(stage, task)))
     except (FileNotFoundError, DamagedFileError):
@@ -64,7 +64,7 @@ def read_record(folder: Folder, stage: str, task: int) -> Record | None:
 
 
 def write_record(folder: Folder, stage: str, task: int, record: Record) -> None:
-    """Write the record of a task that has ended."""
+    """Write the record of a finished task."""
     folder.write_json(record_name(stage, task), asdict(record))
 
 
@@ -76,13 +76,12 @@ class Manifest:
         self.data: dict[str, Any] = {}
 
     def open(self, parameters: Mapping[str, object]) -> None:
-        """Begin a run, or continue one with the same parameters; the first difference is named."""
+        """Begin a run, or continue one with the same parameters."""
         wanted = json.loads(json.dumps(parameters, default=to_plain))
         if not self.load():
             if self.folder.names():
                 raise ValueError(
-                    f"work folder {self.folder.url} holds files but no {NAME}; choose an empty "
-                    "folder"
+                    f"work folder {self.folder.url} has files but no {NAME}; choose an empty folder"
                 )
             self.data = {"version": VERSION, "parameters": wanted, "stages": {}, "removed": []}
             self._save()
@@ -92,20 +91,20 @@ class Manifest:
             if wanted.get(name) != stored.get(name):
                 raise ValueError(
                     f"work folder {self.folder.url} belongs to another run: its {name} is "
-                    f"{_short(stored.get(name))}, now it is {_short(wanted.get(name))}; use the "
-                    "same options and the same input to continue, or another folder"
+                    f"{_short(stored.get(name))}, now it is {_short(wanted.get(name))}; to "
+                    "continue, use the same options and input; else use another folder"
                 )
 
     def load(self) -> bool:
-        """Read the manifest; False if there is none."""
+        """Read the manifest; return False if there is none."""
         try:
             data = self.folder.read_json(NAME)
         except FileNotFoundError:
             return False
         if data["version"] != VERSION:
             raise ValueError(
-                f"work folder {self.folder.url} has format {data['version']}, this version of gdpa "
-                f"uses format {VERSION}; start again with an empty work folder"
+                f"work folder {self.folder.url} has format {data['version']}, but this version of "
+                f"gdpa uses format {VERSION}; start again with an empty work folder"
             )
         self.data = data
         return True
@@ -116,12 +115,12 @@ class Manifest:
         return dict(self.data["parameters"])
 
     def stage(self, name: str) -> list[dict[str, Any]] | None:
-        """Return the results of a stage that is done, None if it is not."""
+        """Return the results of a finished stage; None if it is not finished."""
         records = self.data["stages"].get(name)
         return None if records is None else [dict(record["result"]) for record in records]
 
     def check(self) -> None:
-        """Refuse a folder in which files of finished stages are missing."""
+        """Raise an error if a file of a finished stage is missing."""
         present = set(self.folder.names())
         for name, records in self.data["stages"].items():
             for file in (file for record in records for file in record["files"]):
@@ -132,13 +131,13 @@ class Manifest:
                     )
 
     def seal(self, name: str, records: Sequence[Record]) -> None:
-        """Note that a stage is done, and remove the records that are now in the manifest."""
+        """Mark a stage as finished, and remove the records that the manifest now has."""
         self.data["stages"][name] = [asdict(record) for record in records]
         self._save()
         self.folder.remove(record_name(name, task) for task in range(len(records)))
 
     def discard(self, name: str) -> None:
-        """Remove the files of a finished stage that no later one needs."""
+        """Remove the files of a finished stage that is no longer needed."""
         if name not in self.data["removed"]:
             self.data["removed"].append(name)
             self._save()
@@ -146,11 +145,11 @@ class Manifest:
                 self.folder.remove(record["files"])
 
     def reopen(self, name: str) -> None:
-        """Forget that a stage is done."""
+        """Mark a stage as unfinished."""
         self.data["stages"].pop(name, None)
 
     def note(self, name: str, value: object) -> None:
-        """Keep a result of the run."""
+        """Store a result of the run in the manifest."""
         self.data[name] = value
         self._save()
 

@@ -1,8 +1,8 @@
-"""Neighbours of the points of a part, in its own cells and in those around it.
+"""Find the neighbours of the points of a part, in its own cells and in those around it.
 
-How many cells to visit is chosen as in the search of one machine: the true neighbours of a sample
-of points are found by an exhaustive pass over all parts, and cells are added until the sample
-reaches the recall asked for.
+The number of cells to visit is chosen as in the search on one machine. An exhaustive search over
+all parts finds the true neighbours of a sample of points; then the number of cells is increased
+until the search finds the requested share of them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .manifest import Output
 from .parts import load_cells, points_of, searched_points
 from .plan import load_plan, query_rows
 
-# Queries that are compared at a time.
+# Queries per block.
 QUERIES = 8_192
 
 
 def max_duplicates(n_neighbors: int) -> int:
-    """Return how many identical points a search compares: a full list, and the query itself."""
+    """Return how many identical points a search keeps: enough for a full list of neighbours."""
     return max(n_neighbors, SCALE_NEIGHBOR) + 2
 
 
 def exact_neighbors(output: Output, *, part: int, seed: int, n_rows: int) -> dict[str, Any]:
-    """Find all points of a part that may be neighbours of the sample, by exhaustive search."""
+    """Find all points of a part that may be neighbours of the sampled points."""
     folder = output.folder
     plan = load_plan(folder.url)
     Q, reach = folder.load("plan/plan", "queries", "reach")
@@ -53,7 +53,7 @@ def exact_neighbors(output: Output, *, part: int, seed: int, n_rows: int) -> dic
 def choose_probes(
     output: Output, *, n_rows: int, n_neighbors: int, recall: float | None
 ) -> dict[str, Any]:
-    """Choose how many cells each point visits, such that the sample reaches the recall."""
+    """Choose how many cells to visit so that the sample reaches the requested recall."""
     folder = output.folder
     plan = load_plan(folder.url)
     space, parts = plan.space, range(plan.bounds.size - 1)
@@ -78,7 +78,7 @@ def choose_probes(
     by_cell = np.argsort(home, kind="stable")
     residual = space.residual(Q[by_cell], home[by_cell]).astype(np.float32)
     while True:
-        # A query that visits the cell of a neighbour finds it there.
+        # A query finds a neighbour if it visits its cell.
         visited = space.visited(residual, home[by_cell], probes)
         met = (cells[by_cell][:, :, None] == visited[:, None, :]).any(axis=2)
         reached = float(met.mean())
@@ -98,31 +98,11 @@ def nearest_points(
     probes: int,
     own: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the nearest points of queries among all points, in the cells that they visit.
+    """Return the k nearest nodes of each query, and their distances.
 
-    Parameters
-    ----------
-    folder : Folder
-        The work folder.
-    starts : ndarray of shape (n_parts + 1,)
-        First node of each part.
-    Q : ndarray of shape (n_queries, n_features)
-        Queries, sorted by cell.
-    home : ndarray of int of shape (n_queries,)
-        Their cells.
-    k : int
-        How many neighbours, at most the number of (other) points.
-    probes : int
-        Cells to visit; more where those hold fewer than k points.
-    own : ndarray of shape (n_queries,), optional
-        Nodes of the queries if they are among the points: no point is its own neighbour.
-
-    Returns
-    -------
-    node : ndarray of int64 of shape (n_queries, k)
-        Neighbours, nearest first, ties by number.
-    distance : ndarray of shape (n_queries, k)
-        Their distances.
+    Queries are sorted by cell. Each visits `probes` cells, or more if these have fewer than k
+    points. `own` are the nodes of queries that are themselves points of the fit: a point is not
+    its own neighbour. Ties are sorted by node.
     """
     plan = load_plan(folder.url)
     space: CellSpace = plan.space
@@ -142,7 +122,7 @@ def nearest_points(
             best = join.best(residual[rows], home[waiting[rows]], visited[rows], wanted)
             index[rows], full[rows] = best.index, best.count == wanted
         del residual, visited
-        # Distances to the points as they are given: by differences, not by products.
+        # Compute final distances from the original features, by differences.
         complete, index = waiting[full], index[full]
         met = np.zeros(join.order.size, dtype=bool)
         met[index.ravel()] = True
@@ -159,10 +139,10 @@ def nearest_points(
             order = np.lexsort((number, distance), axis=1)[:, :k]
             nodes[mine] = np.take_along_axis(number, order, 1)
             distances[mine] = np.take_along_axis(distance, order, 1)
-        # Few points in the cells around: the other queries visit more.
+        # The other queries found fewer than k points, so they visit more cells.
         waiting = waiting[~full]
         if waiting.size and probes >= space.centers.n_cells:
-            raise AssertionError("every cell was visited and points are missing")
+            raise AssertionError("points are missing after a search of all cells")
         probes = min(space.centers.n_cells, 4 * probes)
     return nodes, distances
 
@@ -170,7 +150,7 @@ def nearest_points(
 def search_part(
     output: Output, *, part: int, starts: list[int], n_neighbors: int, probes: int, scale: float
 ) -> dict[str, Any]:
-    """Find neighbours and scales of the points of a part, and its edges to other parts."""
+    """Find the neighbours and scales of the points of a part, and its edges to other parts."""
     folder = output.folder
     ends, X = folder.load(f"parts/{part:05d}", "ends", "X")
     first = int(load_plan(folder.url).bounds[part])

@@ -1,7 +1,7 @@
-"""Predictions of new Parquet files by a finished work folder.
+"""Predict new Parquet files with the work folder of a finished fit.
 
-A new row is one more row of the labelled system, the fitted scores held: it is linked to its
-nearest fitted rows, which are found in the cells that it visits.
+Each new row is linked to its nearest fitted rows. Its scores solve its own row of the labelled
+system; the scores of the fitted rows do not change.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class PredictResult:
     Parameters
     ----------
     rows : int
-        Rows.
+        Number of rows.
     predicted : dict
-        Rows of each class.
+        Number of rows of each predicted class.
     seconds : dict
         Time of each stage.
     files : tuple of str
-        The predictions.
+        Files with the predictions.
     """
 
     rows: int
@@ -68,27 +68,28 @@ def predict(
     Parameters
     ----------
     paths : str or sequence of str
-        Parquet files, patterns or folders with the feature columns of the fit; others are ignored.
+        Parquet files, patterns or folders with the feature columns of the fit; other columns are
+        ignored.
     work : path-like or URL
-        Work folder of the fit; it is only read.
+        Work folder of the fit; it is not changed.
     out : path-like or URL
-        Folder for the predictions, a file per input file.
+        Folder for the predictions, one file per input file.
     id_column : str, optional
-        Column that names the rows; by default they are numbered over all files.
+        Column with row identifiers; by default rows are numbered across all files.
     class_probabilities : bool, default=False
-        Whether to write a column per class.
+        Whether to write the probability of every class.
     scheduler, n_workers, memory_limit, callback
         As in :func:`gdpa.distributed.fit`.
 
     Returns
     -------
     PredictResult
-        What was done. A row equal to a fitted one gets that row's label.
+        Counts, times and files. A row that equals a labelled row of the fit gets its label.
 
     Raises
     ------
     ValueError
-        If the work folder holds no finished fit, or one of its files is damaged.
+        If the work folder has no finished fit, or one of its files is damaged.
     """
     folder, target = Folder(os.fspath(work)), Folder(os.fspath(out))
     fitted, model = finished_model(folder)
@@ -98,7 +99,7 @@ def predict(
         here = inputs.column_type(name)
         if here != types[name]:
             raise TableError(
-                f"column {name!r} is {here} in {inputs.paths[0]}, it was {types[name]} in the fit"
+                f"column {name!r} is {here} in {inputs.paths[0]}, but was {types[name]} in the fit"
             )
     if id_column is not None:
         inputs.column_type(id_column)
@@ -146,7 +147,7 @@ def _predict_rows(
     files: list[int],
     classes: bool,
 ) -> dict[str, Any]:
-    """Predict the new rows whose cells belong to a part."""
+    """Predict the new rows in the cells of a part."""
     folder = Folder(url)
     Q, home, row = sorted_rows(output.folder, ends, part)
     shares = np.empty((0, len(model["classes"])))
@@ -169,7 +170,7 @@ def _shares(
     starts: NDArray[np.int64],
     model: dict[str, Any],
 ) -> NDArray[np.float64]:
-    """Return the shares of the classes of new rows with given neighbours."""
+    """Return the class shares of new rows, given their neighbours."""
     k = min(model["n_neighbors"], node.shape[1])
     scale = local_scales(distance, model["scale"])
     node, distance = node[:, :k], distance[:, :k]

@@ -1,11 +1,11 @@
-"""Rows to the parts that their cells belong to: pieces are sorted by cell, parts gather their runs.
+"""Sort encoded rows into parts, each of which holds the points of some cells.
 
-A piece writes one sorted file, not one per part; a part reads its run of it. Within a part points
-are sorted by cell and, within a cell, by row: their numbers over all parts, the nodes of the graph,
-follow each other in space and do not depend on who read what first.
+A task encodes one piece and writes its rows sorted by cell; a part then reads its range of every
+piece. Points are sorted by cell and then by row. Their position across all parts is the node
+number, so it does not depend on the order in which tasks ran.
 
-What a search compares is kept beside the points, in single precision and with at most a few
-identical ones: a task reads much of its neighbours' parts, and holds only that.
+A part also stores its points in single precision, without surplus duplicates. A search reads only
+this smaller copy of the parts around it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IntArray = NDArray[np.integer[Any]]
 def encode(
     output: Output, *, piece: Piece, number: int, features: list[str], plan_url: str
 ) -> dict[str, Any]:
-    """Encode a piece, find the cell of each row, and write the rows sorted by cell."""
+    """Encode a piece and write its rows sorted by cell."""
     plan = load_plan(plan_url)
     X = plan.features(piece.read(features), f"{piece.path} (from row {piece.within + 1})")
     home = plan.space.home(X)
@@ -43,7 +43,7 @@ def encode(
 def sorted_rows(
     folder: Folder, ends: list[list[int]], part: int
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Return features, cells and numbers of the rows that the pieces hold for a part."""
+    """Return the features, cells and numbers of the rows of a part, from all pieces."""
     pieces = [
         folder.load(f"encoded/{i:06d}", "X", "home", "row", start=own[part], stop=own[part + 1])
         for i, own in enumerate(ends)
@@ -56,7 +56,7 @@ def sorted_rows(
 def gather(
     output: Output, *, part: int, ends: list[list[int]], max_duplicates: int
 ) -> dict[str, Any]:
-    """Collect the points of a part, cell by cell."""
+    """Collect and write the points of a part, sorted by cell."""
     folder, base = output.folder, f"parts/{part:05d}"
     plan = load_plan(folder.url)
     X, home, row = sorted_rows(folder, ends, part)
@@ -79,7 +79,7 @@ def gather(
 
 
 def searched_points(folder: Folder, part: int, n: int, n_kept: int) -> NDArray[np.intp]:
-    """Return which of the n points of a part a search compares: all but surplus duplicates."""
+    """Return the points of a part that a search compares: all but surplus duplicates."""
     return np.arange(n) if n == n_kept else folder.read_array(f"parts/{part:05d}.kept.npy")
 
 
@@ -90,7 +90,7 @@ def load_cells(
     bounds: NDArray[np.intp],
     starts: NDArray[np.int64],
 ) -> CellJoin:
-    """Return the points of some cells (ascending) of any part, ready to be searched."""
+    """Return a search structure with the points of the given cells, in ascending order."""
     wide = np.int32 if starts[-1] < 2**31 else np.int64
     spans, nodes = [], [np.empty(0, dtype=wide)]
     sizes = np.zeros(space.centers.n_cells, dtype=np.intp)
@@ -99,7 +99,7 @@ def load_cells(
         ends = folder.read_array(f"parts/{p:05d}.near_ends.npy")
         kept = searched_points(folder, p, int(starts[p + 1] - starts[p]), int(ends[-1]))
         own = cells[part == p] - bounds[p]
-        # Cells that follow each other are read at once.
+        # Read consecutive cells at once.
         for run in np.split(own, np.flatnonzero(np.diff(own) > 1) + 1):
             start, stop = int(ends[run[0]]), int(ends[run[-1] + 1])
             if start < stop:
@@ -119,12 +119,12 @@ def load_cells(
 def points_of(
     folder: Folder, nodes: IntArray, starts: NDArray[np.int64], file: str = "parts/{:05d}.X.npy"
 ) -> NDArray[Any]:
-    """Return the features (or what another file holds) of nodes of any part, ascending."""
+    """Return the features, or the values in another file, of nodes in ascending order."""
     values = []
     part = np.searchsorted(starts, nodes, side="right") - 1
     for p in np.unique(part).tolist():
         local = nodes[part == p] - starts[p]
-        # Some rows at a time: only those that are asked for are held.
+        # Read blocks of rows, and keep only the requested ones in memory.
         for mine in np.split(local, np.flatnonzero(np.diff(local // 2**15)) + 1):
             rows = folder.read_array(file.format(p), int(mine[0]), int(mine[-1]) + 1)
             values.append(rows[mine - mine[0]])

@@ -1,9 +1,9 @@
-"""Fit on parts: from Parquet files with a few labels to predictions for all rows.
+"""The distributed fit: from Parquet files with a few labels to predictions for all rows.
 
     sample -> plan -> encode -> sort into parts -> search -> graph -> tuning -> solve -> predictions
 
-Each arrow is a stage of tasks that read files of the stages before it and write their own; see
-:mod:`gdpa.distributed.manifest` for what is skipped when a run starts again.
+The tasks of each stage read the files of earlier stages and write their own. A run that starts
+again skips finished stages; see :mod:`gdpa.distributed.manifest`.
 """
 
 from __future__ import annotations
@@ -35,53 +35,52 @@ from .predictions import check_out, predict_part, write_predictions
 from .rows import build_rows
 from .solve import MIN_SELF_LOOP, Solver
 
-# Up to so many rows one machine fits the whole ensemble in minutes.
+# One machine fits the whole ensemble in minutes up to this many rows.
 ONE_MACHINE_ROWS = 1_000_000
-# Relative residual of the solve, and the sum of scores below which they are within its error.
+# Relative residual of the solve, and the sum of scores that its error may exceed.
 TOL, THRESHOLD = 1e-6, 1e-4
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a distributed fit has done.
+    """Result of a distributed fit.
 
     Parameters
     ----------
     rows, labeled : int
-        Rows, and those that had a label.
+        Number of rows, and of labelled rows.
     classes : dict
-        Labels of each class.
+        Number of labels of each class.
     predicted : dict
-        Rows without a label that were given each class.
+        Number of unlabelled rows that were assigned to each class.
     accuracy : float or None
-        Share of held-out labels that were predicted correctly (cross-validated); None if there are
-        too few labels to hold some out.
+        Held-out accuracy; None if there are too few labels to hold any out.
     n_held_out : int
-        Labels that were held out.
+        Number of held-out labels.
     parts : int
-        Parts that the rows were cut into.
+        Number of parts.
     features : int
-        Features that the columns became.
+        Number of features after encoding.
     recall : float
         Share of true neighbours found, measured on a sample.
     cut : float
-        Share of the edges that join different parts.
+        Share of the edges between different parts.
     self_loop : float
         The self-loop in use.
     tuning : str
-        How it was chosen.
+        How the self-loop was chosen.
     steps : int
-        Steps of the solve.
+        Number of steps of the solve.
     converged : bool
-        Whether the tolerance was met.
+        Whether the solve reached its tolerance.
     unreached : int
-        Rows without a path to a label; they get the most frequent class.
+        Number of rows without a path to a label; they get the most frequent class.
     seconds : dict
-        Time of each stage in this run (none of those that were done before).
+        Time of each stage that ran; stages finished by an earlier run are not included.
     notes : tuple of str
-        What the user should know.
+        Remarks for the user.
     files : tuple of str
-        The predictions.
+        Files with the predictions.
     """
 
     rows: int
@@ -127,69 +126,69 @@ def fit(
     keep: bool = False,
     callback: Callable[[Event], None] | None = None,
 ) -> FitResult:
-    """Predict the missing cells of a column of Parquet files, on a cluster.
+    """Predict the missing labels in a column of Parquet files, on a Dask cluster.
 
-    The model is one neighbour graph, not the ensemble of :class:`gdpa.CommitteeClassifier`: data
-    that one machine can fit are usually predicted more accurately there.
+    The model is a single neighbour graph. :class:`gdpa.CommitteeClassifier` is usually more
+    accurate on data that fit on one machine.
 
     Parameters
     ----------
     paths : str or sequence of str
-        Parquet files, patterns or folders, also URLs that fsspec knows. All files need the same
-        columns.
+        Parquet files, patterns or folders; paths, or URLs supported by fsspec. All files need the
+        same columns.
     target : str
         Column with the labels; empty where unknown.
     work : path-like or URL
-        Folder for intermediate files; all workers must see it. A second run continues where the
+        Folder for intermediate files that all workers can access. A second run continues where the
         first was stopped.
     out : path-like or URL
-        Folder for the predictions: a Parquet file per input file with its rows in order.
+        Folder for the predictions, one Parquet file per input file, with its rows in order.
     id_column : str, optional
-        Column that names the rows, unique; by default rows are numbered over all files.
+        Column with unique row identifiers; by default rows are numbered across all files.
     drop : sequence of str
-        Columns to leave out.
+        Columns to ignore.
     unlabeled : str, optional
-        What marks an unknown label, besides an empty cell.
+        Value that marks an unknown label, in addition to an empty cell.
     scale : {"robust", "standard", "minmax", "none"}, default="robust"
-        Scale of number columns; see :class:`gdpa.tables.TableEncoder`.
+        How numeric columns are scaled; see :class:`gdpa.tables.TableEncoder`.
     metric : {"importance", "plain"}, default="importance"
-        Features weighted by their importance in a random forest of the labels, or all the same.
+        Whether to weight features by their importance in a random forest, or equally.
     n_neighbors : int, default=10
-        Neighbours per row.
+        Number of neighbours per row.
     recall : float, optional
         Share of the neighbours to find, as in :func:`gdpa.graph.neighbor_graph`.
     self_loop : float, optional
-        Self-loop gamma, at least 0.01; chosen by held-out labels if not given.
+        Self-loop gamma, at least 0.01; chosen by held-out loss if not given.
     class_probabilities : bool, default=False
-        Whether to write a column per class.
+        Whether to write the probability of every class.
     n_parts : int, optional
-        Parts; by default one per 250,000 rows, with several workers 8 for each if that leaves
-        50,000 rows to a part, at most 512. A run that is continued keeps its number.
+        Number of parts. By default one per 250,000 rows; with several workers 8 per worker, as
+        long as a part has at least 50,000 rows; at most 512. Does not change if a run is continued.
     random_state : int, default=0
         Random seed.
     scheduler : str, optional
-        Address of a Dask scheduler; by default a local cluster of processes is started;
-        "synchronous" runs everything in this process.
+        Address of a Dask scheduler. By default a local cluster is started; "synchronous" runs
+        everything in this process.
     n_workers : int, optional
-        Processes of the local cluster; by default one per processor.
+        Number of processes of the local cluster; by default one per processor.
     memory_limit : str or float, optional
-        Memory of each, as Dask takes it.
+        Memory of each local worker, in Dask's format.
     keep : bool, default=False
-        Keep the graph and other files that predictions do not need.
+        Whether to keep the graph and other files that predictions do not need.
     callback : callable, optional
-        Called with an :class:`~gdpa.distributed.Event` for each task that ends.
+        Called with an :class:`~gdpa.distributed.Event` whenever a task ends.
 
     Returns
     -------
     FitResult
-        What was done. The same input, options and parts give the same predictions, byte by byte,
-        however many workers there are and however often some of them were lost.
+        The result. The same input, options and number of parts give the same predictions, byte for
+        byte, whatever the number of workers and even if some of them are lost.
 
     Raises
     ------
     ValueError
-        If an option is not accepted, the input does not fit together, the work folder belongs to
-        another run, or one of its files is damaged.
+        If an option is invalid, columns of the input differ, the work folder belongs to another
+        run, or one of its files is damaged.
     """
     options = {
         "target": target,
@@ -220,8 +219,8 @@ def fit(
     folder = Folder(os.fspath(work))
     with _locked(folder):
         manifest = Manifest(folder)
-        found = list(zip(inputs.paths, inputs.fingerprints, strict=True))
-        manifest.open({"inputs": found, "schema": inputs.schema, **options})
+        files = list(zip(inputs.paths, inputs.fingerprints, strict=True))
+        manifest.open({"inputs": files, "schema": inputs.schema, **options})
         folder.remove_unfinished()
         manifest.check()
         if "run" not in manifest.data:
@@ -235,7 +234,7 @@ def fit(
 def default_parts(
     n_rows: int, n_workers: int, largest: int = 250_000, smallest: int = 50_000, most: int = 512
 ) -> int:
-    """Return the number of parts: small enough for a worker's memory, and 8 for each of several."""
+    """Return the number of parts: small enough for memory, and 8 per worker of several."""
     parts = -(-n_rows // largest)
     if n_workers > 1:
         parts = max(parts, min(8 * n_workers, max(n_workers, n_rows // smallest)))
@@ -243,7 +242,7 @@ def default_parts(
 
 
 def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> FitResult:
-    """Run what is left to do of a fit."""
+    """Run the unfinished stages of a fit."""
     manifest, folder = runner.manifest, runner.folder
     asked = manifest.parameters
     n, seed, k = inputs.n_rows, asked["random_state"], asked["n_neighbors"]
@@ -269,7 +268,7 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     names = [solve.name for solve in solves]
     filled = "rows far from labels"
     any_far = solver.fill(filled, names, THRESHOLD)
-    del solver  # its futures, by which workers hold the graph
+    del solver  # releases its futures, so that workers free the graph
     prior = labeled_prior(codes, len(classes)).tolist()
     answers = runner.stage(
         "predict", predict_part, parts, solves=names, threshold=THRESHOLD,
@@ -319,11 +318,11 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
 def _sort_into_parts(
     runner: Runner, inputs: Inputs, features: list[str], ids_per_task: int = 20_000_000
 ) -> tuple[dict[str, Any], list[int]]:
-    """Run the stages up to the points of the parts; return the plan and each part's first node."""
+    """Run the stages up to "sort into parts"; return the plan and each part's first node."""
     manifest, n = runner.manifest, inputs.n_rows
     options = manifest.parameters
     id_column = options["id_column"]
-    if "n_parts" not in manifest.data:  # the same when it continues with other workers
+    if "n_parts" not in manifest.data:  # must not change if the run continues with other workers
         manifest.note("n_parts", options["n_parts"] or default_parts(n, runner.n_workers))
     n_buckets = -(-n // ids_per_task)
     pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
@@ -336,7 +335,7 @@ def _sort_into_parts(
             "check identifiers", check_ids, [{"bucket": bucket} for bucket in range(n_buckets)],
             pieces=inputs.pieces, ends=[r["ends"] for r in sampled], id_column=id_column,
         )  # fmt: skip
-    # In this process, where scikit-learn is loaded already: workers do without.
+    # Runs in this process, so that workers need not load scikit-learn.
     plan = runner.stage(
         "plan", make_plan, here=True, n_pieces=len(pieces), n_rows=n, options=options,
         labels=[r["labels"] for r in sampled], source=inputs.paths[0],
@@ -354,11 +353,11 @@ def _sort_into_parts(
 
 
 def _notes(n_rows: int, largest: int, n_parts: int, tuning: Tuning) -> Iterator[str]:
-    """Yield what the user should know about the result."""
+    """Yield remarks about the result."""
     if largest > max(4 * n_rows / n_parts, 250_000):
         yield (
-            f"one part holds {largest} of {n_rows} rows, because very many are alike in all "
-            "features; it needs more memory than others"
+            f"one part has {largest} of {n_rows} rows, because many rows are identical; it needs "
+            "more memory than the others"
         )
     yield (
         "the model is a single neighbour graph with one weight per feature, not the ensemble of "
@@ -366,20 +365,20 @@ def _notes(n_rows: int, largest: int, n_parts: int, tuning: Tuning) -> Iterator[
     )
     if n_rows <= ONE_MACHINE_ROWS:
         yield (
-            f"{n_rows} rows fit on one machine, where `gdpa fit` is usually more accurate: use "
-            f"this command above {ONE_MACHINE_ROWS} rows, or where memory is short"
+            f"{n_rows} rows fit on one machine, where `gdpa fit` is usually more accurate; use "
+            f"this command for more than {ONE_MACHINE_ROWS} rows, or if memory is short"
         )
     if tuning.accuracy is None:
-        yield "held-out accuracy: not measured, there are too few labels"
+        yield "held-out accuracy: not measured, because there are too few labels"
     else:
         yield (
-            f"held-out accuracy: {100 * tuning.accuracy:.1f} % of {tuning.n_held_out} labels that "
-            "were held out (cross-validation)"
+            f"held-out accuracy: {100 * tuning.accuracy:.1f} % of {tuning.n_held_out} held-out "
+            "labels (cross-validation)"
         )
 
 
 def _check_options(**options: Any) -> None:
-    """Refuse options that are not accepted, before anything is read or written."""
+    """Raise an error for an invalid option, before anything is read or written."""
     for name, known in (("scale", SCALES), ("metric", METRICS)):
         if options[name] not in known:
             raise unknown_choice(name, options[name], known)
@@ -387,7 +386,7 @@ def _check_options(**options: Any) -> None:
         value = options[name]
         chosen_later = value is None and name in ("n_parts", "n_workers")
         if not chosen_later and not (isinstance(value, Integral) and int(value) >= least):
-            raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
+            raise ValueError(f"{name}={value!r} must be an integer, at least {least}")
     recall, self_loop = options["recall"], options["self_loop"]
     if recall is not None and not (isinstance(recall, Real) and 0 < float(recall) <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")
@@ -395,26 +394,25 @@ def _check_options(**options: Any) -> None:
         isinstance(self_loop, Real) and MIN_SELF_LOOP <= float(self_loop) < np.inf
     ):
         raise ValueError(
-            f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller ones "
-            "would need too many steps on parts: leave it out to have it chosen, or fit on one "
-            "machine"
+            f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller values "
+            "need too many steps: omit it to choose it automatically, or fit on one machine"
         )
 
 
 def _check_space(folder: Folder, n_rows: int, n_columns: int, n_neighbors: int) -> None:
-    """Refuse work that does not fit on the disk."""
+    """Raise an error if the work folder would not fit on the disk."""
     need = n_rows * (20.0 * n_columns + 45.0 * n_neighbors + 200.0)
     free = folder.free_bytes()
     if free is not None and need > free:
         raise OSError(
-            f"work folder {folder.url} needs about {need / 1e9:.3g} GB, {free / 1e9:.3g} GB are "
-            "free; choose another disk"
+            f"work folder {folder.url} needs about {need / 1e9:.3g} GB, but only "
+            f"{free / 1e9:.3g} GB are free; choose another disk"
         )
 
 
 @contextlib.contextmanager
 def _locked(folder: Folder) -> Iterator[None]:
-    """Hold a local work folder for this process."""
+    """Lock a local work folder for this process."""
     if not folder.is_local:
         yield
         return
@@ -423,4 +421,4 @@ def _locked(folder: Folder) -> Iterator[None]:
         with lock(folder.url + ".lock", wait=False):
             yield
     except LockedError as error:
-        raise ValueError(f"another run works in {folder.url} ({error})") from error
+        raise ValueError(f"another run is using {folder.url} ({error})") from error

@@ -1,7 +1,7 @@
-"""First stages: a sample of the rows and all labels of each piece, then one plan for all tasks.
+"""The first stages: sample rows, collect labels, and make one plan for all tasks.
 
-The plan says how columns become features, how much each feature counts, which cells there are and
-which part each belongs to, and the numbers of the classes.
+The plan holds the encoding of the columns, the weights of the features, the cells and the parts
+that they belong to, and the classes.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ METRICS = ("importance", "plain")
 
 
 def sample_share(n_rows: int, least: int = 20_000, most: int = 4_000_000) -> float:
-    """Return the share of the rows to sample: enough to train the centres of all cells."""
+    """Return the share of rows to sample, enough to train the centres of all cells."""
     wanted = max(least, TRAINING_POINTS * n_rows // CELL_POINTS)
     return min(1.0, min(wanted, most) / n_rows)
 
 
 def _labels(column: pa.ChunkedArray, unlabeled: str | None) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the rows of an Arrow column that have a label, and the labels as text."""
+    """Return the labelled rows of an Arrow column, and their labels as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -72,7 +72,7 @@ def take_sample(
     n_buckets: int,
     max_labeled: int = 20_000,
 ) -> dict[str, Any]:
-    """Sample the rows of a piece, gather its labels, and sort its identifiers."""
+    """Sample the rows of a piece, collect its labels, and sort its identifiers."""
     base, seed = f"sample/{number:06d}", options["random_state"]
     target, id_column = options["target"], options["id_column"]
     wanted = [*features, target, *([id_column] if id_column else [])]
@@ -84,7 +84,7 @@ def take_sample(
     names = sorted(set(texts))
     if len(names) > MAX_CLASSES:
         raise TableError(
-            f"{piece.path}, target column {target!r}: {len(names)} different labels; these look "
+            f"{piece.path}, target column {target!r}: {len(names)} different labels; they look "
             "like numbers or names, not classes"
         )
     numbers = {text: i for i, text in enumerate(names)}
@@ -112,13 +112,13 @@ def take_sample(
 
 
 def query_rows(n_rows: int, seed: int) -> NDArray[np.int64]:
-    """Return the rows on which the recall of the search is measured."""
+    """Return the sampled rows on which the recall of the search is measured."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(n_rows, min(n_rows, RECALL_SAMPLE), replace=False))
 
 
 def _check_finite(table: pa.Table, piece: Piece) -> None:
-    """Refuse infinite numbers; the encoder fills missing ones."""
+    """Raise an error for infinite numbers; missing ones are filled by the encoder."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -127,13 +127,12 @@ def _check_finite(table: pa.Table, piece: Piece) -> None:
             infinite = np.flatnonzero(pc.is_inf(column).fill_null(False).to_numpy())
             if infinite.size:
                 raise TableError(
-                    f"{piece.place(int(infinite[0]))}, column {name!r}: the value is infinite, not "
-                    "a finite number"
+                    f"{piece.place(int(infinite[0]))}, column {name!r}: not a finite number"
                 )
 
 
 def _write_rows(output: Output, name: str, table: pa.Table, rows: NDArray[np.integer[Any]]) -> None:
-    """Write rows as Parquet, in the bytes of an array."""
+    """Write rows as Parquet, stored as an array of bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -143,7 +142,7 @@ def _write_rows(output: Output, name: str, table: pa.Table, rows: NDArray[np.int
 
 
 def _read_rows(folder: Folder, what: str, n_pieces: int) -> Any:
-    """Read rows that the pieces wrote."""
+    """Read the rows that all pieces wrote."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -154,7 +153,7 @@ def _read_rows(folder: Folder, what: str, n_pieces: int) -> Any:
 
 
 def _id_keys(column: pa.ChunkedArray, piece: Piece, name: str) -> NDArray[np.uint64]:
-    """Return one number per identifier: mixed bits of whole numbers, a hash of anything else."""
+    """Return a 64-bit key per identifier: mixed bits of integers, a hash of anything else."""
     import pyarrow as pa
 
     if column.null_count:
@@ -162,7 +161,7 @@ def _id_keys(column: pa.ChunkedArray, piece: Piece, name: str) -> NDArray[np.uin
         raise TableError(f"{piece.place(row)}: the identifier in column {name!r} is missing")
     if pa.types.is_integer(column.type):
         keys = column.to_numpy().astype(np.int64).view(np.uint64)
-        with np.errstate(over="ignore"):  # one to one, so that different numbers stay different
+        with np.errstate(over="ignore"):  # the map is one to one, so keys stay distinct
             keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         return np.asarray(keys ^ (keys >> np.uint64(27)))
     hashes = (hashlib.blake2b(str(v).encode(), digest_size=8).digest() for v in column.to_pylist())
@@ -172,7 +171,7 @@ def _id_keys(column: pa.ChunkedArray, piece: Piece, name: str) -> NDArray[np.uin
 def check_ids(
     output: Output, *, bucket: int, pieces: Sequence[Piece], ends: list[list[int]], id_column: str
 ) -> dict[str, Any]:
-    """Refuse identifiers that occur twice; each task compares a range of keys."""
+    """Raise an error for duplicate identifiers; each task compares a range of keys."""
     runs = [
         output.folder.read_array(f"sample/{i:06d}.ids.npy", own[bucket], own[bucket + 1])
         for i, own in enumerate(ends)
@@ -186,8 +185,8 @@ def check_ids(
             text = str(column[row].as_py())
             if text in seen:
                 raise TableError(
-                    f"{piece.place(row)}: identifier {text!r} in column {id_column!r} occurs "
-                    f"before, in {seen[text]}; identifiers must be unique"
+                    f"{piece.place(row)}: identifier {text!r} in column {id_column!r} already "
+                    f"occurs in {seen[text]}; identifiers must be unique"
                 )
             seen[text] = piece.place(row)
     return {}
@@ -195,16 +194,16 @@ def check_ids(
 
 @dataclass(frozen=True)
 class Plan:
-    """What all tasks know.
+    """The information that all tasks share.
 
     Parameters
     ----------
     columns : ColumnList
-        Columns to features.
+        How columns are encoded.
     half : bool
-        Whether features are kept in single precision.
+        Whether features are stored in single precision.
     factors : ndarray of shape (n_features,)
-        What each feature is multiplied by.
+        Weight of each feature.
     space : CellSpace
         The cells.
     bounds : ndarray of shape (n_parts + 1,)
@@ -221,7 +220,7 @@ class Plan:
     classes: tuple[str, ...]
 
     def features(self, table: pa.Table, source: str) -> NDArray[Any]:
-        """Return rows of an Arrow table as features."""
+        """Encode and weight the rows of an Arrow table."""
         X, _ = self.columns.encode(table_of(table, source), np.float32 if self.half else np.float64)
         bad = np.argwhere(~np.isfinite(X))
         if bad.size:
@@ -241,8 +240,8 @@ def make_plan(
     source: str,
     n_parts: int,
 ) -> dict[str, Any]:
-    """Fit the encoder, weigh the features, cut space into cells and parts, number the classes."""
-    from ..tables.encoder import HALF_PRECISION, TableEncoder  # scikit-learn: for this task alone
+    """Fit the encoder, weight the features, choose cells and parts, and number the classes."""
+    from ..tables.encoder import HALF_PRECISION, TableEncoder  # loads scikit-learn
 
     folder, seed = output.folder, options["random_state"]
     where = f"{source}, target column {options['target']!r}"
@@ -252,7 +251,7 @@ def make_plan(
     )
     encoder = TableEncoder(scale=options["scale"], random_state=seed)
     encoder.fit(table_of(sample, f"a sample of {sample.num_rows} rows of {source}"))
-    # As one machine would: by the size of the whole table, not of the sample.
+    # The precision depends on the size of the whole table, not of the sample.
     encoder.half_ = n_rows * encoder.columns_.n_features > HALF_PRECISION
     X, X_known, Q = (encoder.encode(table_of(t, source))[0] for t in (sample, known, queries))
     known_rows = [folder.load(f"sample/{i:06d}", "known_rows") for i in range(n_pieces)]
@@ -279,14 +278,14 @@ def make_plan(
         "classes": dict(zip(classes, counts, strict=True)),
         "notes": [
             *encoder.notes_,
-            f"columns were encoded as learnt from a sample of {sample.num_rows} rows",
+            f"the column encoding was learnt from a sample of {sample.num_rows} rows",
             note,
         ],
     }
 
 
 def _reach(Q: NDArray[Any], X: NDArray[Any], k: int, scale: float) -> FloatArray:
-    """Return a distance for each query within which k other points lie: k are in the sample."""
+    """Return for each query its distance to the k-th other point of the sample."""
     k = min(k, X.shape[0] - 1)
     near = [np.partition(np.linalg.norm((X - q) / scale, axis=1), k)[k] for q in Q]
     return np.array(near, dtype=np.float64) * scale * (1 + 1e-5)
@@ -295,17 +294,17 @@ def _reach(Q: NDArray[Any], X: NDArray[Any], k: int, scale: float) -> FloatArray
 def _feature_weights(
     metric: str, X: NDArray[Any], codes: NDArray[np.int32], seed: int, min_labels: int = 60
 ) -> tuple[FloatArray, str]:
-    """Return a factor for each feature, and what was done in words."""
+    """Return the weight of each feature, and a note about how it was chosen."""
     if metric == "plain" or X.shape[1] == 1:
-        return np.ones(X.shape[1]), "all features count the same"
+        return np.ones(X.shape[1]), "all features have the same weight"
     if codes.size < min_labels:
-        note = f"all features count the same: fewer than {min_labels} labels to weigh them by"
+        note = f"all features have the same weight, because there are under {min_labels} labels"
         return np.ones(X.shape[1]), note
     from sklearn.ensemble import ExtraTreesClassifier
 
     rows = np.sort(np.random.default_rng(seed).permutation(codes.size)[:5_000])
     forest = ExtraTreesClassifier(100, random_state=seed).fit(X[rows], codes[rows])
-    # A fifth of the weight is shared evenly: a forest fitted on few labels overlooks features.
+    # A forest fitted on few labels overlooks features, so a fifth of the weight is shared evenly.
     factors = np.sqrt(forest.feature_importances_ + 0.2 / X.shape[1])
     factors /= np.sqrt(np.mean(np.square(factors)))
     return np.asarray(factors), "features are weighted by their importance in a random forest"
@@ -314,7 +313,7 @@ def _feature_weights(
 def _classes(
     folder: Folder, labels: list[list[str]], where: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], list[str]]:
-    """Return the labelled rows, the numbers of their classes, and the classes."""
+    """Return the labelled rows, their class numbers, and the classes."""
     classes = sorted({text for own in labels for text in own})
     place = {text: i for i, text in enumerate(classes)}
     rows, codes = [], []
@@ -329,20 +328,20 @@ def _classes(
         raise TableError(f"{where}: the only class is {classes[0]!r}; two are needed")
     if len(classes) > MAX_CLASSES or (len(classes) > 20 and 2 * len(classes) > code.size):
         raise TableError(
-            f"{where}: {len(classes)} different labels in {code.size} labelled rows; these look "
+            f"{where}: {len(classes)} different labels in {code.size} labelled rows; they look "
             "like numbers or names, not classes"
         )
     return np.concatenate(rows), code, classes
 
 
 def load_plan(url: str) -> Plan:
-    """Read the plan of a work folder; the process keeps it for the tasks that follow."""
+    """Read the plan of a work folder; it is cached for later tasks of the same process."""
     return _load_plan(url, Folder(url).read_json("plan/plan.json")["key"])
 
 
 @lru_cache(maxsize=2)
 def _load_plan(url: str, key: str) -> Plan:
-    """Read a plan; the key tells it from another one in a folder of the same name."""
+    """Read a plan; the key distinguishes it from another plan at the same URL."""
     folder = Folder(url)
     about = folder.read_json("plan/plan.json")
     offset, centers, groups, ends, factors, bounds = folder.load(

@@ -1,7 +1,7 @@
-"""Scores to predictions, in the order and the files of the input.
+"""Turn scores into predictions, in the files and the order of the input.
 
-A part turns its scores into classes and probabilities and sorts them by row; each input file then
-takes its rows from all parts. Identifiers never travel: they are read again from the input.
+Each part turns its scores into classes and probabilities, sorted by row. Then each output file
+collects its rows from all parts. Identifiers are read again from the input.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def predict_part(
     files: list[int],
     classes: bool,
 ) -> dict[str, Any]:
-    """Write classes and probabilities of the nodes of a part, and the model of the part."""
+    """Write the classes and probabilities of a part, and its share of the model."""
     folder = output.folder
     F = np.hstack([folder.read_array(score_file(name, part)) for name in solves])
     if filled is not None:
@@ -67,7 +67,7 @@ def write_answers(
     files: list[int],
     classes: bool,
 ) -> list[int]:
-    """Write answers sorted by row; return where the rows of each file start."""
+    """Write predictions sorted by row; return where the rows of each input file start."""
     p = sharpen(shares, sharpness)
     order = np.argsort(row, kind="stable")
     row, best, p = row[order], best[order], p[order]
@@ -88,7 +88,7 @@ def write_predictions(
     classes: bool,
     plan_url: str,
 ) -> list[str]:
-    """Write the files of predictions; those that were changed since are written again."""
+    """Write the prediction files; write them again if one was changed since."""
     stage, folder = "write predictions", Folder(out)
     done = runner.manifest.stage(stage) or ()
     names = inputs.output_names()
@@ -98,8 +98,9 @@ def write_predictions(
     ):
         runner.manifest.reopen(stage)
     firsts = np.cumsum([0, *inputs.rows]).tolist()
+    by_file = [[piece for piece in inputs.pieces if piece.path == path] for path in inputs.paths]
     each = [
-        {"number": i, "first": firsts[i], "pieces": inputs.pieces_of(i), "name": name}
+        {"number": i, "first": firsts[i], "pieces": by_file[i], "name": name}
         for i, name in enumerate(names)
     ]
     runner.stage(
@@ -165,12 +166,12 @@ def _write_file(
 
 
 def check_out(folder: Folder, run: str) -> None:
-    """Refuse an output folder that holds other files than those of this run."""
+    """Raise an error if the output folder has files of something else than this run."""
     names = folder.names()
     if not names:
         folder.write("_gdpa.json", f'{{"run": "{run}"}}\n'.encode())
     elif "_gdpa.json" not in names or run not in folder.read("_gdpa.json").decode():
         raise ValueError(
-            f"output folder {folder.url} already holds {names[0]!r}, which is not of this run; "
+            f"output folder {folder.url} already has {names[0]!r}, which is not from this run; "
             "choose an empty folder"
         )

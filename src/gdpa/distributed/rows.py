@@ -1,10 +1,10 @@
-"""Rows of the symmetric graph that belong to a part, or to the parts that one worker solves.
+"""The rows of the symmetric graph that belong to a part, or to the parts of one worker.
 
     w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
 
-The columns of these rows are the part's own nodes and its halo, the nodes of other parts that its
-rows touch, all in order of their numbers: a row lists its neighbours in the same order whichever
-parts are put together, and sums over them are the same to the last bit.
+The columns of these rows are the part's own nodes and its halo: the nodes of other parts that its
+rows are linked to. Columns are sorted by node number, so a row lists its neighbours in the same
+order whichever parts are combined, and sums over them are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FloatArray = NDArray[np.float64]
 def build_rows(
     output: Output, *, part: int, starts: list[int], ends: list[list[int]]
 ) -> dict[str, Any]:
-    """Put the rows of a part together: its own lists, and where others' lists name its nodes."""
+    """Build the rows of a part from its own lists of neighbours and those of other parts."""
     folder = output.folder
     low, high = starts[part], starts[part + 1]
     node, distance = folder.load(f"search/{part:05d}", "node", "distance")
     n, k = node.shape
-    # Its own edges to other parts, of which it has none to itself, are an empty list.
+    # The list of a part's edges to itself is empty, so it can be read like the others.
     others = [
         folder.load(f"search/{p:05d}", "sources", "targets", "apart", start=low, stop=high)
         for p, (low, high) in enumerate(own[part : part + 2] for own in ends)
@@ -70,7 +70,7 @@ def build_rows(
 def write_rows(
     output: Output, part: int, W: sp.csr_array, halo: NDArray[np.int64], starts: Sequence[int]
 ) -> dict[str, Any]:
-    """Write rows; the result tells how much of the halo each other part holds."""
+    """Write rows; return how many nodes of the halo belong to each other part."""
     ends = np.searchsorted(halo, starts)
     own = W.indices - ends[part]
     output.save(
@@ -85,7 +85,7 @@ def write_rows(
 def columns_of(
     nodes: NDArray[Any], low: int, high: int, halo: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return the columns of nodes, among own ones from `low` to `high` and a halo."""
+    """Return the columns of nodes, given the own nodes `low` to `high` and the halo."""
     below = np.searchsorted(halo, low)
     columns = (nodes - (low - below)).astype(np.int32)
     outside = (nodes < low) | (nodes >= high)
@@ -95,13 +95,13 @@ def columns_of(
 
 
 def in_order(own: NDArray[Any], halo: NDArray[Any], below: int) -> NDArray[Any]:
-    """Return values of the own nodes and of the halo in the order of the columns."""
+    """Return the values of the own nodes and of the halo, in the order of the columns."""
     return np.concatenate([halo[..., :below], own, halo[..., below:]], axis=-1)
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Rows of consecutive parts, which one worker solves together.
+    """Rows of consecutive parts that belong to one worker.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ class GroupRows:
     blocks : tuple of csr_array of float32
         Weights, a block for each part; the columns are the own nodes and the halo.
     below : int
-        Nodes of the halo that come before the own nodes.
+        Number of nodes of the halo before the own nodes.
     root, halo_root : ndarray
         ``degree^-1/2`` of the own nodes and of the halo, 0 for nodes without a neighbour.
     send : list of ndarray of int
-        Rows that each group needs of these.
+        Rows that each other group needs.
     labeled, label, code, fold : ndarray of int
         Labelled rows, the numbers of their labels, their classes and folds.
     """
@@ -137,14 +137,13 @@ class GroupRows:
     fold: NDArray[np.int32]
 
     def __sizeof__(self) -> int:
-        """Bytes, by which Dask decides what to send where."""
+        """Return the size in bytes, by which Dask schedules transfers."""
         return 24 * self.root.size + sum(8 * int(block.nnz) for block in self.blocks)
 
     def product(self, values: NDArray[Any], halo: NDArray[Any]) -> NDArray[Any]:
-        """Return ``S W S`` times values, row by row; S is ``diag(degree)^-1/2``.
+        """Return ``S W S`` times each row of `values`, with ``S = diag(degree)^-1/2``.
 
-        In single precision if the values are, else with the weights in double precision, which
-        are read anew.
+        The product has the precision of `values`; weights in double precision are read from file.
         """
         root, halo_root = self.root.astype(values.dtype), self.halo_root.astype(values.dtype)
         z = in_order(values * root, halo * halo_root, self.below)
@@ -156,7 +155,7 @@ class GroupRows:
         return out
 
     def blocks_in(self, dtype: np.dtype[Any]) -> Iterator[tuple[sp.csr_array, slice]]:
-        """Yield the rows of each part in a precision, and where they stand."""
+        """Yield the weights of each part in the given precision, and its rows."""
         spans = pairwise(self.ends)
         for part, block, (low, high) in zip(self.parts, self.blocks, spans, strict=True):
             W = block
@@ -167,7 +166,7 @@ class GroupRows:
 
 
 def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[int]) -> GroupRows:
-    """Read the rows of a group: parts ``bounds[number]`` to ``bounds[number + 1]``."""
+    """Read the rows of a group, parts ``bounds[number]`` to ``bounds[number + 1]``."""
     folder = Folder(url)
     parts = range(bounds[number], bounds[number + 1])
     low, high = starts[parts.start], starts[parts.stop]
@@ -223,5 +222,5 @@ def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[in
 
 
 def _inverse_root(degree: FloatArray) -> FloatArray:
-    """Return ``degree^-1/2``, 0 where the degree is 0."""
+    """Return ``degree^-1/2``, or 0 where the degree is 0."""
     return np.sqrt(np.divide(1.0, degree, out=np.zeros(degree.size), where=degree > 0))

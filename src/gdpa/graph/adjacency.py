@@ -1,10 +1,9 @@
-"""What an adjacency matrix must be, checked once at the door, and its Laplacians.
+"""Validation of adjacency matrices, and their Laplacians.
 
-Every function of the package that takes a graph passes it through :func:`check_adjacency`: from
-there on it is a CSR array of float64, symmetric, finite, without explicit zeros, with sorted
-indices. Laplacians (combinatorial, normalised, with self-loops) are ``diag(diagonal) - adjacency``
-with an adjacency that has a zero diagonal, which is the form that the problem and the solvers use:
-:func:`laplacian_parts` gives the two parts without building the matrix.
+Every function that takes a graph passes it through :func:`check_adjacency`, which returns a CSR
+array of float64: symmetric, finite, without explicit zeros, with sorted indices. The problem and
+the solvers use Laplacians in the form ``diag(diagonal) - adjacency``, with an adjacency that has a
+zero diagonal; :func:`laplacian_parts` returns the two parts without building the matrix.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ def check_adjacency(
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
         Symmetric weights.
     name : str, default="W"
-        How the argument is called in error messages.
+        Name of the argument in error messages.
     signed : bool, default=False
         Whether negative weights are accepted.
     keep_diagonal : bool, default=False
-        Whether self-loops are kept; otherwise the diagonal is dropped.
+        Whether to keep self-loops; by default the diagonal is dropped.
 
     Returns
     -------
@@ -46,8 +45,8 @@ def check_adjacency(
     Raises
     ------
     ValueError
-        If the matrix is not square, not finite, not symmetric, empty or has a negative weight
-        where none is accepted.
+        If the matrix is not square, not finite, not symmetric or empty, or has a negative weight
+        and `signed` is False.
     """
     A = _to_csr(W, name)
     if A.shape[0] == 0:
@@ -98,12 +97,12 @@ def _to_csr(W: MatrixLike, name: str) -> sp.csr_array:
 
 
 def _position(A: sp.csr_array, k: int) -> tuple[int, int]:
-    """Row and column of the k-th stored entry."""
+    """Return the row and column of the k-th stored entry."""
     return int(np.searchsorted(A.indptr, k, side="right") - 1), int(A.indices[k])
 
 
 def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
-    """Return `A` exactly symmetric, or say where it is not."""
+    """Return `A` exactly symmetric; raise an error that names an asymmetric entry."""
     T = A.T.tocsr()
     same_pattern = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
     if same_pattern and np.array_equal(A.data, T.data):
@@ -126,15 +125,14 @@ def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
 def csr_from_parts(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> sp.csr_array:
-    """CSR array around its three parts, as they are.
+    """Return a CSR array of three parts without copying them.
 
-    The constructor of SciPy would narrow 64-bit indices and may copy; this one keeps the index
-    type and refers to the arrays given, memory-mapped ones too.
+    SciPy's constructor may copy the parts and convert 64-bit indices.
 
     Parameters
     ----------
     data, indices, indptr : ndarray
-        The parts: sorted indices without duplicates.
+        The parts, with sorted indices and without duplicates.
     shape : tuple of int
         Shape of the matrix.
 
@@ -151,7 +149,7 @@ def csr_from_parts(
 
 
 def degrees(W: sp.csr_array) -> NDArray[np.float64]:
-    """Row sums of an adjacency matrix.
+    """Return the row sums of an adjacency matrix.
 
     Parameters
     ----------
@@ -167,7 +165,7 @@ def degrees(W: sp.csr_array) -> NDArray[np.float64]:
 
 
 def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
-    """Connected components of a graph.
+    """Return the connected components of a graph.
 
     Parameters
     ----------
@@ -177,7 +175,7 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
     Returns
     -------
     n_components : int
-        How many components there are.
+        Number of components.
     component : ndarray of shape (n_nodes,)
         The component of each node.
     """
@@ -185,8 +183,7 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
 
     n = W.shape[0]
     if n:
-        # One search, from the node with most neighbours, says it all of a connected graph, and
-        # takes a fraction of the time.
+        # Most graphs are connected, which one breadth-first search finds faster.
         start = int(np.argmax(np.diff(W.indptr)))
         if breadth_first_order(W, start, return_predecessors=False).size == n:
             return 1, np.zeros(n, dtype=np.int32)
@@ -195,20 +192,20 @@ def component_labels(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
 
 
 def check_total(*parts: NDArray[np.float64]) -> None:
-    """Refuse numbers of a problem that add up to so much that its objective could overflow."""
+    """Raise an error if the numbers of a problem are so large that its objective could overflow."""
     with np.errstate(over="ignore"):
         total = sum(float(np.abs(part).sum()) for part in parts)
     if total > 1e304:
         raise ValueError(
             f"the numbers of the problem add up to {total:.3g}; divide all of them by a constant "
-            "so that they stay below 1e304"
+            "so that the sum is below 1e304"
         )
 
 
 def laplacian_parts(
     W: sp.csr_array, kind: str = "combinatorial", *, signed: bool = False
 ) -> tuple[sp.csr_array, NDArray[np.float64]]:
-    """Off-diagonal part and diagonal of a Laplacian.
+    """Return the off-diagonal part and the diagonal of a Laplacian.
 
     Parameters
     ----------
@@ -217,7 +214,8 @@ def laplacian_parts(
     kind : {"combinatorial", "normalized"}, default="combinatorial"
         ``D - W`` or ``I - D^-1/2 W D^-1/2``. An isolated node has a zero row in both.
     signed : bool, default=False
-        Add up absolute weights: the signed Laplacian, which is positive semi-definite.
+        Whether degrees are sums of absolute weights. This is the signed Laplacian, which is
+        positive semi-definite.
 
     Returns
     -------
@@ -242,14 +240,13 @@ def laplacian_parts(
     scale = np.zeros_like(d)
     scale[connected] = 1.0 / np.sqrt(d[connected])
     data = np.empty_like(W.data)
-    step = max(1, 100_000 * W.shape[0] // max(W.nnz, 1))  # parts that stay in the cache
+    step = max(1, 100_000 * W.shape[0] // max(W.nnz, 1))  # blocks that fit in the cache
     for first in range(0, W.shape[0], step):
         ends = W.indptr[first : first + step + 1]
         part = slice(ends[0], ends[-1])
         rows = np.repeat(scale[first : first + step], np.diff(ends))
         columns = scale[W.indices[part]]
-        # The smaller factor first: a weight of 1e300 between nodes of degree 1e300 must not
-        # overflow.
+        # Multiply by the smaller factor first, to avoid overflow of large weights.
         np.multiply(W.data[part], np.minimum(rows, columns), out=data[part])
         data[part] *= np.maximum(rows, columns)
     A = sp.csr_array((data, W.indices, W.indptr), shape=W.shape)
@@ -257,19 +254,19 @@ def laplacian_parts(
 
 
 def connected_to(W: sp.csr_array, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which nodes are in a component with one of `nodes`.
+    """Return which nodes are in a component with one of `nodes`.
 
     Parameters
     ----------
     W : csr_array of shape (n_nodes, n_nodes)
         Adjacency.
     nodes : ndarray of bool of shape (n_nodes,)
-        Where to start.
+        Nodes to start from.
 
     Returns
     -------
     ndarray of bool of shape (n_nodes,)
-        Which nodes can be reached.
+        True for nodes that can be reached.
     """
     count, component = component_labels(W)
     anchored = np.zeros(count, dtype=bool)
@@ -283,12 +280,12 @@ def laplacian(W: MatrixLike, kind: str = "combinatorial", *, signed: bool = Fals
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric weights; a diagonal is ignored.
+        Symmetric weights; the diagonal is ignored.
     kind : {"combinatorial", "normalized"}, default="combinatorial"
         ``D - W`` or ``I - D^-1/2 W D^-1/2``.
     signed : bool, default=False
-        Accept negative weights (combinatorial only). The degree is then the plain row sum, as the
-        generalised Laplacian of the paper has it.
+        Whether to accept negative weights (combinatorial only). The degree is the plain row sum, as
+        in the generalised Laplacian of the paper.
 
     Returns
     -------

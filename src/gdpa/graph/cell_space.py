@@ -1,9 +1,8 @@
-"""Centres of cells in two levels: which cell a point lies in, and which cells lie around another.
+"""Two levels of cell centres: find the cell of a point, and the cells around another cell.
 
-k-means centres of a sample, those of groups first, then those of the cells within each group. A
-point looks for its cell in the few groups that are nearest to it, so that finding the cells of n
-points costs about n log n comparisons instead of n times the number of cells, and training as much.
-With few cells there is one group, and nothing is missed.
+k-means on a sample gives the centres of groups, and within each group the centres of its cells. The
+cell of a point is searched in the nearest groups only, which takes about n log n comparisons for n
+points. With few cells there is one group, and the search is exact.
 """
 
 from __future__ import annotations
@@ -23,26 +22,24 @@ Float32Array: TypeAlias = NDArray[np.float32]
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
 
-# Measured between 200 and 800: smaller cells need more calls, larger ones more comparisons.
+# Points per cell: smaller cells need more calls, larger ones more comparisons.
 CELL_POINTS = 400
 # Points per cell that centres are trained on.
 TRAINING_POINTS = 24
-# Up to so many cells (1.2 million points) every point is compared with all centres. Measured with
-# 400,000 points in 8 dimensions, 1,000 cells: 0.5 us a point, groups 0.8 us.
+# With at most this many cells (1.2 million points) every point is compared with all centres.
 ONE_GROUP = 3_000
-# Groups in which a point looks for its cell. Measured on clusters in 8 dimensions, 1,000 cells in
-# 63 groups: with 2, 3, 4, 6 groups 8.6, 3.2, 1.5, 0.3 % of the points miss the nearest cell.
+# Groups in which the cell of a point is searched: 1.5 % of the points miss their nearest cell
+# (clusters in 8 dimensions, 1,000 cells in 63 groups).
 GROUPS_SEARCHED = 4
-# Pairs compared by one product: they stay in the cache of a core.
+# Pairs compared by one product; they fit in the cache of a core.
 TILE = 2**18
-# What is multiplied here is finite. OpenBLAS computes lanes that it throws away; what lies there
-# can raise the processor's flag of an invalid number, and NumPy a warning, now and then.
+# Suppress spurious invalid-value warnings of OpenBLAS: all factors here are finite.
 _FINITE = np.errstate(invalid="ignore")
 
 
 @dataclass(frozen=True)
 class CellCenters:
-    """Centres of cells, group after group, neighbours in space near each other in the list.
+    """Centres of cells, sorted by group so that neighbouring cells have nearby numbers.
 
     Parameters
     ----------
@@ -60,16 +57,16 @@ class CellCenters:
 
     @classmethod
     def train(cls, sample: Float32Array, n_cells: int, rng: np.random.Generator) -> CellCenters:
-        """Find centres of a sample.
+        """Train the centres on a sample.
 
         Parameters
         ----------
         sample : ndarray of float32 of shape (n_sample, n_features)
             Points, at least one per cell.
         n_cells : int
-            How many centres.
+            Number of centres.
         rng : Generator
-            Chooses where to start.
+            Chooses the initial centres.
 
         Returns
         -------
@@ -88,7 +85,7 @@ class CellCenters:
         group = nearest_of(sample, groups)
         order = np.argsort(group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
-        # Cells in proportion to points, by the rounded running total.
+        # The number of cells of a group is proportional to its number of points.
         ends = np.round(starts * (n_cells / sample.shape[0])).astype(np.intp)
         parts = []
         for g in np.flatnonzero(np.diff(ends)):
@@ -104,19 +101,19 @@ class CellCenters:
         return int(self.centers.shape[0])
 
     def nearest(self, X: Float32Array, n_jobs: int = 1) -> NDArray[np.int32]:
-        """Cell of each point.
+        """Return the cell of each point.
 
         Parameters
         ----------
         X : ndarray of float32 of shape (n_points, n_features)
             Points.
         n_jobs : int, default=1
-            Threads; the answer does not depend on it.
+            Number of threads; the result does not depend on it.
 
         Returns
         -------
         ndarray of int32 of shape (n_points,)
-            The number of its nearest centre, among those of the nearest groups.
+            The nearest centre among those of the nearest groups.
         """
         centers = self.centers.astype(np.float32)
         if self.groups.shape[0] == 1:
@@ -166,20 +163,20 @@ class CellCenters:
 
     @_FINITE
     def around(self, cells: NDArray[Any], m: int) -> NDArray[np.int32]:
-        """Cells near others.
+        """Return the cells near given cells.
 
         Parameters
         ----------
         cells : ndarray of int of shape (n_asked,)
-            Cells in question, ascending.
+            The given cells, in ascending order.
         m : int
-            How many cells to name for each; cut to the number of cells.
+            Number of cells to return for each; reduced to the number of cells.
 
         Returns
         -------
         ndarray of int32 of shape (n_asked, m)
-            Those whose centres are nearest (among the nearest groups), in no order; the cell itself
-            is one of them.
+            The cells with the nearest centres in the nearest groups, unsorted, including the cell
+            itself.
         """
         m = min(m, self.centers.shape[0])
         near = np.empty((cells.size, m), dtype=np.int32)
@@ -192,7 +189,7 @@ class CellCenters:
             g = group[start]
             apart = self.groups - self.groups[g]
             by_distance = np.argsort(np.einsum("ij,ij->i", apart, apart), kind="stable")
-            # The nearest groups that have eight times as many cells.
+            # Search the nearest groups that together have eight times as many cells.
             enough = np.searchsorted(np.cumsum(sizes[by_distance]), 8 * m) + 1
             nearby = np.zeros(sizes.size, dtype=bool)
             nearby[by_distance[:enough]] = True
@@ -209,18 +206,18 @@ class CellCenters:
 
 @dataclass(frozen=True)
 class CellSpace:
-    """Where cells are: how features are placed before they are compared, and the centres.
+    """The cells, and the shift and scale of features before they are compared.
 
     Parameters
     ----------
     scale : float
         Divides the features; see :func:`~gdpa.graph.search.feature_scale`.
     offset : ndarray of shape (n_features,)
-        Their mean, subtracted.
+        Mean that is subtracted.
     unit : float
-        Their spread, divided by.
+        Spread that divides the result.
     centers : CellCenters
-        Centres of the cells, of features so placed.
+        Centres of the cells in these coordinates.
     """
 
     scale: float
@@ -241,14 +238,14 @@ class CellSpace:
         scale : float
             Divides the features.
         seed : int
-            Seed of the choice of centres.
+            Random seed of the centres.
         n_points : int, optional
-            How many points there are, if X is a sample.
+            Number of all points, if X is a sample.
 
         Returns
         -------
         CellSpace
-            Cells of some 400 points each.
+            Cells of about 400 points each.
         """
         n, d = X.shape
         offset, spread = column_moments(X, scale)
@@ -261,15 +258,15 @@ class CellSpace:
         return cls(scale, offset, unit, CellCenters.train(placed.astype(np.float32), n_cells, rng))
 
     def placed(self, X: Features) -> FloatArray:
-        """Features as they are compared."""
+        """Return the shifted and scaled features."""
         placed = np.asarray(X, dtype=np.float64) / self.scale
         placed -= self.offset
         placed /= self.unit
-        # In single precision squares and sums of them must be numbers.
+        # Sums of squares must not overflow in single precision.
         return np.clip(placed, -1e15, 1e15, out=placed)
 
     def home(self, X: NDArray[Any], n_jobs: int = 1) -> NDArray[np.int32]:
-        """Number of the cell that each point lies in."""
+        """Return the cell of each point."""
         home = np.empty(X.shape[0], dtype=np.int32)
 
         def work(rows: slice) -> None:
@@ -279,7 +276,7 @@ class CellSpace:
         return home
 
     def residual(self, X: Features, home: NDArray[np.int32]) -> FloatArray:
-        """Points relative to the centres of their cells."""
+        """Return points relative to the centres of their cells."""
         placed = self.placed(X)
         placed -= self.centers.centers[home]
         return placed
@@ -288,16 +285,16 @@ class CellSpace:
     def visited(
         self, residual: Float32Array, home: NDArray[np.int32], n_probe: int
     ) -> NDArray[np.int32]:
-        """Cells that queries visit, nearest centre first, their own cell before all others.
+        """Return the cells that each query visits: its own, then by distance of the centre.
 
         Parameters
         ----------
         residual : ndarray of float32 of shape (n_queries, n_features)
             Queries relative to the centres of their cells.
         home : ndarray of int of shape (n_queries,)
-            Their cells, in runs.
+            Their cells; equal ones are adjacent.
         n_probe : int
-            Cells to visit.
+            Number of cells to visit.
 
         Returns
         -------
@@ -307,7 +304,7 @@ class CellSpace:
         cells = np.empty((home.size, n_probe), dtype=np.int32)
         centers = self.centers.centers
         asked, place = np.unique(home, return_inverse=True)
-        # Those to visit are chosen among so many cells around a query's own.
+        # Choose the cells to visit among the cells around the query's own.
         near = self.centers.around(asked, 8 * n_probe + 32)
         for start, stop in runs(home):
             cell = home[start]
@@ -326,7 +323,7 @@ class CellSpace:
 
 
 def runs(values: NDArray[Any]) -> list[tuple[int, int]]:
-    """Start and end of each run of equal values."""
+    """Return the start and end of each run of equal values."""
     if not values.size:
         return []
     new = np.flatnonzero(values[1:] != values[:-1]) + 1
@@ -336,7 +333,7 @@ def runs(values: NDArray[Any]) -> list[tuple[int, int]]:
 
 @_FINITE
 def nearest_of(X: Float32Array, centers: Float32Array) -> NDArray[np.int32]:
-    """Number of the nearest centre of each row: ``x'c - |c|^2 / 2`` is largest there."""
+    """Return the nearest centre of each row, which maximises ``x'c - |c|^2 / 2``."""
     factor = np.vstack([centers.T, -0.5 * np.einsum("ij,ij->i", centers, centers)])
     nearest = np.empty(X.shape[0], dtype=np.int32)
     step = max(1, TILE // factor.shape[1])
@@ -349,7 +346,7 @@ def nearest_of(X: Float32Array, centers: Float32Array) -> NDArray[np.int32]:
 
 
 def _means(X: Float32Array, k: int, rng: np.random.Generator) -> Float32Array:
-    """Five rounds of k-means from random points."""
+    """Run five iterations of k-means from random points; return the centres."""
     centers: Float32Array = X[np.sort(rng.choice(X.shape[0], k, replace=False))].copy()
     for _ in range(5):
         nearest = nearest_of(X, centers)
@@ -363,7 +360,7 @@ def _means(X: Float32Array, k: int, rng: np.random.Generator) -> Float32Array:
 
 
 def _along_space(centers: Float32Array) -> IndexArray:
-    """Order in which centres near each other follow each other: halves along the widest axis."""
+    """Order centres so that neighbours are close, by bisection along the widest axis."""
     order = np.arange(centers.shape[0])
     parts = [(0, order.size)]
     while parts:

@@ -1,17 +1,17 @@
 """Approximate nearest neighbours by matrix products between cells of points.
 
-The points are split into cells around k-means centres, a few hundred in each. A query is compared
-with the points of the `n_probe` cells whose centres are nearest to it, as in an inverted file; but
-queries are taken many at a time and sorted by the cells they visit, so that all comparisons with a
-cell are one matrix product
+The points are divided into cells around k-means centres, with a few hundred points each. As in an
+inverted file, a query is compared with the points of the `n_probe` cells with the nearest centres.
+Many queries are processed together and sorted by cell, so that all comparisons with a cell are one
+matrix product
 
     q'y - |y|^2 / 2  =  (|q|^2 - |q - y|^2) / 2      (q and y relative to the centre of the cell)
 
-and the only work per pair beyond it is one comparison with the k-th best value so far. Queries look
-first into the cell of their own, which gives that value, then into the others.
+followed by a comparison with the k-th best value so far. A query visits its own cell first, because
+that gives a good k-th value.
 
-Everything is taken relative to centres before it is rounded to single precision, so that tight
-clusters far apart keep their digits.
+Coordinates are taken relative to centres before rounding to single precision, so that tight
+clusters far apart keep their accuracy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .search import FloatArray, IndexArray, pair_distances
 
 
 def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> Float32Array:
-    """Points relative to the centres of their cells: a factor of the products above.
+    """Return points relative to the centres of their cells, the factor of the products above.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) 
     Returns
     -------
     ndarray of float32 of shape (n_samples, n_features + 1)
-        The last column is half the squared length, negative.
+        The last column is minus half the squared norm.
     """
     residual = space.residual(X, home)
     points = np.empty((residual.shape[0], residual.shape[1] + 1), dtype=np.float32)
@@ -53,23 +53,23 @@ def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) 
 
 
 class CellJoin:
-    """Points in cells, searched by products of whole blocks of queries with whole cells.
+    """Points sorted by cell, searched by products of blocks of queries with whole cells.
 
     Parameters
     ----------
     points : ndarray of float32 of shape (n_samples, n_features + 1)
-        The points, cell by cell; from :func:`relative_points`.
+        The points, sorted by cell; from :func:`relative_points`.
     ends : ndarray of shape (n_cells + 1,)
-        Where the points of each cell begin; those without a point are empty.
+        Where the points of each cell begin.
     order : ndarray of int of shape (n_samples,)
-        Numbers of the points, neighbouring cells near each other.
+        Numbers of the points in this order.
     space : CellSpace
         The cells.
 
     Attributes
     ----------
     n_probe : int
-        Cells that a query visits.
+        Number of cells that a query visits.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class CellJoin:
 
     @classmethod
     def of(cls, X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> CellJoin:
-        """Arrange points whose cells are known."""
+        """Build the search structure from points and their cells."""
         n, d = X.shape
         wide = np.int32 if n < 2**31 else np.int64
         order = np.argsort(home, kind="stable").astype(wide)
@@ -94,15 +94,15 @@ class CellJoin:
         return cls(points, ends, order, space)
 
     def join(self, queries: slice | tuple[Float32Array, NDArray[np.int32]], k: int) -> IndexArray:
-        """Find neighbours of queries that are sorted by their cells.
+        """Find the neighbours of queries that are sorted by cell.
 
         Parameters
         ----------
         queries : slice, or tuple of ndarray
-            Consecutive places in :attr:`order` (fitted points, themselves among their
-            neighbours); or the queries relative to the centres of their cells, and the cells.
+            A range of :attr:`order` (fitted points, which find themselves, too); or queries
+            relative to the centres of their cells, and the cells.
         k : int
-            How many neighbours, at most the number of points.
+            Number of neighbours, at most the number of points.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class CellJoin:
         probes = self.n_probe
         short = np.flatnonzero(best.count < k)
         while short.size and probes < self.n_cells:
-            # Few points in the cells around: these queries look further.
+            # Queries that found fewer than k points visit more cells.
             probes = min(self.n_cells, 4 * probes)
             rows, cells = residual[short], home[short]
             again = self.best(rows, cells, self.space.visited(rows, cells, probes), k)
@@ -127,7 +127,7 @@ class CellJoin:
         return np.asarray(self.order[best.index], dtype=np.intp)
 
     def candidates(self, Q: Features, k: int) -> IndexArray:
-        """Indices of the k nearest points, in the cells visited, of each row of Q."""
+        """Return the indices of the k nearest points of each row of Q in the visited cells."""
         placed = self.space.placed(Q)
         home = self.space.centers.nearest(placed.astype(np.float32))
         order = np.argsort(home, kind="stable")
@@ -137,7 +137,7 @@ class CellJoin:
         return nearest
 
     def probes_needed(self, Q: Features, points: IndexArray) -> tuple[IndexArray, FloatArray]:
-        """How many cells a query has to visit to meet given points; see :func:`visits_needed`."""
+        """Return the number of cells to visit to find given points; see :func:`visits_needed`."""
         sizes = np.diff(self.ends)
         cell = np.empty(self.order.size, dtype=np.int32)
         cell[self.order] = np.repeat(np.arange(self.n_cells, dtype=np.int32), sizes)
@@ -146,23 +146,23 @@ class CellJoin:
     def best(
         self, residual: Float32Array, home: NDArray[np.int32], visited: NDArray[np.int32], k: int
     ) -> Best:
-        """Compare queries, sorted by their cells, with the points of the cells that they visit.
+        """Compare queries, sorted by cell, with the points of the cells that they visit.
 
         Parameters
         ----------
         residual : ndarray of float32 of shape (n_queries, n_features)
             Queries relative to the centres of their cells.
         home : ndarray of int of shape (n_queries,)
-            Their cells, ascending.
+            Their cells, in ascending order.
         visited : ndarray of int of shape (n_queries, n_probe)
             From :meth:`CellSpace.visited`.
         k : int
-            How many neighbours.
+            Number of neighbours.
 
         Returns
         -------
         Best
-            The nearest, as places in :attr:`order`.
+            The nearest points, as positions in :attr:`order`.
         """
         m, d = residual.shape
         best = Best(
@@ -175,7 +175,7 @@ class CellJoin:
         centers = self.space.centers.centers
         tile = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=bool)
         n_probe = visited.shape[1]
-        # Ranks of the cells visited between two updates of the k-th best value.
+        # The k-th best value is updated after the first, the fourth and the last cell.
         for first, last in pairwise(sorted({0, 1, 4, n_probe})):
             if last > n_probe:
                 break
@@ -184,7 +184,7 @@ class CellJoin:
             for rows in row_blocks(by_cell.size, 8 * d + 32, 2**23):
                 queries = by_cell[rows] // (last - first)
                 visits = cells[by_cell[rows]]
-                # Queries relative to the centres they visit, and a one: a factor of the products.
+                # Queries relative to the visited centres, with a column of ones.
                 homes = home[queries]
                 new = np.ones(queries.size, dtype=bool)
                 new[1:] = (homes[1:] != homes[:-1]) | (visits[1:] != visits[:-1])
@@ -208,9 +208,9 @@ class CellJoin:
         tile: tuple[Float32Array, NDArray[np.bool_]],
         k: int,
     ) -> tuple[IndexArray, IndexArray, Float32Array]:
-        """Pairs of queries and points, and their values, of at least `least`.
+        """Return the pairs of queries and points whose value is at least `least`, and the values.
 
-        With `k` > 0 there is no such bound yet: it is the k-th best value in the cell.
+        With `k` > 0 there is no bound yet, and the k-th best value in the cell is used.
         """
         hits, values, about = [], [], []
         for start, stop in runs(visits):
@@ -248,18 +248,18 @@ class CellJoin:
 
 @dataclass
 class Best:
-    """The k best points so far of each query, and those that may replace them.
+    """The k best points of each query so far, and new candidates.
 
     Parameters
     ----------
     k : int
-        How many.
+        Number of points per query.
     index, square : ndarray of shape (n_queries, k)
-        Points, nearest first, and their squared distances; -1 and infinity where there are fewer.
+        Points, nearest first, and their squared distances; -1 and infinity if there are fewer.
     count, reach : ndarray of shape (n_queries,)
-        How many there are, and the squared distance that the next one must beat.
+        Number of points found, and the squared distance that the next one must beat.
     offered : list of tuple
-        Queries and their squared lengths; places in these, points and values of products.
+        Candidates: queries and their squared norms; rows of these, points and values of products.
     """
 
     k: int
@@ -270,7 +270,7 @@ class Best:
     offered: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
 
     def keep_best(self) -> None:
-        """Sort what was offered into the lists."""
+        """Merge the candidates into the lists."""
         new: list[tuple[NDArray[Any], ...]] = []
         for queries, length, place, point, value in self.offered:
             square = length[place]
@@ -286,7 +286,7 @@ class Best:
         rows = np.concatenate([touched[old].astype(rows.dtype), rows])
         squares = np.concatenate([self.square[touched[old], slot], squares])
         indices = np.concatenate([self.index[touched[old], slot], indices])
-        # One number per entry: the query, then its square, whose bits are in order, being >= 0.
+        # Sort by one integer per entry: the query, then the bits of its (non-negative) square.
         key = rows.astype(np.uint64) << np.uint64(32)
         key |= squares.view(np.uint32)
         by_square = np.argsort(key)
@@ -304,27 +304,27 @@ class Best:
 def visits_needed(
     Q: NDArray[Any], centers: FloatArray, sizes: IndexArray, cell: NDArray[Any], points: IndexArray
 ) -> tuple[IndexArray, FloatArray]:
-    """How many cells a query has to visit before it meets given points, and what that costs.
+    """Return how many cells a query must visit to find given points, and at what cost.
 
     Parameters
     ----------
     Q : ndarray of shape (n_queries, n_features)
         Queries.
     centers : ndarray of shape (n_cells, n_features)
-        Centres of the cells; they are visited in the order of their distance.
+        Centres of the cells, which are visited in order of distance.
     sizes : ndarray of shape (n_cells,)
         Points in each cell.
     cell : ndarray of shape (n_samples,)
         The cell of each point.
     points : ndarray of shape (n_queries, k)
-        For each query the points in question.
+        The given points of each query.
 
     Returns
     -------
     needed : ndarray of shape (n_queries, k)
         Number of cells, at least 1.
     scanned : ndarray of shape (n_cells,)
-        Points that lie in the first 1, 2, ... cells, on average over the queries.
+        Mean number of points in the first 1, 2, ... visited cells.
     """
     squares = np.einsum("ij,ij->i", centers, centers) - 2 * Q @ centers.T
     by_distance = np.argsort(squares, axis=1, kind="stable")
@@ -337,7 +337,7 @@ def visits_needed(
 def within_reach(
     Q: NDArray[Any], X: NDArray[Any], reach: FloatArray, scale: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-    """Points within a distance of each query: one matrix product passes over all others.
+    """Return the points within a given distance of each query, found by a matrix product.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def within_reach(
     Returns
     -------
     query, point : ndarray of int of shape (n_pairs,)
-        Pairs, and a few that are farther by a rounding.
+        Pairs, including a few beyond the distance because of rounding.
     distance : ndarray of shape (n_pairs,)
         Their distances.
     """
@@ -370,7 +370,7 @@ def within_reach(
         squares *= -2
         squares += norms[:, None]
         squares += x_norms
-        # What cancellation may have cost; a pair too many is sorted out later.
+        # Allow for cancellation; surplus pairs are removed later.
         slack = 1e-12 * (norms + x_norms.max())
         i, j = np.nonzero(squares <= (limit + slack)[:, None])
         owners.append(i)
@@ -384,20 +384,18 @@ def within_reach(
 def true_neighbors(
     X: NDArray[Any], sample: NDArray[np.intp], reach: FloatArray, k: int, scale: float
 ) -> tuple[NDArray[np.intp], FloatArray]:
-    """True neighbours of some points.
-
-    Some k points lie within `reach`, so the true neighbours do too.
+    """Return the true neighbours of some points.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         All points.
     sample : ndarray of shape (n_sample,)
-        Rows of the points in question.
+        Rows of the given points.
     reach : ndarray of shape (n_sample,)
-        A distance within which k other points are known.
+        A distance within which at least k other points lie.
     k : int
-        How many neighbours.
+        Number of neighbours.
     scale : float
         Divides the features before squaring.
 
@@ -418,25 +416,25 @@ def true_neighbors(
 def enough_probes(
     needed: NDArray[np.intp], scanned: FloatArray, target: float, limit: float
 ) -> tuple[int, int]:
-    """Number of cells to visit for a recall, within a limit on the points compared.
+    """Return the number of cells to visit for a recall, within a limit on the work.
 
     Parameters
     ----------
     needed : ndarray
-        Cells to visit before each of the true neighbours is met.
+        Number of cells to visit to find each of the true neighbours.
     scanned : ndarray of shape (n_cells,)
         Points in the first 1, 2, ... cells.
     target : float
         Share of the neighbours to find.
     limit : float
-        Points that may be compared with a query; one cell is always visited.
+        Maximum number of points to compare with a query; one cell is always visited.
 
     Returns
     -------
     probes : int
-        Cells to visit.
+        Number of cells to visit.
     most : int
-        Cells that the limit allows.
+        Largest number within the limit.
     """
     most = max(1, int(np.searchsorted(scanned, limit, side="right")))
     wanted = int(np.quantile(needed, target, method="inverted_cdf"))

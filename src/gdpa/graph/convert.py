@@ -1,8 +1,7 @@
-"""Adjacency matrices from NetworkX graphs, lists of edges and files, and files of them.
+"""Convert NetworkX graphs and lists of edges to adjacency matrices; save and load graphs.
 
-Graphs and lists give the matrix together with the names of its rows, since nodes may be called
-anything. Files are one .npz, or a folder of .npy files that can be memory-mapped; nothing in them
-is pickled, and what is read is checked before it is used.
+Conversion returns the matrix together with the names of its nodes. A saved graph is one NPZ file;
+it is read without pickle and checked before use.
 """
 
 from __future__ import annotations
@@ -47,21 +46,21 @@ def from_edges(
     duplicates: str = "error",
     signed: bool = False,
 ) -> NamedGraph:
-    """Adjacency matrix of a list of undirected edges.
+    """Build the adjacency matrix of a list of undirected edges.
 
     Parameters
     ----------
     edges : array-like or DataFrame of shape (n_edges, 2) or (n_edges, 3)
-        The two ends of each edge, any names that can be sorted, and optionally its weight. Edges
-        have no direction: (i, j) and (j, i) are the same edge. Self-loops are dropped.
+        The two ends of each edge and optionally its weight. Ends are names of any kind that can be
+        sorted. (i, j) and (j, i) are the same edge. Self-loops are dropped.
     weights : array-like of shape (n_edges,), optional
-        Weights, where `edges` has two columns; 1 if not given.
+        Weights, if `edges` has two columns; 1 by default.
     n_nodes : int, optional
-        If given, ends are row numbers from 0 to n_nodes - 1, and rows without an edge exist too.
-        Otherwise rows are the sorted names that occur.
+        If given, ends are node numbers from 0 to n_nodes - 1, and nodes without an edge exist, too.
+        Otherwise the nodes are the sorted names in `edges`.
     duplicates : {"error", "sum", "max"}, default="error"
-        What to do with an edge listed twice: refuse it, add its weights, or take the largest
-        (which suits lists that name every edge in both directions).
+        What to do with duplicate edges: raise an error, add their weights, or take the largest
+        (for lists that contain every edge in both directions).
     signed : bool, default=False
         Whether negative weights are accepted.
 
@@ -84,7 +83,7 @@ def from_edges(
         try:
             nodes, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
         except TypeError as error:
-            raise ValueError("names of nodes must be of one kind that can be sorted") from error
+            raise ValueError("node names must be of one type that can be sorted") from error
         codes = codes.ravel()
     else:
         nodes, codes = _numbered(np.concatenate([left, right]), n_nodes)
@@ -105,7 +104,7 @@ def from_edges(
 def _columns(
     edges: Any, weights: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """The two ends and the weight of each edge, as arrays of their own types."""
+    """Return the two ends and the weight of each edge."""
     if hasattr(edges, "iloc"):
         columns = [edges.iloc[:, c].to_numpy() for c in range(edges.shape[1])]
     else:
@@ -135,17 +134,17 @@ def _columns(
 
 
 def _whole(column: NDArray[Any]) -> NDArray[Any]:
-    """Ends that became floating point only because a weight stands beside them."""
+    """Return edge ends as integers; they are floats only because the weights are."""
     if np.isfinite(column).all() and (column == np.round(column)).all():
         return column.astype(np.int64)
-    raise ValueError("ends of edges beside a weight must be whole numbers or names")
+    raise ValueError("in an array of floats with weights, the ends of edges must be integers")
 
 
 def _numbered(ends: NDArray[Any], n_nodes: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 1:
         raise ValueError(f"n_nodes must be a positive integer, got {n_nodes!r}")
     if ends.size and ends.dtype.kind not in "iu":
-        raise ValueError("with n_nodes the ends of edges must be integers; leave it out for names")
+        raise ValueError("with n_nodes the ends of edges must be integers; omit it for names")
     outside = np.flatnonzero((ends < 0) | (ends >= n_nodes)) if ends.size else ends
     if outside.size:
         raise ValueError(
@@ -162,7 +161,7 @@ def _merge(
     nodes: NDArray[Any],
     duplicates: str,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Every edge once."""
+    """Merge duplicate edges."""
     order = np.lexsort((high, low))
     low, high, values = low[order], high[order], values[order]
     new = np.ones(low.size, dtype=bool)
@@ -173,22 +172,23 @@ def _merge(
     if duplicates == "error":
         k = int(np.flatnonzero(~new)[0])
         raise ValueError(
-            f"the edge ({nodes[low[k]]}, {nodes[high[k]]}) is listed more than once; say "
-            "duplicates='sum', or 'max' where every edge is listed in both directions"
+            f"the edge ({nodes[low[k]]}, {nodes[high[k]]}) is listed more than once; use "
+            "duplicates='sum', or 'max' if every edge is listed in both directions"
         )
     reduce = np.add if duplicates == "sum" else np.maximum
     return low[first], high[first], reduce.reduceat(values, first)
 
 
 def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False) -> NamedGraph:
-    """Adjacency matrix of a NetworkX graph.
+    """Build the adjacency matrix of a NetworkX graph.
 
     Parameters
     ----------
     G : networkx.Graph or networkx.MultiGraph
-        Undirected graph. Parallel edges add up; self-loops are dropped.
+        Undirected graph. Weights of parallel edges are added; self-loops are dropped.
     weight : str or None, default="weight"
-        Edge attribute that holds the weight; edges without it, and all with None, weigh 1.
+        Edge attribute with the weight; edges without it have weight 1. None gives all edges weight
+        1.
     signed : bool, default=False
         Whether negative weights are accepted.
 
@@ -219,14 +219,14 @@ def save_graph(path: str | os.PathLike[str], W: MatrixLike) -> Path:
     Parameters
     ----------
     path : str or path
-        The file; ".npz" is customary. An existing one is replaced.
+        File to write, usually with the extension ".npz"; an existing file is replaced.
     W : sparse matrix or array-like of shape (n_nodes, n_nodes)
-        The weights; type and index type are kept.
+        The weights; their type and the index type are kept.
 
     Returns
     -------
     Path
-        Where it was saved.
+        The file.
     """
     A = sp.csr_array(W)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -258,18 +258,18 @@ def load_graph(path: str | os.PathLike[str]) -> sp.csr_array:
     Raises
     ------
     ValueError
-        If there is no graph at `path`, or its parts do not fit together.
+        If `path` is not a valid saved graph.
     """
     source = Path(path)
     if not source.is_file():
-        raise ValueError(f"path {str(source)!r} is no file")
+        raise ValueError(f"path {str(source)!r} is not a file")
     try:
         stored = read_npz(source)
         version, shape = int(stored["format"]), tuple(stored["shape"].tolist())
         if version != 1:
-            raise ValueError(f"it has format {version}; 1 can be read")
+            raise ValueError(f"it has format {version}, but only format 1 is supported")
         parts = stored["data"], stored["indices"], stored["indptr"]
         check_csr_parts(*parts, shape, square=True)
-    except Exception as error:  # a damaged header can provoke any error of the parser
+    except Exception as error:  # a damaged file can cause any error in the parser
         raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
     return csr_from_parts(*parts, shape)

@@ -1,14 +1,12 @@
-"""Checks of feature matrices and search options, blocks of rows, duplicates, and far rows.
+"""Validation of features and search options, blocks of rows, duplicates, and distant rows.
 
 Features may be a NumPy array of any real type and layout, memory-mapped or not, or a SciPy sparse
-matrix. Nothing here copies a floating-point array as a whole: large files stay on disk and are read
-block by block.
+matrix. Floating-point arrays are never copied as a whole, so large files can stay on disk.
 
-Thousands of identical rows defeat every search structure: no tree can split them, so each query
-scans them all. But of a group of m identical rows no more than k + 2 can ever be needed in anyone's
-list of k neighbours, and each member of a group that large has its neighbours at distance 0 within
-the group. So only that many of each group are searched, and the members of the group are linked to
-those that follow them in a ring (:func:`thin_duplicates`).
+Thousands of identical rows slow every search down, because no tree can split them. But a list of k
+neighbours never needs more than k + 2 members of a group of identical rows, and the neighbours of
+every member of such a group are other members, at distance 0. So :func:`thin_duplicates` keeps that
+many of each group for the search, and links the members of a group in a ring.
 """
 
 from __future__ import annotations
@@ -25,37 +23,34 @@ from numpy.typing import NDArray
 from ..errors import ScaleWarning
 from .adjacency import MatrixLike, csr_from_parts
 
-# Told apart by isinstance(X, np.ndarray).
+# Distinguished by isinstance(X, np.ndarray).
 Features: TypeAlias = NDArray[Any] | sp.csr_array
 
-# From this many columns on rows may be bags of words or embeddings. Bags of words have a tenth of
-# the cells filled at most; coded categories of tables have more.
+# Features with fewer columns are never stored as a sparse matrix.
 MANY_COLUMNS = 100
-# Most bytes of a block of work.
+# Maximum size of a block of rows.
 BLOCK_BYTES = 32 * 2**20
 
 
 def row_blocks(n_rows: int, row_bytes: int, block_bytes: int | None = None) -> Iterator[slice]:
-    """Slices of rows, each of about `block_bytes` bytes.
+    """Yield slices of rows, each of about `block_bytes` bytes.
 
     Parameters
     ----------
     n_rows : int
-        How many rows there are.
+        Number of rows.
     row_bytes : int
-        Bytes that the work needs per row.
+        Memory needed per row.
     block_bytes : int, optional
-        Bytes that the work may need per block. By default 1 MB, more for many or long rows, up to
-        32 MB.
+        Memory needed per block. By default 1 MB, more for many or long rows, up to 32 MB.
 
     Yields
     ------
     slice
-        Consecutive, non-empty, together all rows.
+        Consecutive non-empty ranges that cover all rows.
     """
     if block_bytes is None:
-        # Small beside the graph of the rows, larger where a row is long (a product of few rows is
-        # slow).
+        # Small compared with the graph, but larger for long rows: products of few rows are slow.
         block_bytes = min(BLOCK_BYTES, max(2**20, 64 * n_rows, 6 * row_bytes))
     step = max(1, block_bytes // max(1, row_bytes))
     for start in range(0, n_rows, step):
@@ -70,21 +65,21 @@ def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = N
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Real, finite features.
     name : str, default="X"
-        How the argument is called in error messages.
+        Name of the argument in error messages.
     n_features : int, optional
-        How many columns there must be.
+        Required number of columns.
 
     Returns
     -------
     ndarray or csr_array
-        float32 and float64 arrays as they are (no copy, also when memory-mapped); other real types
-        as float64; sparse input as a CSR array of float64. The input is never changed.
+        float32 and float64 arrays without a copy; other real types as float64; sparse input as a
+        CSR array of float64. The input is never changed.
 
     Raises
     ------
     ValueError
-        If the matrix is not two-dimensional, empty, not real or not finite; the message names the
-        first bad row and column.
+        If the matrix is not two-dimensional, is empty, or is not real and finite; the message names
+        the first bad row and column.
     """
     if sp.issparse(X):
         A = _check_sparse(X, name)
@@ -107,7 +102,7 @@ def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = N
     if A.shape[0] == 0 or A.shape[1] == 0:
         raise ValueError(f"{name} has shape {A.shape}; at least one sample and one feature needed")
     if n_features is not None and A.shape[1] != n_features:
-        raise ValueError(f"{name} has {A.shape[1]} features, {n_features} are expected")
+        raise ValueError(f"{name} has {A.shape[1]} features, but {n_features} are expected")
     if not isinstance(A, np.ndarray):
         bad = np.flatnonzero(~np.isfinite(A.data))
         if bad.size:
@@ -123,16 +118,16 @@ def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = N
 
 
 def stored_by_density(X: Features, sparse: bool | None = None) -> Features:
-    """Return features as a CSR array if they are many columns of mostly zeros, else dense.
+    """Return features as a CSR array if they have many columns of mostly zeros, else dense.
 
-    So the same numbers get the same treatment, however they were stored.
+    Results therefore do not depend on how the same numbers are stored.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Checked features.
+        Validated features.
     sparse : bool, optional
-        Whether they are to be sparse; by default it is decided.
+        Whether the result is sparse; by default it depends on the share of non-zeros.
 
     Returns
     -------
@@ -159,7 +154,7 @@ def _check_sparse(X: sp.sparray, name: str) -> sp.csr_array:
         A.sum_duplicates()
     narrow = max(A.nnz, *A.shape) <= np.iinfo(np.int32).max
     if narrow and (A.indices.dtype != np.int32 or A.indptr.dtype != np.int32):
-        # scikit-learn's trees take no others.
+        # scikit-learn's trees require 32-bit indices.
         parts = A.indices.astype(np.int32), A.indptr.astype(np.int32)
         A = csr_from_parts(A.data, *parts, A.shape)
     return A
@@ -174,16 +169,16 @@ def _refuse(name: str, row: int, column: int, value: float) -> None:
 
 
 def check_n_neighbors(n_neighbors: object, most: int, what: str) -> int:
-    """Validate a number of neighbours and cut it to what there is, with a warning.
+    """Validate a number of neighbours; reduce it to the maximum with a warning.
 
     Parameters
     ----------
     n_neighbors : int
-        What the caller asked for, at least 1.
+        Requested number, at least 1.
     most : int
-        How many there are.
+        Maximum number.
     what : str
-        What there are, for the warning.
+        What is counted, for the warning.
 
     Returns
     -------
@@ -204,18 +199,7 @@ def check_n_neighbors(n_neighbors: object, most: int, what: str) -> int:
 
 
 def check_seed(random_state: object) -> int:
-    """Validate a seed.
-
-    Parameters
-    ----------
-    random_state : int, Generator, RandomState or None
-        A non-negative integer; None stands for 0; a generator is asked for one.
-
-    Returns
-    -------
-    int
-        The seed.
-    """
+    """Return the seed for a `random_state`: a non-negative integer, a generator, or None for 0."""
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.RandomState | np.random.Generator):
@@ -229,12 +213,12 @@ def check_seed(random_state: object) -> int:
 
 
 def warn_about_scales(X: Features) -> None:
-    """Warn where one column of an array is far wider than another.
+    """Warn if one column of an array has a much larger range than another.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Features that nobody asked to re-scale.
+        Features that are not re-scaled.
     """
     if X.shape[1] < 2 or not isinstance(X, np.ndarray):
         return
@@ -247,9 +231,9 @@ def warn_about_scales(X: Features) -> None:
     widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
     if width[widest] / 1000.0 > width[narrowest]:
         warnings.warn(
-            f"column {widest} of X is {width[widest] / width[narrowest]:,.0f} times wider than "
-            f"column {narrowest}, and decides all distances; pass rescale='minmax' or 'standard', "
-            "or a data frame (its columns are put on one scale)",
+            f"the range of column {widest} of X is {width[widest] / width[narrowest]:,.0f} times "
+            f"that of column {narrowest} and dominates all distances; pass rescale='minmax' or "
+            "'standard', or a data frame, whose columns are scaled automatically",
             ScaleWarning,
             stacklevel=4,
         )
@@ -257,21 +241,21 @@ def warn_about_scales(X: Features) -> None:
 
 @dataclass(frozen=True)
 class Thinned:
-    """Which rows are searched, and which come in large groups of duplicates.
+    """The rows to search, and the members of large groups of duplicates.
 
     Parameters
     ----------
     kept : ndarray or None
-        Rows that are searched, ascending; None stands for all.
+        Rows to search, in ascending order; None for all.
     groups : tuple of ndarray or None
-        Members of all large groups, group after group, and where each group starts and ends.
+        Members of all large groups, sorted by group, and where each group starts and ends.
     """
 
     kept: NDArray[np.intp] | None
     groups: tuple[NDArray[np.intp], NDArray[np.intp]] | None
 
     def fill(self, indices: NDArray[Any], distances: NDArray[np.float64]) -> None:
-        """Write the neighbours of the members of large groups: the next ones around the ring."""
+        """Fill in the neighbours of members of large groups: the next members around the ring."""
         if self.groups is None:
             return
         members, ends = self.groups
@@ -291,9 +275,9 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Features. Sparse rows are left alone: their search is exhaustive anyway.
+        Features. Sparse rows are not thinned, because their search is exhaustive anyway.
     limit : int
-        Rows that are kept of each group.
+        Number of rows to keep of each group.
 
     Returns
     -------
@@ -303,8 +287,8 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     nothing = Thinned(None, None)
     if not isinstance(X, np.ndarray) or X.shape[0] <= limit:
         return nothing
-    # One number per row, the same for identical rows. Summed column by column: a matrix product may
-    # round identical rows differently.
+    # One key per row, equal for identical rows. It is summed column by column, because a matrix
+    # product may round identical rows differently.
     n, d = X.shape
     keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
     for block in row_blocks(n, 8 * d):
@@ -313,14 +297,14 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     ordered = np.sort(keys)
     if not (ordered[limit:] == ordered[:-limit]).any():
         return nothing
-    # Equal keys may be different rows: compare, of the few that matter, the rows themselves.
+    # Different rows may have equal keys, so compare the rows themselves where it matters.
     suspects = _in_large_groups(keys, limit)[0]
     rows = np.ascontiguousarray(X[suspects]) + X.dtype.type(0)  # -0.0 is 0.0
     raw = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     places, group = _in_large_groups(raw, limit)
     if not places.size:
         return nothing
-    # Group by group, members in ascending order: what is kept does not depend on the keys.
+    # Sort members within each group, so that the kept rows do not depend on the keys.
     order = np.lexsort((places, group))
     members, sizes = suspects[places[order]], np.unique(group, return_counts=True)[1]
     ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -331,7 +315,7 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
 
 
 def _in_large_groups(values: NDArray[Any], limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions of values that occur more than `limit` times, and the group of each."""
+    """Return the positions of values that occur more than `limit` times, and their groups."""
     _, group, count = np.unique(values, return_inverse=True, return_counts=True)
     places = np.flatnonzero(count[group] > limit)
     return places, group[places]
@@ -339,19 +323,18 @@ def _in_large_groups(values: NDArray[Any], limit: int) -> tuple[NDArray[np.intp]
 
 @dataclass(frozen=True)
 class BoundingBox:
-    """Where the fitted points lie, and rows far from them, moved nearer.
+    """The extent of the fitted points; moves very distant rows towards them.
 
-    From far away only the direction of a row decides which points are nearest, and no weight is
-    left of its distance. So a row beyond 10,000 times the extent of the fitted points is moved
-    towards them along its ray: squares stay in range, the order of the points stays that of its
-    direction, and any finite row has neighbours.
+    For very distant rows only the direction decides which points are nearest. So a row beyond
+    10,000 times the extent of the fitted points is moved towards them along its ray. Squares then
+    do not overflow, the order of the points does not change, and any finite row has neighbours.
 
     Parameters
     ----------
     center : ndarray of shape (n_features,)
-        Middle of their box; for sparse rows it is not used, and taken to be 0.
+        Centre of the box; not used for sparse rows, whose centre is 0.
     reach : float
-        Largest coordinate of a row, seen from the centre, that is left as it is.
+        Largest coordinate, relative to the centre, of a row that is not moved.
     """
 
     center: NDArray[np.float64]
@@ -359,7 +342,7 @@ class BoundingBox:
 
     @classmethod
     def of(cls, X: Features) -> BoundingBox:
-        """Measure the fitted points."""
+        """Measure the extent of the fitted points."""
         if not isinstance(X, np.ndarray):
             return cls(np.zeros(0), _reach(float(np.abs(X.data).max(initial=0.0))))
         low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
@@ -371,7 +354,7 @@ class BoundingBox:
         return cls(center, _reach(radius or float(np.abs(center).max())))
 
     def project(self, Q: Features) -> Features:
-        """Return Q with its far rows moved; Q itself if there are none.
+        """Return Q with distant rows moved towards the fitted points; Q itself if there are none.
 
         Parameters
         ----------
@@ -381,7 +364,7 @@ class BoundingBox:
         Returns
         -------
         ndarray or csr_array
-            The rows, in float64 if one was moved.
+            The rows, in float64 if any row was moved.
         """
         if not isinstance(Q, np.ndarray):
             sizes = abs(Q).max(axis=1).toarray().ravel() if Q.nnz else np.zeros(Q.shape[0])
@@ -389,7 +372,7 @@ class BoundingBox:
                 return Q
             factor = np.minimum(1.0, self.reach / np.maximum(sizes, self.reach))
             return sp.csr_array(sp.diags_array(factor) @ Q)
-        # Quarters: the difference of two numbers of any size is one again.
+        # Quarters, so that the difference of any two numbers does not overflow.
         quarter = 0.25 * np.asarray(Q, dtype=np.float64) - 0.25 * self.center
         sizes = np.abs(quarter).max(axis=1)
         far = np.flatnonzero(sizes > 0.25 * self.reach)
@@ -401,6 +384,5 @@ class BoundingBox:
 
 
 def _reach(radius: float) -> float:
-    # Single precision still tells the points apart from 1e4 times their extent. With all points in
-    # one place, at 0, any distance is as good as another.
+    # At 1e4 times their extent, single precision still distinguishes the points.
     return max(radius, min(1e4 * (radius or 1.0), 1e307)) if radius < 1e303 else max(radius, 1e307)

@@ -1,11 +1,11 @@
-"""Learned similarities: samples that the trees of a forest put into the same leaf are alike.
+"""Learned similarities: samples are similar if trees of a forest put them in the same leaf.
 
     w_ij = share of the trees in which i and j share a leaf
 
-A forest that was fitted on some labels asks only what tells the classes apart: columns that do not
-matter, and the scale of those that do, have no part in it. :func:`forest_graph` keeps the strongest
-of these similarities; :class:`LeafEmbedding` turns leaves into points whose inner products are
-nearly the same shares, for searches at any size.
+A forest fitted on labels splits only on columns that separate the classes, so the similarity
+ignores irrelevant columns and the scale of the others. :func:`forest_graph` keeps the strongest
+similarities. :class:`LeafEmbedding` maps leaves to points whose inner products approximate them, so
+that large data sets can be searched.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from . import memory
 
 FloatArray = NDArray[np.float64]
 
-# Entries of one block of comparisons: it stays in the second-level cache.
+# Entries of one block of comparisons, which fits in the second-level cache.
 BLOCK = 2**18
-# Rows on which the singular vectors are computed; the others are mapped by them.
+# Maximum number of rows from which the singular vectors are computed.
 EMBEDDED_ROWS = 20_000
 
 
@@ -33,7 +33,7 @@ def _check_leaves(leaves: ArrayLike, name: str = "leaves") -> NDArray[Any]:
     a = np.asarray(leaves)
     if a.ndim != 2 or a.dtype.kind not in "iu" or a.shape[1] == 0:
         raise ValueError(
-            f"{name} must be whole numbers of shape (n_samples, n_trees) with at least one tree, "
+            f"{name} must be integers of shape (n_samples, n_trees) with at least one tree, "
             f"got {a.dtype} of shape {a.shape}"
         )
     if a.size and a.min() < 0:
@@ -44,8 +44,8 @@ def _check_leaves(leaves: ArrayLike, name: str = "leaves") -> NDArray[Any]:
 def _shared(
     rows: NDArray[Any], nodes: NDArray[Any], groups: int = 1
 ) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Blocks of rows, each with the trees of each group that it shares with every node."""
-    # One row per tree, in the smallest type that holds the numbers of the leaves.
+    """Yield blocks of rows with the number of shared leaves with every node, by group of trees."""
+    # One row per tree, in the smallest type that can hold the leaf numbers.
     kind = np.min_scalar_type(int(max(rows.max(initial=0), nodes.max(initial=0))))
     rows = np.ascontiguousarray(rows.T, dtype=kind)
     nodes = np.ascontiguousarray(nodes.T, dtype=kind)
@@ -70,9 +70,9 @@ def _shared(
 def _strongest(
     counts: NDArray[Any], first: int, k: int, keep_itself: bool
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The k largest counts of each row; among equals the next nodes after the row's own number.
+    """Return the k largest counts of each row; ties go to the nodes that follow the row's number.
 
-    Equal counts are common. Were they given to the smallest numbers, those would become hubs.
+    Ties are common; if they always went to the smallest numbers, those nodes would become hubs.
     Without `keep_itself` a row is not its own neighbour.
     """
     b, n = counts.shape
@@ -88,7 +88,7 @@ def _strongest(
     if k > 32:
         least = np.partition(keys, n - k, axis=1)[:, n - k, None]
         best = np.nonzero(keys >= least)[1].reshape(b, k)
-    else:  # ten times as fast for ten of 2,000 nodes
+    else:  # faster for few neighbours
         best, row = np.empty((b, k), dtype=np.intp), np.arange(b)
         for i in range(k):
             best[:, i] = keys.argmax(axis=1)
@@ -100,10 +100,10 @@ def _strongest(
 def _strongest_rows(
     rows: NDArray[Any], nodes: NDArray[Any], k: int, keep_itself: bool, groups: int = 1
 ) -> list[sp.csr_array]:
-    """Shares of leaves in common between each row and the k nodes where they are largest.
+    """Return the k largest shares of common leaves of each row.
 
-    One matrix per group of trees, and one of all trees if there are several groups; symmetric
-    unless `keep_itself`.
+    Returns one matrix per group of trees, and one for all trees if there are several groups. They
+    are symmetric unless `keep_itself`.
     """
     (m, n_trees), n = rows.shape, nodes.shape[0]
     sizes = [n_trees // groups] * groups + [n_trees] * (groups > 1)
@@ -126,25 +126,25 @@ def _strongest_rows(
 
 
 def forest_graph(leaves: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:
-    """Graph of the samples that share most leaves.
+    """Build the graph of the samples that share most leaves.
 
     Parameters
     ----------
     leaves : array-like of int of shape (n_samples, n_trees)
-        Leaf of each sample in each tree, as ``forest.apply(X)`` of scikit-learn gives it.
+        Leaf of each sample in each tree, as returned by scikit-learn's ``forest.apply(X)``.
     n_neighbors : int, default=10
-        Strongest similarities kept per sample.
+        Number of strongest similarities to keep per sample.
 
     Returns
     -------
     csr_array of shape (n_samples, n_samples)
-        Symmetric weights in (0, 1], zero diagonal: an edge where either end keeps the other. A
-        sample that shares no leaf with any other has no edge.
+        Symmetric weights in (0, 1], zero diagonal. Two samples have an edge if either keeps the
+        other. A sample that shares no leaf with any other has no edge.
 
     Raises
     ------
     MemoryError
-        If the lists of neighbours do not fit; the comparisons themselves are made in blocks.
+        If the lists of neighbours do not fit in memory.
 
     Examples
     --------
@@ -158,27 +158,27 @@ def forest_graph(leaves: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:
 
 
 def forest_graphs(leaves: ArrayLike, n_neighbors: int, groups: int) -> list[sp.csr_array]:
-    """Return a graph for each group of trees, and last the one of all: each pair is compared once.
+    """Build a graph for each group of trees, and one for all trees, comparing each pair once.
 
     Parameters
     ----------
     leaves, n_neighbors
         As in :func:`forest_graph`.
     groups : int
-        Groups of equally many trees, one after the other.
+        Number of groups; each has the same number of consecutive trees.
 
     Returns
     -------
     list of csr_array
-        One graph with one group, else one more than there are groups.
+        One graph per group, then the graph of all trees if there are several groups.
     """
     a = _check_leaves(leaves)
     if isinstance(n_neighbors, bool) or int(n_neighbors) != n_neighbors or n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be a whole number of at least 1")
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be an integer, at least 1")
     n, n_trees = a.shape
     k = min(int(n_neighbors), n - 1)
     need = 48.0 * n * k * groups + 4.0 * n * n_trees + 40.0 * BLOCK * groups
-    if need > memory.WORTH_A_LOOK:
+    if need > memory.MIN_CHECKED_BYTES:
         memory.check_memory(
             need,
             f"a forest graph of {n} nodes, {n_trees} trees and {k} neighbours each",
@@ -188,7 +188,7 @@ def forest_graphs(leaves: ArrayLike, n_neighbors: int, groups: int) -> list[sp.c
 
 
 def leaf_weights(rows: ArrayLike, leaves: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:
-    """Strongest similarities between new samples and the nodes of a forest graph.
+    """Return the strongest similarities between new samples and the nodes of a forest graph.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def leaf_weights(rows: ArrayLike, leaves: ArrayLike, n_neighbors: int = 10) -> s
     leaves : array-like of int of shape (n_samples, n_trees)
         Leaves of the nodes, from the same forest.
     n_neighbors : int, default=10
-        Similarities kept per row.
+        Number of similarities to keep per row.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def leaf_weights(rows: ArrayLike, leaves: ArrayLike, n_neighbors: int = 10) -> s
 
 
 def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
-    """Share of the trees in which samples fall into the same leaf, for every pair.
+    """Return the share of trees in which each pair of samples is in the same leaf.
 
     Parameters
     ----------
@@ -221,12 +221,12 @@ def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_rows, n_nodes)
-        A kernel: of the samples with themselves positive semidefinite, 1 on the diagonal.
+        The kernel matrix; if `rows` equals `nodes`, positive semi-definite with diagonal 1.
 
     Raises
     ------
     MemoryError
-        If there are too many pairs.
+        If the matrix does not fit in memory.
 
     Examples
     --------
@@ -237,13 +237,13 @@ def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
     """
     a, b = _check_leaves(rows, "rows"), _check_leaves(nodes, "nodes")
     if a.shape[1] != b.shape[1]:
-        raise ValueError(f"nodes has {b.shape[1]} trees, rows {a.shape[1]}; they must be the same")
+        raise ValueError(f"nodes has {b.shape[1]} trees, but rows has {a.shape[1]}")
     need = 8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK
-    if need > memory.WORTH_A_LOOK:
+    if need > memory.MIN_CHECKED_BYTES:
         memory.check_memory(
             need,
             f"{a.shape[0]} x {b.shape[0]} shares of leaves",
-            "use leaf_weights, which keeps the strongest only",
+            "use leaf_weights, which keeps only the strongest",
         )
     out = np.empty((a.shape[0], b.shape[0]))
     for part, totals in _shared(a, b):
@@ -254,16 +254,16 @@ def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
 @storable("leaf-embedding")
 @dataclass(frozen=True)
 class LeafEmbedding:
-    """Points whose inner products are nearly the shares of leaves in common.
+    """Points whose inner products approximate the shares of common leaves.
 
-    With Z the indicator matrix of the leaves (one column per leaf of each tree, ``1/sqrt(T)`` where
-    the sample falls into it), ``Z Z'`` are the shares; its best approximation of rank r has the
-    rows ``Z V``, V the first r right singular vectors.
+    Let Z be the indicator matrix of the leaves, with one column per leaf of each of T trees, and
+    ``1/sqrt(T)`` where a sample is in the leaf. Then ``Z Z'`` are the shares. The best
+    approximation of rank r has the rows ``Z V``, with V the first r right singular vectors.
 
     Parameters
     ----------
     vectors : ndarray of float32 of shape (n_leaves, n_components)
-        V, the rows of all trees one below the other, divided by ``sqrt(T)``.
+        V divided by ``sqrt(T)``, with the rows of all trees stacked.
     first : ndarray of int of shape (n_trees + 1,)
         Where the rows of each tree begin.
     """
@@ -274,22 +274,22 @@ class LeafEmbedding:
     def __post_init__(self) -> None:
         first = self.first
         if first.ndim != 1 or first.size < 2 or first[0] != 0 or (np.diff(first) <= 0).any():
-            raise ValueError("first must be ascending whole numbers from 0")
+            raise ValueError("first must be ascending integers from 0")
         check_numbers("vectors", self.vectors, (int(first[-1]), None))
 
     @classmethod
     def fit(cls, leaves: ArrayLike, n_components: int = 64, random_state: int = 0) -> LeafEmbedding:
-        """Find the singular vectors.
+        """Compute the singular vectors.
 
         Parameters
         ----------
         leaves : array-like of int of shape (n_samples, n_trees)
             Leaf of each sample in each tree.
         n_components : int, default=64
-            Most singular vectors.
+            Maximum number of singular vectors.
         random_state : int, default=0
-            Seed of the sample of 20,000 rows that is used where there are more, and of the
-            randomised decomposition.
+            Random seed of the randomised decomposition, and of the sample of 20,000 rows that is
+            used if there are more.
 
         Returns
         -------
@@ -310,12 +310,12 @@ class LeafEmbedding:
         return cls(np.ascontiguousarray(vt.T, dtype=np.float32) / np.float32(n_trees**0.5), first)
 
     def transform(self, leaves: ArrayLike) -> NDArray[np.float32]:
-        """Points of samples.
+        """Return the points of samples.
 
         Parameters
         ----------
         leaves : array-like of int of shape (n_samples, n_trees)
-            Leaves in the same trees; a leaf that no sample of the fit fell into counts as 0.
+            Leaves in the same trees; leaves that did not occur in the fit are ignored.
 
         Returns
         -------
@@ -324,7 +324,9 @@ class LeafEmbedding:
         """
         a = _check_leaves(leaves)
         if a.shape[1] != self.first.size - 1:
-            raise ValueError(f"leaves has {a.shape[1]} trees, the embedding {self.first.size - 1}")
+            raise ValueError(
+                f"leaves has {a.shape[1]} trees, but the embedding has {self.first.size - 1}"
+            )
         out = np.zeros((a.shape[0], self.vectors.shape[1]), dtype=np.float32)
         for t in range(a.shape[1]):
             begin, end = int(self.first[t]), int(self.first[t + 1])

@@ -2,8 +2,8 @@
 
     W_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j)),   W_ii = 0
 
-`bandwidth` is sigma: with a number s all sigma_i = s, and s = 1 is the paper's kernel
-exp(-|f_i - f_j|^2). :func:`full_graph` stores the N x N weights, :class:`FullGraphOperator`
+`bandwidth` is sigma; a number is used for all samples, and 1 gives the paper's kernel
+exp(-|f_i - f_j|^2). :func:`full_graph` stores the N x N weights. :class:`FullGraphOperator`
 multiplies by them without storing them.
 """
 
@@ -42,30 +42,30 @@ def full_graph(
     n_jobs: int | None = None,
     dtype: DTypeLike = np.float64,
 ) -> NDArray[Any]:
-    """Weights between all pairs of samples.
+    """Return the weights between all pairs of samples.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Features, finite.
     bandwidth : float, "median" or "self-tuning", default=1.0
-        sigma in ``exp(-d^2 / sigma^2)``; "median" is the median positive distance between two
-        samples (of 2000 of them, where there are more), "self-tuning" the distance of each sample
-        to its 7th neighbour (sigma_i sigma_j in place of sigma^2).
+        sigma in ``exp(-d^2 / sigma^2)``. "median" is the median positive distance between samples
+        (of at most 2000 of them). "self-tuning" is the distance of each sample to its 7th
+        neighbour, with sigma_i sigma_j in place of sigma^2.
     n_jobs : int, optional
-        Threads for the neighbour search of "self-tuning".
+        Number of threads for the neighbour search of "self-tuning".
     dtype : {float64, float32}, default=float64
         Type of the weights.
 
     Returns
     -------
     ndarray of shape (n_samples, n_samples)
-        Symmetric, zero diagonal, in [0, 1]: far pairs may underflow to 0.
+        Symmetric weights in [0, 1], zero diagonal; those of distant pairs may underflow to 0.
 
     Raises
     ------
     MemoryError
-        If the matrix does not fit; the message gives the estimate and what to use instead.
+        If the matrix does not fit in memory; the message suggests what to use instead.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def full_graph(
 
 
 def node_scales(A: Features, bandwidth: str | float, *, n_jobs: int | None = None) -> FloatArray:
-    """sigma_i of each sample for the full graph.
+    """Return the scale sigma_i of each sample.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def node_scales(A: Features, bandwidth: str | float, *, n_jobs: int | None = Non
 
 
 def distances(X: Features, points: Features) -> tuple[FloatArray, float]:
-    """Distances between rows and points, as multiples of a unit: no square leaves its range.
+    """Return the distances between rows and points in a unit that avoids overflow.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def distances(X: Features, points: Features) -> tuple[FloatArray, float]:
 
 
 def _direct_squares(A: Features, rows: slice, scale: float) -> FloatArray:
-    """Squared distances of some rows to all, of the features divided by `scale`."""
+    """Return the squared distances of some rows to all, for features divided by `scale`."""
     if isinstance(A, np.ndarray):
         from scipy.spatial.distance import cdist
 
@@ -162,13 +162,13 @@ def _direct_squares(A: Features, rows: slice, scale: float) -> FloatArray:
     Z = A if scale == 1.0 else A / scale
     norms = np.asarray(Z.power(2).sum(axis=1)).ravel()
     squares = -2.0 * (Z[rows] @ Z.T).toarray()
-    # In this order (i, j) and (j, i) are rounded alike.
+    # This order of additions rounds (i, j) and (j, i) in the same way.
     squares += norms[rows, None] + norms
     return np.asarray(np.maximum(squares, 0.0))
 
 
 def _exponential(squares: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
-    """``exp(-squares / scales^2)`` in place; divided twice, as the square might underflow."""
+    """Return ``exp(-squares / scales^2)``, in place; divides twice, as scales^2 could underflow."""
     with np.errstate(under="ignore", over="ignore"):
         squares /= scales
         squares /= scales
@@ -177,10 +177,10 @@ def _exponential(squares: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
 
 
 class FullGraphOperator(LinearOperator):  # type: ignore[misc]
-    """The full graph as an operator: weights are computed block by block and never stored.
+    """The full graph as an operator that computes weights block by block, without storing them.
 
-    One product costs N^2 evaluations of the kernel, whatever the number of columns, so that many
-    right-hand sides should be multiplied at once.
+    One product needs N^2 evaluations of the kernel, whatever the number of columns, so multiply
+    many columns at once.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
     bandwidth : float, "median" or "self-tuning", default=1.0
         As in :func:`full_graph`.
     n_jobs : int, optional
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class FullGraphOperator(LinearOperator):  # type: ignore[misc]
         return np.asarray(self._matmat(np.ones((self.shape[0], 1)))).ravel()
 
     def rows(self, rows: slice) -> FloatArray:
-        """Weights between some nodes and all.
+        """Return the weights between some nodes and all nodes.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""A graph whose rows can be picked: links that go through cross-validation with the samples.
+"""A graph that can be indexed by rows, so that cross-validation splits it with the samples.
 
-scikit-learn picks rows of whatever goes along with X. Rows of an adjacency matrix alone are no
-graph: the columns must be picked, too, for a fit, and those of the fitted nodes for a prediction.
+scikit-learn selects rows of every array that accompanies X. For an adjacency matrix the columns
+must be selected, too: those of the same rows for a fit, those of the fitted nodes for a prediction.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .adjacency import MatrixLike, check_adjacency
 
 @dataclass(frozen=True, init=False, eq=False)
 class Links:
-    """Links among samples, or among some of them.
+    """Links between samples, or between some of them.
 
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
         Symmetric non-negative weights of all nodes.
     nodes : array-like of int, optional
-        The nodes that are meant; all by default. ``links[rows]`` picks further.
+        The selected nodes; all by default. ``links[rows]`` selects some of them.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Links:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of nodes that are meant, twice."""
+        """Shape of the matrix of links between the selected nodes."""
         return (self.nodes.size, self.nodes.size)
 
     def __len__(self) -> int:
@@ -63,11 +63,11 @@ class Links:
         return Links(self.W, self.nodes[rows])
 
     def among(self) -> sp.csr_array:
-        """The graph of these nodes."""
+        """Return the graph of the selected nodes."""
         if self.nodes.size == self.W.shape[0] and (np.diff(self.nodes) == 1).all():
             return self.W
         return sp.csr_array(self.W[self.nodes][:, self.nodes])
 
     def to(self, others: Links) -> sp.csr_array:
-        """Links from these nodes to others of the same graph."""
+        """Return the links from the selected nodes to other nodes of the same graph."""
         return sp.csr_array(self.W[self.nodes][:, others.nodes])

@@ -1,7 +1,7 @@
-"""Say no before the memory is gone: estimates are checked against what is free.
+"""Check estimates of memory against what is available, before allocating.
 
-Functions that may allocate far more than their input (the full graph, the neighbour search) state
-their need in bytes to :func:`check_memory` first. Only the operating system's own files are read.
+Functions that may allocate far more than their input, such as the full graph and the neighbour
+search, call :func:`check_memory` first.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import os
 import sys
 from pathlib import Path
 
-# A process that takes the very last byte is killed; a tenth is left to everything else.
+# Leave a tenth of the available memory to other processes.
 USABLE_SHARE = 0.9
-# Needs below are not worth a look at what is free: a process without so much is lost anyway.
-WORTH_A_LOOK = 2**26
+# Smaller allocations are not checked.
+MIN_CHECKED_BYTES = 2**26
 
 _MEMINFO = Path("/proc/meminfo")
 _CGROUPS = (
@@ -26,13 +26,13 @@ _CGROUPS = (
 
 
 def available_memory() -> int:
-    """Bytes that this process can still allocate without swapping.
+    """Return the bytes that this process can still allocate without swapping.
 
     Returns
     -------
     int
-        The least of what the system and its container (cgroup) report as free. Where neither
-        reports anything, ``sys.maxsize``: an unknown limit refuses nothing.
+        The smaller of the free memory of the system and of its container (cgroup), or
+        ``sys.maxsize`` if neither is known.
     """
     least = sys.maxsize if (system := _system_memory()) is None else system
     for files in _CGROUPS:
@@ -56,32 +56,32 @@ def _system_memory() -> int | None:
 
 def _container_memory(limit: Path, usage: Path) -> int | None:
     try:
-        # "max" (version 2) is no number and means no limit; version 1 writes a huge number.
+        # No limit is "max" in cgroup version 2, and a huge number in version 1.
         return max(int(limit.read_text()) - int(usage.read_text()), 0)
     except (OSError, ValueError):
         return None
 
 
 def check_memory(n_bytes: float, what: str, advice: str) -> None:
-    """Refuse work whose memory does not fit.
+    """Raise an error if work needs more memory than is available.
 
     Parameters
     ----------
     n_bytes : float
-        Estimated peak need in bytes.
+        Estimated peak memory in bytes.
     what : str
-        What needs it, as the subject of the message.
+        What needs it, the subject of the error message.
     advice : str
-        What to do instead.
+        What the user can do instead.
 
     Raises
     ------
     MemoryError
-        If more is needed than is available; the message names both amounts.
+        If more is needed than available; the message names both amounts.
     """
     available = available_memory()
     if n_bytes > USABLE_SHARE * available:
         raise MemoryError(
-            f"{what} needs about {n_bytes / 1e9:.3g} GB and {available / 1e9:.3g} GB are "
+            f"{what} needs about {n_bytes / 1e9:.3g} GB, but only {available / 1e9:.3g} GB are "
             f"available; {advice}"
         )

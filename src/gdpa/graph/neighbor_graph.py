@@ -2,10 +2,10 @@
 
     w_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j))   where j is a neighbour of i or i one of j
 
-with one sigma for all nodes (fixed, or the median of the distances) or, self-tuning (Zelnik-Manor
-and Perona, 2004), sigma_i = the distance of node i to its 7th neighbour. A fixed sigma = 1 is the
-paper's kernel exp(-|f_i - f_j|^2). :func:`neighbor_graphs` is the one builder: one search, and for
-each number of neighbours a graph with what attaches new points to it later.
+sigma is the same for all nodes (a number, or the median of the distances), or self-tuning
+(Zelnik-Manor and Perona, 2004): sigma_i is the distance of node i to its 7th neighbour. sigma = 1
+is the paper's kernel exp(-|f_i - f_j|^2). :func:`neighbor_graphs` builds all graphs: one search
+serves several numbers of neighbours, and new points can be attached to each graph later.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ FloatArray = NDArray[np.float64]
 BANDWIDTHS = ("self-tuning", "median")
 
 SCALE_NEIGHBOR = 7
-# The least weight that a neighbour graph of a type contains.
+# Smallest weight of a neighbour graph, by type.
 SMALLEST_WEIGHT = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 1e-300}
 
 
 @storable("neighbor-graph")
 @dataclass(frozen=True)
 class NeighborGraph:
-    """A neighbour graph and what attaches new points to it.
+    """A neighbour graph to which new points can be attached.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class NeighborGraph:
     scales : ndarray of shape (n_samples,)
         sigma_i of each node (all equal for a fixed or median bandwidth).
     n_neighbors : int
-        Neighbours per node.
+        Number of neighbours per node.
     bandwidth : str or float
         The rule, or sigma.
     algorithm : str
-        What found the neighbours.
+        The search structure.
     recall : float
         Share of true neighbours found: 1 if exact, else measured on a sample.
     """
@@ -71,7 +71,7 @@ class NeighborGraph:
     def __post_init__(self) -> None:
         n = self.index.X.shape[0]
         if self.W.shape != (n, n) or self.W.data.min(initial=1.0) <= 0:
-            raise ValueError(f"W must hold positive weights of {n} nodes")
+            raise ValueError(f"W must have positive weights between {n} nodes")
         if self.scales.shape != (n,) or not (0 < self.scales.min() <= self.scales.max() < np.inf):
             raise ValueError(f"scales must be {n} positive numbers")
         check_bandwidth(self.bandwidth)
@@ -79,11 +79,11 @@ class NeighborGraph:
             raise ValueError(f"n_neighbors={self.n_neighbors} or recall={self.recall} out of range")
 
     def check_stored(self) -> None:
-        """Check what a file may hold but no builder makes: weights that are not symmetric."""
+        """Check that weights from a file are symmetric, as those that are built always are."""
         check_adjacency(self.W)
 
     def attach(self, X: MatrixLike) -> sp.csr_array:
-        """Weights between new points and the nodes.
+        """Return the weights between new points and the nodes.
 
         Parameters
         ----------
@@ -93,8 +93,8 @@ class NeighborGraph:
         Returns
         -------
         csr_array of shape (n_queries, n_samples)
-            `n_neighbors` weights in (0, 1] per row. The scale of a new point is, self-tuning, its
-            distance to the 7th neighbour; otherwise the graph's.
+            `n_neighbors` weights in (0, 1] per row. With self-tuning, the scale of a new point is
+            its distance to the 7th neighbour; otherwise it is that of the graph.
         """
         n = self.index.X.shape[0]
         k = min(self.n_neighbors, n)
@@ -122,35 +122,35 @@ def neighbor_graph(
     recall: float | None = None,
     dtype: DTypeLike = np.float64,
 ) -> sp.csr_array:
-    """Symmetric sparse graph of nearest neighbours.
+    """Build the symmetric sparse graph of k-nearest neighbours.
 
     Parameters
     ----------
     X : array-like, memory-mapped array or sparse matrix of shape (n_samples, n_features)
         Features, finite.
     n_neighbors : int, default=10
-        Neighbours per node, the node itself not counted; cut to n_samples - 1 with a warning.
+        Number of neighbours per node, without the node itself; reduced to n_samples - 1 with a
+        warning.
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
         sigma in ``exp(-d^2 / (sigma_i sigma_j))``: the distance to the 7th neighbour, the median
         of all neighbour distances, or a number.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are searched; see :func:`~gdpa.graph.search.choose_algorithm`.
+        Search algorithm; see :func:`~gdpa.graph.search.choose_algorithm`.
     n_jobs : int, optional
-        Threads; the graph does not depend on it.
+        Number of threads; the graph does not depend on it.
     random_state : int, default=0
-        Seed of approximate search.
+        Random seed of the approximate search.
     recall : float, optional
-        Share of the neighbours that an approximate search must find; by default 0.98, within a
-        limit on the work if there are many features; see
-        :class:`~gdpa.graph.neighbors.NeighborIndex`.
+        Share of the neighbours that an approximate search must find. By default 0.98, but with many
+        features the work is limited; see :class:`~gdpa.graph.neighbors.NeighborIndex`.
     dtype : {float64, float32}, default=float64
         Type of the weights.
 
     Returns
     -------
     csr_array of shape (n_samples, n_samples)
-        Weights in (0, 1], zero diagonal. Weights that would underflow are kept at 1e-300 (1e-37
-        in float32), so that no edge is lost.
+        Weights in (0, 1], zero diagonal. Weights that would underflow are set to 1e-300 (1e-37 in
+        float32), so that no edge is lost.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def neighbor_graphs(
     dtype: DTypeLike = np.float64,
     policy: Policy = DEFAULT_POLICY,
 ) -> list[NeighborGraph]:
-    """Neighbour graphs for several numbers of neighbours, from one search for the largest.
+    """Build neighbour graphs for several numbers of neighbours from one search.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def neighbor_graphs(
     Returns
     -------
     list of NeighborGraph
-        One for each of `counts`, in their order; they share the search.
+        One graph for each of `counts`.
     """
     if np.dtype(dtype) not in SMALLEST_WEIGHT:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
@@ -221,7 +221,7 @@ def neighbor_graphs(
     ks = list(map(partial(check_n_neighbors, most=n - 1, what="other points"), counts))
     entry = np.dtype(dtype).itemsize + np.dtype(get_index_dtype(maxval=n)).itemsize
     need = 4.0 * n * max(ks) * entry  # lists, part of their transpose, the union
-    if need > memory.WORTH_A_LOOK:
+    if need > memory.MIN_CHECKED_BYTES:
         memory.check_memory(
             need,
             f"a graph of {n} nodes with {max(ks)} neighbours each",
@@ -240,7 +240,7 @@ def neighbor_graphs(
         del distances
         lists = [near.indices, near.distances]
         if len(graphs) == len(ks) - 1 and lists[0].shape[1] == k:
-            near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # used up below
+            near = replace(near, indices=lists[0][:0], distances=lists[1][:0])  # consumed below
         else:
             lists = [lists[0][:, :k].copy(), lists[1][:, :k].copy()]
         W = assemble(lists, scales, dtype)
@@ -249,7 +249,7 @@ def neighbor_graphs(
 
 
 def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -> sp.csr_array:
-    """CSR array with the same number of entries in each row; indices get sorted in place."""
+    """Return a CSR array with k entries per row; sorts its arguments in place."""
     m, k = indices.shape
     for rows in row_blocks(m, 32 * max(1, k)):
         order = np.argsort(indices[rows], axis=1)
@@ -265,7 +265,7 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
 
 
 def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) -> sp.csr_array:
-    """Symmetric graph from lists of neighbours; `parts` (indices, distances) are used up."""
+    """Build the symmetric graph from `parts` (indices, distances), which it consumes."""
     distances, indices = parts.pop(), parts.pop()
     n, k = indices.shape
     weights = distances if np.dtype(dtype) == np.float64 else np.empty((n, k), dtype=dtype)
@@ -276,8 +276,8 @@ def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) ->
     del distances
     A = _rows_to_csr(indices, weights, n)
     del indices, weights
-    # Symmetrised a part of the rows at a time, so that of the transpose only that part exists, and
-    # into arrays that are cut to size at the end: peak memory is that of A and the result.
+    # Symmetrise blocks of rows, to avoid a full transpose, into arrays that are truncated at the
+    # end. Peak memory is that of A and the result.
     wide = get_index_dtype(maxval=max(n, 2 * A.nnz))
     indptr = np.zeros(n + 1, dtype=wide)
     indices = np.empty(2 * A.nnz, dtype=wide)
@@ -297,7 +297,7 @@ def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) ->
             indices[start:stop] = merged.indices
             data[start:stop] = merged.data
     total = int(indptr[-1])
-    # Pages that were never written to were never given out; the others stay where they are.
+    # Truncate in place; memory pages that were never written were never allocated.
     indices.resize(total, refcheck=False)
     data.resize(total, refcheck=False)
     return csr_from_parts(data, indices, indptr, A.shape)
@@ -309,7 +309,7 @@ def check_bandwidth(bandwidth: object) -> str | float:
     Parameters
     ----------
     bandwidth : {"self-tuning", "median"} or float
-        The name of a rule, or sigma itself: finite and positive.
+        Name of a rule, or sigma itself, finite and positive.
 
     Returns
     -------
@@ -332,19 +332,18 @@ def check_bandwidth(bandwidth: object) -> str | float:
 
 
 def local_scales(distances: NDArray[Any], fallback: float | None = None) -> FloatArray:
-    """Scale of each node: its distance to the 7th neighbour.
+    """Return the scale of each node: its distance to the 7th neighbour.
 
-    A node with seven duplicates has no such scale (the distance is 0). It then takes its smallest
-    positive neighbour distance; where there is none, the median scale of all other nodes; where
-    all points coincide, 1.
+    If this distance is 0, the scale is the smallest positive neighbour distance. If there is none,
+    it is the median scale of all other nodes, or 1 if all points coincide.
 
     Parameters
     ----------
     distances : ndarray of shape (n_nodes, n_neighbors)
-        Ascending distances to the neighbours, the node itself left out. With fewer than seven the
-        last one counts.
+        Ascending distances to the neighbours, without the node itself. With fewer than seven
+        neighbours, the last one is used.
     fallback : float, optional
-        Scale where a row is all zeros, instead of the median of the others.
+        Scale of a row of zeros, instead of the median of the others.
 
     Returns
     -------
@@ -370,7 +369,7 @@ def local_scales(distances: NDArray[Any], fallback: float | None = None) -> Floa
 
 
 def median_scale(distances: NDArray[Any]) -> float:
-    """Median of the positive distances; 1 where there is none.
+    """Return the median of the positive distances, or 1 if there are none.
 
     Parameters
     ----------
@@ -395,7 +394,7 @@ def kernel_weights(
     dtype: DTypeLike = np.float64,
     floor: bool = True,
 ) -> NDArray[Any]:
-    """Weights ``exp(-d^2 / (sigma_i sigma_j))``.
+    """Return the weights ``exp(-d^2 / (sigma_i sigma_j))``.
 
     Parameters
     ----------
@@ -406,16 +405,16 @@ def kernel_weights(
     dtype : dtype, default=float64
         Type of the weights.
     floor : bool, default=True
-        Raise a weight that would underflow to 1e-300 (1e-37 in float32): as 0 it would drop the
-        edge and could leave a node isolated.
+        Whether to set weights that would underflow to 1e-300 (1e-37 in float32); a weight of 0
+        would remove the edge and could isolate a node.
 
     Returns
     -------
     ndarray
         Weights in (0, 1] (with ``floor=False`` in [0, 1]).
     """
-    # The square roots keep the product of two extreme scales in range, and the product is the same
-    # for (i, j) and (j, i): the weights are symmetric to the last bit.
+    # Square roots avoid overflow of the product of two extreme scales. The product is the same for
+    # (i, j) and (j, i), so the weights are symmetric to the last bit.
     scale = np.sqrt(row_scales) * np.sqrt(column_scales)
     with np.errstate(over="ignore", under="ignore"):
         w = np.asarray(distances, dtype=np.float64) / scale

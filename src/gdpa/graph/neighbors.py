@@ -1,8 +1,8 @@
-"""Nearest neighbours of feature vectors, exact or approximate, for fitted and for new points.
+"""Exact or approximate nearest neighbours of fitted and of new points.
 
-:class:`NeighborIndex` picks a search structure by size and dimension (:func:`choose_algorithm`),
-keeps it for later queries, and answers with indices and float64 distances. Approximate answers come
-with their recall, measured against exhaustive search on a sample of the points.
+:class:`NeighborIndex` chooses a search structure by size and dimension (:func:`choose_algorithm`),
+keeps it for later queries, and returns indices and float64 distances. The recall of an approximate
+search is measured on a sample, by comparison with an exhaustive search.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from .search import (
 
 Backend: TypeAlias = KDTree | BruteForce | CellJoin
 
-# Recall that an approximate search is tuned to on the sample, with room above 0.97.
+# Default recall of an approximate search, measured on a sample of points.
 TARGET_RECALL = 0.98
 RECALL_SAMPLE = 256
-# Most queries that one thread searches at a time.
+# Maximum number of queries per block.
 JOIN_BLOCK = 8_192
 
 
 @storable("neighbor-index")
 @dataclass(eq=False, repr=False)
 class NeighborIndex:
-    """Fitted points, ready to be asked for neighbours.
+    """An index of points for neighbour searches.
 
     Parameters
     ----------
@@ -62,27 +62,27 @@ class NeighborIndex:
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         See :func:`choose_algorithm`.
     n_jobs : int, optional
-        Threads; the answers do not depend on it.
+        Number of threads; the results do not depend on it.
     random_state : int, default=0
-        Seed of the cells of an approximate search and of the sample that measures its recall.
+        Random seed of the cells of an approximate search, and of the sample for its recall.
     recall : float, optional
         Share of the true neighbours that an approximate search must find on the sample, in (0, 1].
-        By default 0.98, but with more than 10 features no more than 3,000 points are compared with
-        each (the nearest cells of them), whatever share that finds.
+        By default 0.98; with more than 10 features, however, each query is compared with at most
+        3,000 points in the nearest cells, whatever recall that gives.
     policy : Policy, optional
-        Up to which sizes the search is exact, and how much an approximate one compares.
-
+        Size limits of exact search, and of the work of an approximate one.
     prepared_for : int, default=0
-        Largest number of neighbours asked for so far. A copy that is told finds the same ones.
+        Largest number of neighbours requested so far. With the same number, a copy finds the same
+        neighbours.
 
     Attributes
     ----------
     X : ndarray or csr_array
-        The points; a floating-point array is referred to, not copied.
+        The points; a floating-point array is not copied.
     algorithm : str
         The search structure in use.
     measured_recall : float
-        1 if exact; otherwise measured at the first question about the points themselves.
+        1 if exact; otherwise measured at the first search.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class NeighborIndex:
         self._thinned_for = -1
         per_value = {"kd-tree": 8, "brute-force": X.dtype.itemsize, "cells": 4}[self.algorithm]
         need = float(n * d * per_value + 32 * n)
-        if dense and need > memory.WORTH_A_LOOK:
+        if dense and need > memory.MIN_CHECKED_BYTES:
             memory.check_memory(
                 need,
                 f"a {self.algorithm} search of {n} points with {d} features",
@@ -134,23 +134,21 @@ class NeighborIndex:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Search structures are rebuilt when needed: they are deterministic and not all of them
-        # can be pickled.
+        # Not all search structures can be pickled; they are rebuilt when needed.
         return self.__dict__ | {"_backend": None}
 
     def neighbors(self, n_neighbors: int) -> NeighborResult:
-        """Find the neighbours of the fitted points among themselves, each point itself left out.
+        """Find the neighbours of each fitted point among the other fitted points.
 
         Parameters
         ----------
         n_neighbors : int
-            How many, at least 1. At most the number of other points; more are cut to that with a
-            warning.
+            Number of neighbours, at least 1; reduced to the number of other points with a warning.
 
         Returns
         -------
         NeighborResult
-            Neighbours in the order of the rows of X. With one point it is of width 0.
+            Neighbours of each row of X.
         """
         n = self.X.shape[0]
         k = check_n_neighbors(n_neighbors, n - 1, "other points")
@@ -184,10 +182,10 @@ class NeighborIndex:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_queries, n_features)
-            New points. One that coincides with a fitted point has it as its neighbour; one beyond
-            10,000 times the extent of the fitted ones is looked at from there.
+            New points. A point that coincides with a fitted point has it as a neighbour. A point
+            beyond 10,000 times the extent of the fitted points is moved to that distance.
         n_neighbors : int
-            How many, at least 1; at most the number of fitted points.
+            Number of neighbours, at least 1; at most the number of fitted points.
 
         Returns
         -------
@@ -215,15 +213,15 @@ class NeighborIndex:
         return NeighborResult(indices, distances, self.algorithm, self.measured_recall)
 
     def _prepare(self, k: int, n_queries: int) -> Backend:
-        """Build and tune the search structure for k neighbours, or keep the one there is."""
-        if 12.0 * n_queries * k > memory.WORTH_A_LOOK:
+        """Build and tune the search structure for k neighbours, or reuse the existing one."""
+        if 12.0 * n_queries * k > memory.MIN_CHECKED_BYTES:
             memory.check_memory(
                 12.0 * n_queries * k,
                 f"{k} neighbours of {n_queries} points",
                 "ask for fewer neighbours or in parts",
             )
-        # A copy, or a stored index, is built as for the largest number that this one was asked for:
-        # an approximate search then finds the same neighbours again.
+        # A copy, or a stored index, is built for the same number, so that an approximate search
+        # finds the same neighbours again.
         self.prepared_for = k = max(k, self.prepared_for)
         if self._backend is not None and k <= self._thinned_for:
             return self._backend
@@ -239,18 +237,17 @@ class NeighborIndex:
             backend = BruteForce(points, self.scale, self._threads)
         else:
             backend = KDTree(points, self.scale)
-        # Without those members of large groups of duplicates whose lists are known.
+        # Surplus duplicates are not searched; their neighbours are known.
         order = np.asarray(backend.order, dtype=np.intp)
         self._order = order if kept is None else kept[order]
         self._backend, self._thinned_for = backend, k
         return backend
 
     def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
-        """Blocks of queries, and how many at a time."""
+        """Return blocks of queries, and the number of threads."""
         if isinstance(backend, BruteForce) or (isinstance(backend, KDTree) and self._threads == 1):
             return row_blocks(n_queries, 1, 65_536), 1  # exhaustive search has its own threads
-        # Comparisons with cells take some 3 kB a query, which should be little beside the graph.
-        # The blocks of the tree change nothing in the answer.
+        # Comparisons with cells need 3 kB per query; keep that small compared with the graph.
         tree = isinstance(backend, KDTree)
         size = max(512, n_queries // (4 * self._threads)) if tree else max(4_096, n_queries // 24)
         return row_blocks(n_queries, 1, min(JOIN_BLOCK, size)), self._threads
@@ -262,19 +259,18 @@ class NeighborIndex:
         k: int,
         themselves: NDArray[np.intp] | None = None,
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """The k nearest of the candidates, sorted; not `themselves`, the numbers of the queries."""
+        """Return the k nearest candidates, sorted, without the queries `themselves`."""
         if self._thinned.kept is not None:
             candidates = self._thinned.kept[candidates]
         distances = pair_distances(Q, self.X, candidates, self.scale)
         if themselves is not None:
             distances[candidates == themselves[:, None]] = np.inf
-        # By distance, ties by number: the answer does not depend on the search structure.
+        # Ties are sorted by number, so the result does not depend on the search structure.
         order = np.lexsort((candidates, distances), axis=1)[:, :k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
 
     def _tune(self, backend: CellJoin, points: NDArray[Any], k: int) -> None:
-        """Choose the effort of an approximate search so that a sample reaches the target."""
-        # Duplicates that were left out change no distance, and could be within everyone's reach.
+        """Choose the number of cells to visit so that a sample reaches the requested recall."""
         kept = self._thinned.kept
         n = points.shape[0]
         rng = np.random.default_rng(self.random_state)
@@ -300,5 +296,5 @@ class NeighborIndex:
             self.measured_recall = float((distances <= truth[:, -1:]).mean())
             if self.measured_recall >= target or backend.n_probe >= most:
                 return
-            # The estimate counts cells by their centres; the search may have missed one of them.
+            # The estimate assumes that cells are visited exactly in order of distance.
             backend.n_probe = min(most, backend.n_probe + 1 + backend.n_probe // 12)

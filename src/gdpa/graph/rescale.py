@@ -5,8 +5,8 @@ standardisation every column by mean and standard deviation (ddof = 1) of the la
                 every sample to unit l2 norm
 
 The paper scales labelled and unlabelled samples to [0, 1] separately: call :func:`rescale_minmax`
-on each part. A column that is constant has no scale and is dropped, as in the paper (there it
-became NaN). :class:`Rescaler` keeps what was learnt for samples that come later.
+on each part. Constant columns are dropped, as in the paper (where they became NaN).
+:class:`Rescaler` applies a fitted re-scaling to new samples.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from ..errors import unknown_choice
 from .adjacency import MatrixLike
 from .features import Features, check_features
 
-LARGEST = 1e140  # its square, and the sum of many squares, is a number
+LARGEST = 1e140  # the sum of many squares of it does not overflow
 RESCALINGS = ("min-max", "standard", "none")
 
 
 @storable("rescaler")
 @dataclass(frozen=True)
 class Rescaler:
-    """A fitted re-scaling: ``(X[:, columns] - shift) / scale``, then unit norm if asked for.
+    """A fitted re-scaling: ``(X[:, columns] - shift) / scale``, then optionally unit norm.
 
     Parameters
     ----------
     kind : {"min-max", "standard", "none"}
-        Which re-scaling.
+        Kind of re-scaling.
     columns : ndarray of bool of shape (n_features,)
-        Columns that are kept: those that vary in the samples fitted on. If none varies all are
-        kept and become 0.
+        Columns to keep: those that vary in the fitted samples. If none varies, all are kept and
+        become 0.
     shift, scale : ndarray of shape (n_kept,)
-        What is subtracted and what is divided by.
+        What to subtract, and then to divide by.
     unit_norm : bool
-        Whether samples are divided by their l2 norm. A sample of zeros stays zero.
+        Whether to divide samples by their l2 norm. A sample of zeros stays zero.
 
     Examples
     --------
@@ -72,9 +72,9 @@ class Rescaler:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples to learn from; for the paper's standardisation the labelled ones.
+            Samples to fit on; for the paper's standardisation, the labelled ones.
         kind : {"min-max", "standard", "none"}, default="min-max"
-            Which re-scaling.
+            Kind of re-scaling.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Rescaler:
         Raises
         ------
         ValueError
-            If `kind` is not known, or X is sparse: shifting columns would fill it with non-zeros.
+            If `kind` is not known, or X is sparse and `kind` would shift its columns.
         """
         if kind not in RESCALINGS:
             raise unknown_choice("kind", kind, RESCALINGS)
@@ -95,7 +95,10 @@ class Rescaler:
         A = _dense(A, kind)
         low, high = A.min(axis=0).astype(np.float64), A.max(axis=0).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            shift, scale = (low, high - low) if kind == "min-max" else _mean_std(A)
+            shift, scale = low, high - low
+            if kind == "standard":
+                shift = A.mean(axis=0, dtype=np.float64)
+                scale = A.std(axis=0, ddof=int(len(A) > 1), dtype=np.float64)
         varies = (high > low) & ~(scale == 0)
         columns = varies if varies.any() else np.ones(d, dtype=bool)
         if not varies.any():
@@ -104,7 +107,7 @@ class Rescaler:
             column = int(np.flatnonzero(columns & ~np.isfinite(scale))[0])
             raise ValueError(
                 f"X has values from {low[column]:g} to {high[column]:g} in column {column}; their "
-                "range is beyond floating point, divide the column by a constant first"
+                "range overflows: divide the column by a constant first"
             )
         return cls(kind, columns, shift[columns], scale[columns], kind == "standard")
 
@@ -114,13 +117,13 @@ class Rescaler:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples with the columns fitted on. Samples outside the fitted range of "min-max" fall
+            Samples with the same columns. Samples outside the fitted range of "min-max" are mapped
             outside [0, 1].
 
         Returns
         -------
         ndarray of shape (n_samples, n_kept)
-            A new array of float64; for kind "none" the features as they are (also sparse).
+            A new array of float64; for kind "none" the unchanged features (dense or sparse).
         """
         A = check_features(X, n_features=self.columns.size)
         if self.kind == "none":
@@ -139,8 +142,8 @@ class Rescaler:
         return Z
 
     def _direction(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows whose re-scaled values no number holds: as long as can be, in their direction."""
-        # Quarters of any two numbers have a difference, and exponents of any numbers a quotient.
+        """Re-scale rows whose values overflow: keep their direction, limit their length."""
+        # Work with quarters, and with exponents, to avoid overflow.
         quarter = 0.25 * rows - 0.25 * self.shift
         mantissa, exponent = np.frexp(quarter)
         below, down = np.frexp(self.scale)
@@ -152,18 +155,11 @@ class Rescaler:
 def _dense(A: Features, kind: str) -> NDArray[Any]:
     if not isinstance(A, np.ndarray):
         raise ValueError(
-            f"re-scaling by {kind!r} shifts columns, which would turn sparse X into a dense one; "
-            "leave the features as they are (rescale=None, kind='none') and scale columns "
-            "beforehand (for example to unit maximum), or give X.toarray()"
+            f"re-scaling by {kind!r} shifts columns, which would make sparse X dense; use "
+            "rescale=None (kind='none') and scale columns beforehand (for example to unit "
+            "maximum), or pass X.toarray()"
         )
     return A
-
-
-def _mean_std(A: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    mean = np.asarray(A.mean(axis=0, dtype=np.float64))
-    if A.shape[0] < 2:
-        return mean, np.zeros(A.shape[1])
-    return mean, np.asarray(A.std(axis=0, ddof=1, dtype=np.float64))
 
 
 def rescale_minmax(X: MatrixLike) -> NDArray[np.float64]:
@@ -177,8 +173,8 @@ def rescale_minmax(X: MatrixLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_samples, n_kept)
-        The columns that vary, from 0 to 1. Where labelled and unlabelled samples are scaled
-        separately, use :func:`varying_columns` on both first so that they keep the same columns.
+        The varying columns, from 0 to 1. To scale labelled and unlabelled samples separately, use
+        :func:`varying_columns` on both first, so that they keep the same columns.
 
     Examples
     --------
@@ -192,7 +188,7 @@ def rescale_minmax(X: MatrixLike) -> NDArray[np.float64]:
 
 
 def varying_columns(*parts: MatrixLike) -> NDArray[np.bool_]:
-    """Columns that vary within every one of several sets of samples.
+    """Return which columns vary within each of several sets of samples.
 
     Parameters
     ----------
@@ -202,8 +198,8 @@ def varying_columns(*parts: MatrixLike) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool of shape (n_features,)
-        True where a column has two different values in each part. The paper drops a column that
-        is constant in the labelled or in the unlabelled samples.
+        True if a column has two different values in each part. The paper drops columns that are
+        constant in the labelled or in the unlabelled samples.
     """
     checked = [check_features(part) for part in parts]
     if len({A.shape[1] for A in checked}) != 1:

@@ -1,11 +1,10 @@
-"""Exact nearest-neighbour search, the choice of a search structure, and distances.
+"""Exact nearest-neighbour search, choice of the search structure, and distances.
 
-Each search structure answers ``candidates(Q, k)``: for every row of Q the indices of the (at least)
-k nearest of its own points; its `order` lists them so that neighbouring queries share memory.
-Distances are not taken from the backend: they are computed again in
-float64 from the differences of the features (:func:`pair_distances`), so that duplicates are at
-distance exactly 0, distances are symmetric to the last bit, and the order does not depend on how
-the candidates were found.
+Each search structure has a method ``candidates(Q, k)``, which returns the indices of at least the k
+nearest points of every row of Q, and an `order` of its points in which consecutive queries share
+memory. Distances are always computed again, in float64 from differences of features
+(:func:`pair_distances`). So duplicates have distance exactly 0, distances are symmetric to the last
+bit, and the result does not depend on the search structure.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ def choose_algorithm(
     algorithm: str = "auto",
     policy: Policy = DEFAULT_POLICY,
 ) -> str:
-    """Name the search structure for a size and dimension.
+    """Choose the search structure for a number of points and features.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Size of the features.
+        Shape of the features.
     sparse : bool, default=False
-        Whether they are sparse: searched exhaustively, always.
+        Whether the features are sparse; these are always searched exhaustively.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        "exact" is a KD-tree up to 10 features and exhaustive search by blocks beyond.
+        "exact" is a KD-tree for up to 10 features, and exhaustive search for more.
         "approximate" compares whole cells of points (:class:`~gdpa.graph.cells.CellJoin`). "auto"
         is exact up to 50,000 points (20,000 with more than 10 features; any number with up to 5
-        features), else approximate. The name of a structure stands for itself.
+        features), else approximate. The name of a search structure is accepted, too.
     policy : Policy, optional
-        These limits.
+        Size limits.
 
     Returns
     -------
@@ -74,9 +73,9 @@ def choose_algorithm(
 
 
 def feature_scale(X: Features) -> float:
-    """Power of two by which features are divided so that their squares stay in range.
+    """Return a power of two that scales features so that their squares do not overflow.
 
-    1 unless the largest magnitude is beyond 1e100 or below 1e-100.
+    It is 1 unless the largest magnitude is above 1e100 or below 1e-100.
     """
     if isinstance(X, np.ndarray):
         top = 0.0
@@ -90,7 +89,7 @@ def feature_scale(X: Features) -> float:
 
 
 def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) -> FloatArray:
-    """Distances between row i of Q and the rows ``indices[i]`` of X, by differences in float64.
+    """Return the distances between row i of Q and the rows ``indices[i]`` of X, in float64.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ def pair_distances(Q: Features, X: Features, indices: IndexArray, scale: float) 
             difference = (X[flat] - Q[queries]) / scale
             out[rows] = np.asarray(difference.power(2).sum(axis=1)).reshape(-1, k)
     np.sqrt(out, out=out)
-    # A distance that no number can hold is the largest number.
+    # Distances that overflow become the largest number.
     np.minimum(out, np.finfo(np.float64).max / max(scale, 1.0), out=out)
     out *= scale
     return out
@@ -140,9 +139,9 @@ class NeighborResult:
     distances : ndarray of shape (n_queries, n_neighbors)
         Euclidean distances, ascending.
     algorithm : str
-        What found them: "kd-tree", "brute-force" (both exact) or "cells".
+        The search structure: "kd-tree", "brute-force" (both exact) or "cells".
     recall : float
-        Share of true neighbours among those found: 1 for exact search, otherwise measured on a
+        Share of the true neighbours that were found: 1 for exact search, otherwise measured on a
         sample of the fitted points.
     """
 
@@ -153,30 +152,30 @@ class NeighborResult:
 
 
 class KDTree:
-    """Exact search in few dimensions: SciPy's KD-tree."""
+    """Exact search in few dimensions with SciPy's KD-tree."""
 
     def __init__(self, X: NDArray[Any], scale: float) -> None:
         from scipy.spatial import cKDTree
 
         self.scale = scale
         self.tree = cKDTree(np.asarray(X, dtype=np.float64) / scale)
-        # Points leaf by leaf: consecutive queries touch the same memory.
+        # Points of a leaf are adjacent, so consecutive queries use the same memory.
         self.order = np.asarray(self.tree.indices, dtype=np.intp)
 
     def candidates(self, Q: Features, k: int) -> IndexArray:
-        """Indices of the k nearest points of each row of Q."""
+        """Return the indices of the k nearest points of each row of Q."""
         q = np.asarray(Q, dtype=np.float64) / self.scale
-        # Threads of SciPy's own would run on after an interrupt and write into freed arrays.
+        # SciPy's threads would continue after an interrupt and write to freed arrays.
         _, nearest = self.tree.query(q, k=k, workers=1)
         return np.asarray(nearest, dtype=np.intp).reshape(q.shape[0], k)
 
 
 class BruteForce:
-    """Exact search in many dimensions, and of sparse rows: blocked matrix products.
+    """Exact search in many dimensions, and of sparse rows, by blocked matrix products.
 
-    ``|q|^2 - 2 q'x + |x|^2`` loses the digits of distances that are tiny against the norms. So a
-    few more candidates than asked for are kept, and a query whose last candidate is not beyond
-    doubt farther than its k-th neighbour is searched again by differences (dense features).
+    ``|q|^2 - 2 q'x + |x|^2`` is inaccurate for distances that are tiny compared with the norms. So
+    a few more than k candidates are kept. If the last of them may be as near as the k-th, the query
+    is searched again by differences (dense features only).
     """
 
     def __init__(self, X: Features, scale: float, n_jobs: int) -> None:
@@ -186,7 +185,7 @@ class BruteForce:
         self.center: FloatArray | None = None
         if isinstance(X, np.ndarray):
             mean, spread = column_moments(X, scale)
-            # A common offset only costs digits. Where it is small the features are used in place.
+            # A large common offset costs accuracy; without one the features need not be copied.
             if scale != 1.0 or float(mean @ mean) > 100 * spread:
                 self.center = mean
             self.points: Features = self._placed(X)
@@ -212,7 +211,7 @@ class BruteForce:
         return out
 
     def candidates(self, Q: Features, k: int) -> IndexArray:
-        """Indices of the k nearest points of each row of Q, and a few more."""
+        """Return the indices of the k nearest points of each row of Q, and a few more."""
         n = self.points.shape[0]
         more = min(n, k + max(4, k // 4))
         q = self._placed(Q)
@@ -246,7 +245,7 @@ class BruteForce:
     def _by_differences(self, q: NDArray[Any], k: int) -> IndexArray:
         from sklearn.neighbors import NearestNeighbors
 
-        # The standardised metric with unit variances is the one that is evaluated directly.
+        # scikit-learn evaluates the standardised metric, here with unit variances, by differences.
         search = NearestNeighbors(
             algorithm="brute", metric="seuclidean", metric_params={"V": np.ones(q.shape[1])}
         ).fit(self.points)
@@ -254,16 +253,16 @@ class BruteForce:
         return np.asarray(nearest, dtype=np.intp)
 
     def _threads(self, n_queries: int) -> int:
-        """Threads for an exhaustive search whose answer must not depend on their number.
+        """Return the number of threads for an exhaustive search.
 
-        With fewer than 1024 queries per thread scikit-learn would split the points instead of the
-        queries, and ties would be broken by where it splits.
+        With fewer than 1024 queries per thread, scikit-learn would split the points instead of the
+        queries, and ties would depend on the number of threads.
         """
         return max(1, min(self.n_jobs, (n_queries - 1) // 1024))
 
 
 def column_moments(X: NDArray[Any], scale: float) -> tuple[FloatArray, float]:
-    """Mean of each column and summed variance, of the features divided by `scale`."""
+    """Return the column means and the summed variance of features divided by `scale`."""
     n = X.shape[0]
     mean = np.zeros(X.shape[1])
     for rows in row_blocks(X.shape[0], 8 * X.shape[1]):

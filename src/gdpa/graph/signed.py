@@ -1,8 +1,9 @@
 """Balance of signed graphs (Cartwright and Harary).
 
 A signed graph is balanced if its nodes can be coloured +1 and -1 so that positive edges join equal
-and negative edges join different colours; equivalently, if no cycle has an odd number of negative
-edges. Balance is what lets the Gershgorin discs of a generalised Laplacian be aligned perfectly.
+colours and negative edges join different colours. Equivalently, no cycle has an odd number of
+negative edges. The Gershgorin discs of a generalised Laplacian can be aligned perfectly if its
+graph is balanced.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .adjacency import MatrixLike, check_adjacency, component_labels
 
 @dataclass(frozen=True)
 class BalanceResult:
-    """Outcome of the balance test.
+    """Result of the balance test.
 
     Parameters
     ----------
@@ -29,8 +30,8 @@ class BalanceResult:
         ``sign(A_ij) = colors_i colors_j`` on every edge; otherwise on the edges of a spanning
         forest.
     witness : ndarray of intp or None
-        For an unbalanced graph a cycle, first node repeated at the end, the product of whose edge
-        signs is -1.
+        For an unbalanced graph, a cycle whose edge signs have the product -1; the first node is
+        repeated at the end.
     """
 
     balanced: bool
@@ -49,7 +50,7 @@ def balance(A: MatrixLike) -> BalanceResult:
     Returns
     -------
     BalanceResult
-        The answer, the 2-colouring and, where unbalanced, a cycle that proves it.
+        The result, the 2-colouring and, if unbalanced, a cycle that proves it.
 
     Examples
     --------
@@ -71,13 +72,13 @@ def balance(A: MatrixLike) -> BalanceResult:
 
 
 def _spanning_forest(S: sp.csr_array) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
-    """Breadth-first parent of each node and the sign of the edge to it; roots are their own."""
+    """Return the breadth-first parent of each node (a root's is itself) and the edge's sign."""
     from scipy.sparse.csgraph import breadth_first_order
 
     n = S.shape[0]
     _, component = component_labels(S)
     _, roots = np.unique(component, return_index=True)
-    # One more node, joined to a root of every component: one search visits them all.
+    # An extra node, linked to a root of every component, so that one search visits them all.
     indptr = np.concatenate([S.indptr, [S.nnz + roots.size]])
     indices = np.concatenate([S.indices, roots]).astype(S.indices.dtype)
     linked = sp.csr_array((np.ones(indices.size), indices, indptr), shape=(n + 1, n + 1))
@@ -93,10 +94,9 @@ def _spanning_forest(S: sp.csr_array) -> tuple[NDArray[np.intp], NDArray[np.int8
 
 
 def _along_paths(parent: NDArray[np.intp], sign: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Product of the signs from each node up to its root.
+    """Return the product of the signs from each node up to its root.
 
-    Every round doubles the length of the paths taken in, so that a line of a million nodes needs
-    20 rounds.
+    Every round doubles the length of the paths, so a path of a million nodes needs 20 rounds.
     """
     product, above = sign.copy(), parent.copy()
     while True:
@@ -108,7 +108,7 @@ def _along_paths(parent: NDArray[np.intp], sign: NDArray[np.int8]) -> NDArray[np
 
 
 def _cycle(parent: NDArray[np.intp], u: int, v: int) -> NDArray[np.intp]:
-    """The cycle that edge (u, v) closes in the forest: u up to the common ancestor, down to v."""
+    """Return the cycle that edge (u, v) closes in the forest."""
     up, down = _path(parent, u), _path(parent, v)
     while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
         up.pop()

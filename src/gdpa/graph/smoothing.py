@@ -260,7 +260,7 @@ class Smoother:
         X : ndarray or csr_array of shape (n_rows, n_features), optional
             Features; None is the same as zeros.
         links : csr_array of shape (n_rows, n_nodes), optional
-            Weights of their links to the nodes.
+            Weights of links from the rows to the nodes.
         pull : float
             Weight p of the neighbours.
         steps : int

@@ -25,7 +25,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from ..threads import effective_jobs, one_thread
+from ..threads import effective_jobs, in_threads
 
 FloatArray = NDArray[np.float64]
 Replicas = NDArray[np.float32]
@@ -403,8 +402,9 @@ def search(
         return _evolve(P, improver, improver.anneal(S, limits.sweeps, hot, limits), limits, rng)
 
     best: list[Replicas] = [] if starts is None else [np.asarray(starts, dtype=np.float32)]
-    with one_thread(), ThreadPoolExecutor(effective_jobs(n_jobs)) as pool:
-        for found in pool.map(one, range(limits.populations - 1)):
+    first, jobs = range(limits.populations - 1), effective_jobs(n_jobs)
+    for start in first[::jobs]:  # in batches, so that the report can stop the search
+        for found in in_threads(one, first[start : start + jobs], jobs):
             best.append(found)
             if report is not None:
                 report(float(_values(P, found).max()))

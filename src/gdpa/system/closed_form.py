@@ -1,15 +1,14 @@
-"""Scores of labelled nodes without their own label, in closed form.
+"""Leave-one-out scores of labelled nodes in closed form.
 
-With the self-loop gamma, ``K = (L + gamma)^-1`` and ``C = K_ll + 1/a`` the score of a labelled node
-without its own label is
+With the self-loop gamma, ``K = (L + gamma)^-1`` and ``C = K_ll + 1/a``, the score of a labelled
+node without its own label is
 
     Y_i - [C^-1 Y]_i / [C^-1]_ii,
 
-so the labelled block of K gives every label weight (:func:`left_out_by_one`). That block in turn is
-a matrix of Gauss quadratures: block Lanczos from the labelled unit vectors makes L block
-tridiagonal, and the first block of ``(T + gamma)^-1`` is found for all gamma in one run
-(:func:`labeled_blocks`). Reference: G. H. Golub and G. Meurant, "Matrices, moments and quadrature"
-(2010).
+so the labelled block of K is enough for every label weight (:func:`left_out_by_one`). Block Lanczos
+from the labelled unit vectors makes L block tridiagonal, and one run gives the first block of
+``(T + gamma)^-1`` for all gamma (:func:`labeled_blocks`). Reference: G. H. Golub and G. Meurant,
+"Matrices, moments and quadrature" (2010).
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ FloatArray = NDArray[np.float64]
 
 
 def labeled_blocks(system: LabeledSystem, shifts: Sequence[float]) -> list[FloatArray]:
-    """Labelled block of ``(L + s)^-1`` for every s.
+    """Return the labelled block of ``(L + s)^-1`` for every s.
 
     Parameters
     ----------
     system : LabeledSystem
-        The graph and its labelled nodes; its weights are not looked at.
+        The graph and its labelled nodes; its label weights are not used.
     shifts : sequence of float
-        The s; not below ``1e-9 unit``, where the inverse is lost in rounding.
+        The s; raised to ``1e-9 unit``, below which the inverse is mere rounding.
 
     Returns
     -------
@@ -48,7 +47,7 @@ def labeled_blocks(system: LabeledSystem, shifts: Sequence[float]) -> list[Float
     values = [max(float(s), 1e-9 * unit) for s in shifts]
     recursions = [_Recursion(s / unit, m) for s in values]
     largest = float(system.diagonal.max(initial=0.0))
-    # Rows a million times the mean, or hardly a shift, take Lanczos more steps than there are.
+    # Lanczos converges too slowly if rows are a million times the mean, or the shift is tiny.
     if largest < 1e6 * unit and min(values) > 1e-6 * unit:
         many = system.diagonal.size * m >= system.policy.single_block
         single = many and largest < 1e3 * unit and min(values) > 1e-3 * unit
@@ -62,7 +61,7 @@ def labeled_blocks(system: LabeledSystem, shifts: Sequence[float]) -> list[Float
 
 
 class _Recursion:
-    """First block of ``(T + s)^-1`` by forward elimination, one block row at a time.
+    """The first block of ``(T + s)^-1`` by forward elimination, one block row at a time.
 
     With ``T = L D L'``, ``D_j = C_j C_j'`` and ``V_j = C_j^-1 (L^-1 E_1)_j`` it is the sum of
     ``V_j' V_j``; what couples a row to the next one is ``P = C_j^-1 beta'``.
@@ -74,7 +73,7 @@ class _Recursion:
         self.factor = self.V = np.zeros((0, 0))
 
     def add(self, alpha: FloatArray, beta: FloatArray | None) -> None:
-        """Eliminate the next block row; `beta` couples it to the last one."""
+        """Eliminate the next block row; `beta` couples it to the previous one."""
         pivot = alpha + self.shift * np.eye(alpha.shape[0])
         right = np.eye(alpha.shape[0])
         if beta is not None:
@@ -87,7 +86,7 @@ class _Recursion:
         self.V = linalg.blas.dtrsm(1.0, self.factor, right, lower=1)
         gain = self.V.T @ self.V
         self.sum += gain
-        # Each step adds a tenth of the one before, or less.
+        # Each step adds at most a tenth of the previous one.
         self.done = bool(np.abs(gain).max() <= 1e-6 * np.abs(self.sum).max())
 
 
@@ -115,14 +114,14 @@ def _lanczos(system: LabeledSystem, recursions: list[_Recursion], dtype: DTypeLi
         Z -= Q @ alpha
         before = Q
         Q, beta = _orthonormal(Z)
-        if Q.shape[1] == 0:  # exhausted: what was found is exact
+        if Q.shape[1] == 0:  # the Krylov space is exhausted, so the result is exact
             for recursion in recursions:
                 recursion.done = True
             return
 
 
 def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
-    """``Z = Q R`` by the Cholesky factor of ``Z'Z``; columns that have run out are dropped."""
+    """Return Q and R of ``Z = Q R`` by Cholesky, without linearly dependent columns."""
     R, failed = linalg.lapack.dpotrf(Z.T @ Z, lower=0, clean=1)
     pivots, double = np.diagonal(R), Z.dtype == np.float64
     if not failed and pivots.min() > (1e-4 if double else 1e-2) * max(float(pivots.max()), 1e-4):
@@ -136,7 +135,7 @@ def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
 
 
 def _by_columns(system: LabeledSystem, shift: float) -> FloatArray:
-    """Labelled block of ``(L + s)^-1``, solved for; slow, and safe for any weights."""
+    """Solve for the labelled block of ``(L + s)^-1``: slow, but safe for any weights."""
     nodes = system.labeled
     units = np.zeros((system.diagonal.size, nodes.size))
     units[nodes, np.arange(nodes.size)] = 1.0
@@ -147,7 +146,7 @@ def _by_columns(system: LabeledSystem, shift: float) -> FloatArray:
 def left_out_by_one(
     K: FloatArray, targets: FloatArray, label_weights: Iterable[float]
 ) -> Iterator[tuple[float, FloatArray]]:
-    """Scores of labelled nodes, each without its own label, for several label weights.
+    """Yield leave-one-out scores of labelled nodes for several label weights.
 
     Parameters
     ----------

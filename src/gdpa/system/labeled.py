@@ -1,20 +1,20 @@
-"""The labelled system: the one place where it is written down.
+"""The labelled linear system of graph-based classification.
 
     (L + diag(a + gamma + e)) F = a Y + e T
 
-L is a graph Laplacian ``diag(diagonal) - A``; a the weight of the labels Y, on labelled nodes;
-gamma a self-loop that keeps their influence local; e the weight of evidence T, on all nodes. An
-infinite label weight keeps the labels: their rows are left out, and what they send to the others,
-``A_ul Y``, goes to the right-hand side. Limits: ``a = inf, gamma = 0`` is the harmonic function,
-``gamma -> inf`` the one-step vote, ``a -> 0`` with the constant removed Poisson learning.
+L is a graph Laplacian ``diag(diagonal) - A``, a the weight of the labels Y on labelled nodes, gamma
+a self-loop that keeps their influence local, and e the weight of evidence T on all nodes. With an
+infinite label weight, labels are kept: their rows are removed from the system, and ``A_ul Y`` moves
+to the right-hand side. Limits: ``a = inf, gamma = 0`` is the harmonic function, ``gamma -> inf``
+the one-step vote, and ``a -> 0``, with the constant removed, Poisson learning.
 
-The system is products with the graph: to cut labels out of a sparse matrix, and subtract it from a
-diagonal, costs as much as dozens of them. It is stored only where more than a fourth of the nodes
-keep a label, and for a preconditioner that must see it.
+Iterations use products with the graph, because building the matrix costs as much as dozens of
+products. The matrix is built only if more than a fourth of the nodes keep a label, or if a
+preconditioner needs it.
 
-A product with a large sparse matrix reads the vector at the neighbours of each row. Where these are
-anywhere, nearly every read misses the cache, so large graphs are put in an order in which
-neighbours are near (:func:`arrange`); ``benchmarks/case_products.py`` measures what that gains.
+A product with a large sparse matrix reads the vector at the neighbours of each row, which are often
+not in the cache. So large graphs are reordered to bring neighbours together (:func:`arrange`);
+``benchmarks/case_products.py`` measures the gain.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from ..policy import DEFAULT_POLICY, Policy
 
 FloatArray = NDArray[np.float64]
 
-# Entries looked at, how near is near, in shares of all rows, and how many must be. A random order
-# has 4 % within n / 50 of the diagonal, a breadth-first one of neighbours in eight dimensions 34 %.
+# A graph is reordered if, of a sample of entries, fewer than NEAR_SHARE are within NEAR * n of the
+# diagonal: 4 % are in a random order, 34 % in a breadth-first order (neighbours in 8 dimensions).
 SAMPLE, NEAR, NEAR_SHARE = 10_000, 1 / 50, 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class ReorderedGraph:
-    """An adjacency prepared for several solves, its nodes in an order that the cache likes.
+    """An adjacency prepared for several solves, with its nodes in a cache-friendly order.
 
     Parameters
     ----------
     matrix : Matrix
         The adjacency, in `order`.
     order : ndarray of int, optional
-        Node of each row; as given by default.
+        Node of each row; the original order by default.
     """
 
     matrix: Matrix
@@ -60,7 +60,7 @@ class ReorderedGraph:
 
 
 def is_scattered(A: sp.csr_array) -> bool:
-    """Whether few entries are near the diagonal, by a sample of them."""
+    """Return whether few entries are near the diagonal, judged by a sample."""
     entries = np.linspace(0, max(A.nnz - 1, 0), min(SAMPLE, A.nnz)).astype(np.int64)
     rows = np.searchsorted(A.indptr, entries, side="right") - 1
     near = np.abs(rows - A.indices[entries].astype(np.int64)) < NEAR * A.shape[0]
@@ -68,19 +68,19 @@ def is_scattered(A: sp.csr_array) -> bool:
 
 
 def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> ReorderedGraph:
-    """Prepare an adjacency for several solves: what it costs to look through it is paid once.
+    """Prepare an adjacency for several solves, so that it is analysed only once.
 
     Parameters
     ----------
     adjacency : csr_array of shape (n_nodes, n_nodes)
-        Symmetric, as :func:`gdpa.graph.adjacency.laplacian_parts` gives it.
+        Symmetric adjacency from :func:`gdpa.graph.adjacency.laplacian_parts`.
     policy : Policy
-        From how many rows on an order pays.
+        Number of rows from which reordering pays.
 
     Returns
     -------
     ReorderedGraph
-        For `arranged` of :class:`~gdpa.system.LabeledSystem`. Scores do not depend on it beyond
+        The argument `arranged` of :class:`~gdpa.system.LabeledSystem`. It changes scores only by
         rounding.
     """
     n, order = adjacency.shape[0], None
@@ -88,9 +88,9 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Reorder
         start = int(np.argmax(np.diff(adjacency.indptr)))
         first = breadth_first_order(adjacency, start, return_predecessors=False)
         others = np.ones(n, dtype=bool)
-        others[first] = False  # other components, as they come
+        others[first] = False  # nodes of other components keep their order
         order = np.concatenate([first, np.flatnonzero(others)]).astype(np.int32)
-        # Rows of equal length together: the processor then knows when the loop over one ends.
+        # Put rows of equal length together, which helps branch prediction.
         window = 1024
         whole = n - n % window
         lengths = np.minimum(np.diff(adjacency.indptr), 2**16 - 1).astype(np.uint16)
@@ -148,9 +148,9 @@ class LabeledSystem:
 
     @property
     def unit(self) -> float:
-        """Mean diagonal of the Laplacian: what self-loops and weights are measured against."""
+        """Mean diagonal of the Laplacian, the unit of self-loops and label weights."""
         top = float(self.diagonal.max(initial=0.0))
-        # Relative to the largest: the sum of weights may be beyond the largest number.
+        # Relative to the largest, because the sum may overflow.
         return top * float((self.diagonal / top).mean()) if top > 0 else 1.0
 
     @cached_property
@@ -175,7 +175,7 @@ class LabeledSystem:
 
     @cached_property
     def rhs(self) -> FloatArray:
-        """Right-hand side; what it says at kept labels plays no part."""
+        """Right-hand side; its values at kept labels are not used."""
         n, nodes = self.diagonal.size, self.labeled
         Y = self.targets[:, None] if self.targets.ndim == 1 else self.targets
         h = self.evidence
@@ -188,13 +188,13 @@ class LabeledSystem:
 
     @cached_property
     def unknown(self) -> NDArray[np.intp]:
-        """The nodes that the equations are for: all, or those without a kept label."""
+        """The nodes to solve for: all, or those without a kept label."""
         free = np.ones(self.diagonal.size, dtype=bool)
         free[self.kept] = False
         return np.flatnonzero(free)
 
     def matrix(self) -> sp.csr_array:
-        """The matrix on the unknown nodes."""
+        """Return the matrix on the unknown nodes."""
         inner = self.adjacency
         if self.kept.size:
             inner = inner[self.unknown][:, self.unknown]
@@ -209,26 +209,26 @@ class LabeledSystem:
         preconditioner: PreconditionerLike = "auto",
         callback: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> SPDResult:
-        """Scores of all nodes and all columns.
+        """Solve for the scores of all nodes and all columns.
 
         Parameters
         ----------
         tol : float, default=1e-6
             Relative residual to reach.
         max_iter : int, optional
-            Most iterations.
+            Maximum number of iterations.
         x0 : ndarray of the shape of the scores, optional
-            Where to start.
+            Initial scores.
         preconditioner : str or callable, default="auto"
             As in :func:`gdpa.linalg.solve_spd`.
         callback : callable, optional
-            Told about each iteration; returning True stops.
+            Called at each iteration; returning True stops.
 
         Returns
         -------
         SPDResult
-            The scores as `x`, the targets themselves where labels are kept. They are told apart
-            from converged ones by `converged`, not by a warning.
+            The scores as `x`, equal to the targets where labels are kept. If the iteration did not
+            converge, `converged` is False; there is no warning.
         """
         n, rhs = self.diagonal.size, self.rhs
         values = np.zeros((n, *self.targets.shape[1:]))
@@ -243,7 +243,7 @@ class LabeledSystem:
         if without_matrix and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
             total, rhs = self.total.copy(), rhs.copy()
-            total[self.kept] = rhs[self.kept] = 0.0  # left out, and their labels put back below
+            total[self.kept] = rhs[self.kept] = 0.0  # not solved for; set to the labels below
             rows = slice(None) if graph.order is None else graph.order
             A = Difference(graph.matrix, total[rows])
         else:

@@ -1,8 +1,8 @@
-"""Scores of labelled nodes without their own label, by folds: all folds, or with many labels one.
+"""Held-out scores of labelled nodes: of all folds, or of one fold with many labels.
 
-A fold's labels are unknown to its solve. With thousands of labels in it one fold measures a loss to
-a few thousandths and fixes the sharpness of the probabilities; the others would only repeat it.
-(With few labels each is left out on its own, :mod:`gdpa.system.closed_form`.)
+The scores of a fold are computed without its labels. With thousands of labels, one fold is enough
+to estimate the loss and to calibrate the probabilities. With few labels,
+:mod:`gdpa.system.closed_form` computes leave-one-out scores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .labeled import LabeledSystem
 
 FloatArray = NDArray[np.float64]
 
-# Residuals that are enough to tell settings apart, and for the scores that probabilities rest on.
+# Residuals to compare settings with, and to calibrate probabilities with.
 SCREENING_TOL, FOLD_TOL = 1e-2, 1e-3
 LARGE_FOLDS = 3
 
@@ -25,7 +25,7 @@ LARGE_FOLDS = 3
 def fold_scores(
     system: LabeledSystem, fold: NDArray[np.int32], label_weights: Iterable[float]
 ) -> Iterator[tuple[float, FloatArray]]:
-    """Held-out scores of all labels, fold by fold.
+    """Yield the held-out scores of all labels for several label weights.
 
     Parameters
     ----------
@@ -55,21 +55,21 @@ def fold_scores(
 
 
 class FirstFold:
-    """One fold: scores of its labels from all other labels.
+    """One fold: the scores of its labels, computed from all other labels.
 
     Parameters
     ----------
     system : LabeledSystem
         The graph, its labels and their weight.
     held : ndarray of bool of shape (n_labeled,)
-        The labels of the fold.
+        Mask of the labels of the fold.
 
     Attributes
     ----------
     nodes : ndarray of int
-        Their nodes.
+        Nodes of the fold.
     targets : ndarray of shape (n_held, n_columns)
-        What they say.
+        Their targets.
     """
 
     def __init__(self, system: LabeledSystem, held: NDArray[np.bool_]) -> None:
@@ -78,10 +78,10 @@ class FirstFold:
         self._started: dict[float, FloatArray] = {}
 
     def screened(self, loops: Iterable[float]) -> Iterator[tuple[float, FloatArray]]:
-        """Self-loops with rough scores of the fold, each up to a constant per node.
+        """Yield self-loops with approximate scores of the fold, up to a constant per node.
 
-        Of two classes only the difference is solved for, one column: it is all that a loss that is
-        free of row means looks at. It is kept as a start.
+        For two classes only their difference is solved for, since the loss ignores row means. It is
+        kept as an initial solution for :meth:`scores`.
         """
         Y = self.rest.targets
         two = Y.shape[1] == 2
@@ -94,13 +94,13 @@ class FirstFold:
             yield loop, values[self.nodes]
 
     def scores(self, loop: float) -> FloatArray:
-        """Scores of the fold's labels."""
+        """Return the scores of the fold's labels."""
         system = replace(self.rest, self_loop=loop)
         start = self._started.get(loop)
         if start is None:
             return np.asarray(system.solve(tol=FOLD_TOL).x[self.nodes])
         self._started.clear()
-        # Sum and difference of the two columns, of which the second is half done.
+        # Solve for the sum and the difference of the columns; the latter has an initial solution.
         turn = np.array([[1.0, 1.0], [1.0, -1.0]])
         begun = np.zeros((start.shape[0], 2), order="F")
         begun[:, 1] = start[:, 0]

@@ -1,4 +1,4 @@
-"""Rows of the labelled system with the scores of the others held: new nodes, and very far ones."""
+"""Scores of new nodes, and of nodes very far from any label, with all other scores fixed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .labeled import LabeledSystem
 
 FloatArray = NDArray[np.float64]
 
-# Links of a row heavier than this are lightened together: their sum must be a number.
+# Rows with a larger weight are scaled down, so that their sum does not overflow.
 HEAVIEST = 1e100
 
 
@@ -26,7 +26,7 @@ def new_row_scores(
     evidence_weight: float = 0.0,
     evidence: FloatArray | None = None,
 ) -> FloatArray:
-    """Scores of new nodes: one more row each of the system, the other scores held.
+    """Return the scores of new nodes: each solves its own row, with the other scores fixed.
 
     With weights w to the nodes,
 
@@ -51,7 +51,7 @@ def new_row_scores(
     Returns
     -------
     ndarray of shape (n_rows, n_columns)
-        The scores; 0 where a row has no weight to any node and there is no evidence.
+        The scores; 0 if a row has no link to any node and no evidence.
     """
     weights = _addable(weights)
     total = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
@@ -77,21 +77,21 @@ def attached_scores(
     threshold: float,
     **options: Any,
 ) -> FloatArray:
-    """Scores of new rows, also of those that coincide with nodes or are far from any label.
+    """Return the scores of new rows, which may coincide with nodes or be far from any label.
 
     Parameters
     ----------
     weights : csr_array of shape (n_rows, n_nodes)
         Weights between new rows and nodes.
     same : csr_array of shape (n_rows, n_nodes) or None
-        1 where a row coincides with a node. Such a row is no new node: it takes the labels of these
-        nodes where they have some, else their mean score.
+        1 where a row coincides with a node. Such a row takes the labels of these nodes or, if they
+        have none, their mean score.
     scores, shares : ndarray of shape (n_nodes, n_classes)
-        Scores of the nodes, and shares, which are all that is left to go by where scores vanish.
+        Scores of the nodes, and shares, which are used where scores vanish.
     codes : ndarray of int of shape (n_nodes,)
         Classes of labelled nodes, negative for others.
     threshold : float
-        Largest score that is not believed.
+        Scores up to this are considered as vanished.
     **options
         Passed to :func:`new_row_scores`.
 
@@ -116,7 +116,7 @@ def attached_scores(
 
 
 def _addable(weights: sp.csr_array) -> sp.csr_array:
-    """Weights as they are; rows too heavy for a sum are lightened as a whole, shares stay."""
+    """Scale down rows of weights whose sum would overflow."""
     if weights.data.max(initial=0.0) <= HEAVIEST:
         return weights
     largest = weights.max(axis=1).toarray().ravel()
@@ -136,10 +136,11 @@ def with_far_nodes(
     threshold: float,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Give nodes so far from any label that their scores drown in rounding a harmonic score.
+    """Give nodes so far from any label that their scores are mere rounding a harmonic score.
 
-    A self-loop makes scores decay with distance. Below `threshold` the iteration's error is as
-    large as the score. Such nodes take the harmonic extension of the shares around them.
+    With a self-loop, scores decay with the distance from labels. Below `threshold` the error of the
+    iteration is as large as the score; such nodes take the harmonic extension of the shares around
+    them.
 
     Parameters
     ----------
@@ -148,11 +149,11 @@ def with_far_nodes(
     scores : ndarray of shape (n_nodes, n_columns)
         Scores.
     unreached : ndarray of int
-        Nodes that no label reaches.
+        Nodes without a path to a label.
     threshold : float
-        Sum of scores below which they are not believed.
+        Sum of scores below which a node is far from any label.
     n_jobs : int, optional
-        Threads of the solve.
+        Number of threads.
 
     Returns
     -------

@@ -1,10 +1,9 @@
-"""Other labels on a solved system: relax only the neighbourhood that changes.
+"""Update a solved system after label changes, by relaxing only the affected neighbourhood.
 
-New, corrected and removed labels leave a residual r that is non-zero only beside them. The
-correction solves K d = r, and it fades with the distance from them. So it is computed on an active
-set: conjugate gradients on the nodes whose residual is too large, with all others held; the
-residual that this pushes over the border enlarges the set; and so on until the whole residual is
-within the tolerance that a fresh solve would have met.
+Changed labels leave a residual r that is non-zero only near them. The correction solves K d = r and
+decays with the distance. So it is computed on an active set: conjugate gradients run on the nodes
+whose residual is too large, with all others fixed. Nodes that then have a large residual join the
+set, until the whole residual is within the tolerance of a new solve.
 """
 
 from __future__ import annotations
@@ -20,26 +19,25 @@ from .labeled import LabeledSystem
 
 FloatArray = NDArray[np.float64]
 
-# Rings of neighbours that join with a node, and how far each round reduces the residual inside. Of
-# six pairs tried on 100,000 points this one had the least cost in 8 dimensions, 0.40 of a fresh
-# solve (ten labels do change the scores of all nodes there), and 0.17 of it in 3.
+# Rings of neighbours that join the active set with a node, and the reduction of the residual per
+# round. Chosen for the lowest cost on 100,000 points in 8 dimensions.
 RINGS, REDUCTION = 3, 0.03
 
 
 @dataclass(frozen=True)
 class Update:
-    """New scores, or a correction, and what it cost.
+    """New scores, or a correction, and its cost.
 
     Parameters
     ----------
     values : ndarray of shape (n_nodes, n_columns)
         The scores (:func:`update_scores`), or what to add to them (:func:`relax_locally`).
     edge_visits : int
-        Stored entries of the adjacency read, per column: the measure of work.
+        Number of adjacency entries read, per column.
     rounds, iterations : int
-        Enlargements of the active set, and iterations of conjugate gradients in total.
+        Number of rounds, and total number of iterations of conjugate gradients.
     active : int
-        Nodes in the last active set.
+        Number of nodes in the last active set.
     residual : float
         Remaining residual relative to the right-hand side.
     converged : bool
@@ -58,21 +56,21 @@ class Update:
 def update_scores(
     before: LabeledSystem, after: LabeledSystem, scores: FloatArray, *, tol: float
 ) -> Update:
-    """Scores of a system that differs from a solved one in some labels.
+    """Return the scores of a system that differs from a solved one in some labels.
 
     Parameters
     ----------
     before, after : LabeledSystem
-        The same graph, weights and evidence; other labels.
+        Systems with the same graph, weights and evidence, but different labels.
     scores : ndarray of shape (n_nodes, n_columns)
-        Solution of the first.
+        Solution of `before`.
     tol : float
-        Residual that may be left, relative to the right-hand side.
+        Residual to reach, relative to the right-hand side.
 
     Returns
     -------
     Update
-        Solution of the second.
+        Solution of `after`.
     """
     n, k = scores.shape
     old_weight, old = _label_parts(before, n, k)
@@ -87,7 +85,7 @@ def update_scores(
         rows, around = after.adjacency[given], after.adjacency[gone]
         residual += rows.T @ (new[given] - values[given])
         values[given] = new[given]
-        # A label that was kept and is no more leaves a node to its own equation.
+        # A node whose label was removed must satisfy its own equation.
         residual[gone] = around @ values - after.total[gone, None] * values[gone]
         if after.evidence is not None:
             residual[gone] += after.evidence.reshape(n, k)[gone]
@@ -104,7 +102,7 @@ def update_scores(
 
 
 def _label_parts(system: LabeledSystem, n: int, k: int) -> tuple[FloatArray, FloatArray]:
-    """Weight of the label at every node (1 for kept ones, 0 for none), and what it says."""
+    """Return the label weight (1 if kept, 0 if none) and the target of every node."""
     weight, targets = np.zeros(n), np.zeros((n, k))
     weight[system.labeled] = 1.0 if system.kept.size else system.label_weight
     targets[system.labeled] = system.targets
@@ -132,9 +130,9 @@ def relax_locally(
     free : ndarray of bool of shape (n_nodes,)
         Nodes that may change; the correction is 0 elsewhere.
     residual : ndarray of shape (n_nodes, n_columns)
-        Right-hand side; changed in place to what remains.
+        Right-hand side; replaced by the remaining residual.
     size : ndarray of shape (n_columns,)
-        Length of the whole right-hand side of each column, in the norm with unit diagonal.
+        Norm of the whole right-hand side of each column, scaled to unit diagonal.
     tol : float
         Residual to reach, relative to `size`, in that norm.
     n_jobs : int, optional
@@ -163,10 +161,10 @@ def relax_locally(
         rows = adjacency[nodes]
         inner = rows[:, nodes]
         system = (sp.diags_array(diagonal[nodes]) - inner).tocsr()
-        # No more exactly than the set deserves: what crosses its border is not known yet.
+        # Solve only roughly, because the residual outside of the set is not known yet.
         solved = solve_spd(system, residual[nodes], tol=REDUCTION, n_jobs=n_jobs)
         iterations += solved.iterations
-        # A factorisation of a small block reads it once per column for the purpose of the count.
+        # Count a factorisation as one read per column.
         products = solved.matvecs if solved.method == "cg" else k
         visits += products * int(inner.nnz) + (k + 1) * int(rows.nnz)
         correction[nodes] += solved.x
@@ -181,12 +179,12 @@ def relax_locally(
 
 
 def _carriers(scaled: FloatArray, goal: FloatArray) -> NDArray[np.intp]:
-    """Nodes that carry more residual than all can be left with: the smallest ones stay out."""
-    # As large as a sum of squares can bear: where no label speaks, the goal is next to nothing.
+    """Return the nodes whose residual must be reduced; the smallest residuals are ignored."""
+    # Limited to avoid overflow, because the goal is tiny if there are no labels.
     share = np.minimum(np.max(np.abs(scaled) / goal, axis=1), 1e100) ** 2
     nodes = np.flatnonzero(share > 0)
     order = nodes[np.argsort(share[nodes])]
-    # The smallest stay out while together they are below 0.8 of what is tolerated.
+    # Ignore the smallest residuals that together are below 0.8 of the tolerance.
     below = np.searchsorted(np.cumsum(share[order]), 0.8**2)
     return order[below:]
 
@@ -197,7 +195,7 @@ def _enlarge(
     large: NDArray[np.intp],
     free: NDArray[np.bool_],
 ) -> int:
-    """Add nodes and the rings around them to the active set; returns the entries read."""
+    """Add nodes and the rings around them to the active set; return the entries read."""
     visits = 0
     ring = large[~active[large]]
     active[ring] = True
