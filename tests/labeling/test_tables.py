@@ -119,7 +119,7 @@ def test_pictures_beside_the_table_are_learned_from(tmp_path):
         rows.append([f"img/{i}.png" if i else "img/none.png"])
     data = write(tmp_path / "p.csv", ["file"], rows)
     controller, exporter, notes = controller_of(tmp_path, data=data, image="file")
-    assert any("1 cells are pictures that cannot be read" in note for note in notes)
+    assert any("1 cells are unreadable pictures" in note for note in notes)
     assert any("weak" in note and "--embed" in note for note in notes)
     assert controller.item(1)["picture"]
     assert controller.rows.images.get(1)[1] == "image/png"

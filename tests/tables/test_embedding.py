@@ -128,14 +128,14 @@ def test_a_classifier_learns_from_a_model_and_remembers_it(text_model, tmp_path)
     encoder = TableEncoder(embed=str(text_model))
     model = gdpa.CommitteeClassifier(columns=encoder, unlabeled=None).fit({"review": TEXTS}, y)
     assert model.transduction_.tolist() == LABELS
-    assert "numbers of the model" in model.columns_[0].done()
+    assert "features of the model" in model.columns_[0].done()
     new = {"review": ["fine film", "awful film"]}
     again = gdpa.CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
     assert again.predict(new).tolist() == model.predict(new).tolist() == ["yes", "no"]
     copied = pickle.loads(pickle.dumps(model))
     assert copied.predict(new).tolist() == ["yes", "no"]
     (text_model / "tokenizer_config.json").write_text("{}")  # the folder's content changes
-    with pytest.raises(ValueError, match="another model"):
+    with pytest.raises(ValueError, match="a different model"):
         gdpa.CommitteeClassifier.load(tmp_path / "m.npz").predict(new)
 
 
@@ -287,7 +287,7 @@ def test_empty_texts_and_unreadable_pictures_are_in_the_middle(text_model, pictu
     table = read_table(photos).without(["label"])
     bad = table.column("file").cells().index("4.png")
     for encoder in (TableEncoder(embed=picture_model), TableEncoder()):
-        with pytest.warns(UserWarning, match="1 cells are pictures that cannot be read"):
+        with pytest.warns(UserWarning, match="1 cells are unreadable pictures"):
             Z = encoder.fit(table).transform(table)
         assert (Z[bad] == 0).all()
         assert np.isfinite(Z).all()
@@ -426,7 +426,7 @@ def test_a_folder_of_text_files_is_a_table(tmp_path):
     ]
     assert table.names == ("file", "text", "kind")
     assert table.notes == (
-        f"1 other files in {tmp_path} are ignored",
+        f"ignored 1 other files in {tmp_path}",
         "1 of 4 text files are empty",
     )
     image.new("L", (3, 3)).save(tmp_path / "e.png")
