@@ -59,7 +59,7 @@ def test_fit_and_predict_by_names(command, network, tmp_path):
     assert all(0 <= float(row["links"]) <= 1 for row in rows)
     assert np.mean([row["prediction"] == truth[row["id"]] for row in rows]) > 0.9
     text = page.read_text()
-    assert "averaged along the links" in text
+    assert "averaged over links" in text
     assert "Links account for" in text
     assert f"--edges {edges}" in text
     by_links = command("predict", model, new, "--edges", later, "--out", "-")

@@ -767,9 +767,11 @@ def fit_ensemble(
     if folds is not None and many:
         part, kept = subsample(data)
     kinds = [*(() if links is None else LINK_MEMBERS), *members.values()]
-    if links is None and data.is_embedding:
-        kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
-        kinds.insert(1, SmoothedMember)
+    if data.is_embedding:
+        if links is not None or not sp.issparse(X):
+            kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
+        if links is None:
+            kinds.insert(1, SmoothedMember)
     candidates: list[Member] = [kind() for kind in kinds]
     W = NeighborMember().graph(data)[0].W if links is None else links
     report(options, stage="graph", nodes=X.shape[0], edges=int(W.nnz) // 2)

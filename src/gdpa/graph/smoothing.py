@@ -196,10 +196,10 @@ class Smoother:
         return int((4.0 * np.maximum.accumulate(sizes) <= MOST_BYTES).sum())
 
     def _states(self, pull: float, steps: int) -> Iterator[Any]:
-        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense where smoothing has filled them."""
+        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense once smoothing has filled them."""
         n, d = self.features.shape
-        across, start = self.S.astype(self.dtype), (1.0 - pull) * self.start
         Z: Any = self.start
+        across, start = self.S.astype(self.dtype), (1.0 - pull) * Z
         yield Z
         for _ in range(steps):
             Z = across @ Z

@@ -9,8 +9,9 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
+from gdpa import CommitteeClassifier
 from gdpa.estimators.ensemble import MEMBERS
-from gdpa.estimators.labels import LabelCoding, stratified_folds
+from gdpa.estimators.labels import LabelCoding, encode_labels, stratified_folds
 from gdpa.estimators.members import kernel
 from gdpa.estimators.members.base import (
     FitData,
@@ -23,7 +24,18 @@ from gdpa.estimators.members.base import (
 from gdpa.estimators.members.forest import shared_forest
 from gdpa.estimators.members.graphs import NeighborMember, WhitenedMember
 from gdpa.estimators.members.kernel import ForestKernelMember, KernelMachine, KernelMember, rbf
-from gdpa.estimators.members.linear import GaussianMember, LinearMember, fit_gaussian
+from gdpa.estimators.members.linear import (
+    GaussianMember,
+    LinearMember,
+    fit_gaussian,
+    fit_logistic,
+)
+from gdpa.estimators.members.links import (
+    LinksMember,
+    NeighborColumnsMember,
+    NeighborForestMember,
+)
+from gdpa.estimators.members.smoothed import SmoothedMember
 from gdpa.estimators.members.user_models import user_members
 from gdpa.estimators.options import FitOptions
 from gdpa.graph.forest import shared_leaves
@@ -326,3 +338,53 @@ def test_labels_leave_the_copies_of_a_row(kind):
             np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape), atol=1e-6)
             assert found[0].argmax() == 1  # as its nearest neighbours
             np.testing.assert_allclose(fitted.predict(cells[7:])[0], found[0], atol=1e-6)
+
+
+def test_embeddings_are_told_from_tables_and_get_a_smoothed_member():
+    rng = np.random.default_rng(0)
+    n, d = 200, 120
+    z = rng.integers(0, 3, n)
+    rows = rng.normal(size=(3, d))[z] + 2.0 * rng.normal(size=(n, d))
+    rows *= rng.uniform(0.7, 1.3, d)
+    embedding = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    y = np.where(np.arange(n) < 24, z, -1)
+    labels = encode_labels(y, -1)
+    tables = {
+        "standardised": (rows - rows.mean(axis=0)) / rows.std(axis=0),
+        "curves": np.cumsum(rows, axis=1),
+        "whole numbers": np.rint(10 * rows),
+        "few columns": embedding[:, :50],
+    }
+    assert FitData(embedding, labels, None).is_embedding
+    assert not [name for name, X in tables.items() if FitData(X, labels, None).is_embedding]
+    model = CommitteeClassifier().fit(embedding, y)
+    assert "smoothed" in model.committee_.names
+    assert "forest" not in model.committee_.names
+    assert (model.predict(embedding[:50]) == model.transduction_[:50]).mean() > 0.9
+
+
+def test_fewer_columns_than_rows_fit_the_same_model():
+    rng = np.random.default_rng(0)
+    Z, codes = rng.normal(size=(30, 80)), np.arange(30) % 3
+    reference = LogisticRegression(C=1.0, max_iter=2_000, tol=1e-8).fit(Z, codes)
+    for given in (Z, sp.csr_array(Z)):
+        slopes, constants = fit_logistic(given, codes, 3)
+        found = softmax(Z @ slopes + constants, axis=1)
+        np.testing.assert_allclose(found, reference.predict_proba(Z), atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    "member", [LinksMember, SmoothedMember, NeighborColumnsMember, NeighborForestMember]
+)
+def test_members_of_links_predict_a_fold_without_its_labels(member):
+    rng = np.random.default_rng(1)
+    upper = np.triu(rng.random((120, 120)) < 0.05, 1)
+    data = replace(task(), links=sp.csr_array((upper | upper.T).astype(float)))
+    held = data.folds == 2
+    codes = data.labels.codes.copy()
+    codes[data.labeled[held]] = 1 - codes[data.labeled[held]]
+    other = replace(data, labels=LabelCoding(codes, data.labels.classes), cache={})
+    for (_, p), (_, q) in zip(
+        member().predict_fold(data, 2, held), member().predict_fold(other, 2, held), strict=True
+    ):
+        np.testing.assert_array_equal(p, q)

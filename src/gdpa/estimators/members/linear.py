@@ -86,7 +86,7 @@ class LinearModel(Model):
 def clip_far_rows(Z: Features) -> Features:
     """Shorten rows too long for a product with slopes, in their direction."""
     length = abs(Z).max(axis=1)
-    length = length.toarray().ravel() if sp.issparse(Z) else np.asarray(length)
+    length = np.asarray(length.toarray().ravel() if sp.issparse(Z) else length, dtype=np.float64)
     far = length > FAR
     if not far.any():
         return Z
@@ -130,8 +130,10 @@ def fewer_columns(Z: Features) -> tuple[Features, FloatArray]:
     """
     if Z.shape[0] >= Z.shape[1]:
         return Z, np.empty((0, 0))
-    K = Z @ Z.T
-    K = np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    products = Z @ Z.T
+    if not isinstance(products, np.ndarray):
+        products = products.toarray()
+    K = np.asarray(products, dtype=np.float64)
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     if not (np.isfinite(values).all() and kept.any()):

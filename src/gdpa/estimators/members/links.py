@@ -48,14 +48,13 @@ from .smoothed import (
 
 FloatArray = NDArray[np.float64]
 
-# Weights of labels in the given graph, and of the evidence, times the mean diagonal; with many
-# nodes, or too few labels to choose, the first. Weight of a label beside evidence, relative to the
-# evidence's: the model has seen it already. Chosen on Cora (public split and random ones), with
-# graphs and features of noise beside it.
-LABEL_WEIGHTS, EVIDENCE_WEIGHTS = (np.inf, 1.0), (0.25, 0.1)
-LABEL_PART = 0.3
-# Inverse strengths of the penalty on neighbours' columns; trees that evaluate a fold.
-NEIGHBOR_STRENGTHS, FOLD_TREES = (0.1, 1.0, 10.0), 60
+# Weights of the evidence, times the mean diagonal: the first with many nodes or too few labels to
+# choose. Weight of a label beside evidence, relative to the evidence: the model has seen it
+# already. Chosen on Cora (public split and random ones), with graphs and features of noise.
+EVIDENCE_WEIGHTS, LABEL_PART = (0.25, 1.0), 0.3
+# Inverse strengths of the penalty on neighbours' columns; trees that evaluate a fold. Chosen on
+# chameleon, Wisconsin and minesweeper.
+NEIGHBOR_STRENGTHS, FOLD_TREES = (1.0, 10.0), 60
 
 
 @storable("links and features")
@@ -265,7 +264,7 @@ class LinkMember(Member):
 
 
 class LinksMember(LinkMember):
-    """The given graph alone; weights of labels and self-loops are chosen by held-out labels."""
+    """The given graph alone; the self-loop is chosen by held-out labels."""
 
     name = "links"
     setting: Setting | None = None
@@ -275,10 +274,9 @@ class LinksMember(LinkMember):
     ) -> Iterator[tuple[Setting, FloatArray]]:
         """Predict a fold by the labels of the others."""
         unit = shared_smoother(data)[1].unit
-        for weight in LABEL_WEIGHTS[:1] if is_large(data) else LABEL_WEIGHTS:
-            for loop in LARGE_SELF_LOOPS:
-                setting = Setting(weight * unit, loop * unit)
-                yield setting, spread(data, held, setting)
+        for loop in LARGE_SELF_LOOPS:
+            setting = Setting(DEFAULT.label_weight, loop * unit)
+            yield setting, spread(data, held, setting)
 
     def fit(self, data: FitData) -> FittedGraph:
         """Solve with all labels."""
@@ -337,7 +335,7 @@ class NeighborColumnsMember(LinkMember):
 
     def predict_fold(
         self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[tuple[bool, float], FloatArray]]:
+    ) -> Iterator[tuple[tuple[bool, float] | None, FloatArray]]:
         """Predict a fold by models that have not seen its labels."""
         for with_labels in (False, True):
             points = self.columns(data, ~held, with_labels)[1]
@@ -378,7 +376,7 @@ class NeighborForestMember(NeighborColumnsMember):
 
     def predict_fold(
         self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[None, FloatArray]]:
+    ) -> Iterator[tuple[tuple[bool, float] | None, FloatArray]]:
         """Predict a fold by trees that have not seen its labels."""
         yield None, self.grow(data, ~held, FOLD_TREES).shares[data.labeled[held]]
 

@@ -34,7 +34,8 @@ from .graphs import NeighborMember, SampleGraph, given_graph, graph_candidates
 from .linear import MOST_LABELS, LinearModel, fit_logistic
 
 FloatArray = NDArray[np.float64]
-SmoothedSetting = tuple[float, int, float]  # pull of the neighbours, steps, inverse penalty
+# Pull of the neighbours, steps, inverse penalty, predictions added for each label.
+SmoothedSetting = tuple[float, int, float, int]
 
 # Depths (pull, steps) along links and along nearest neighbours; inverse strengths of the penalty
 # for rows of unit length and for columns of deviation 1. Where labels cannot choose, the last of
@@ -42,7 +43,8 @@ SmoothedSetting = tuple[float, int, float]  # pull of the neighbours, steps, inv
 # of benchmarks/link_data.py, and MiniLM embeddings of TREC and Subj.
 LINK_DEPTHS = ((0.0, 0), (1.0, 1), (1.0, 2), (0.85, 10))
 NEIGHBOR_DEPTHS = ((0.0, 0), (0.75, 2), (0.5, 1))
-UNIT_STRENGTHS, COLUMN_STRENGTHS = (1.0, 10.0), (0.1, 1.0)
+UNIT_STRENGTHS, COLUMN_STRENGTHS = (1.0, 5.0), (0.1, 1.0)
+ADDED = 2
 SMOOTHING_NEIGHBORS = 30
 
 
@@ -171,12 +173,29 @@ def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
 
 
 def fit_linear(
-    points: Features, data: FitData, kept: NDArray[np.intp], C: float
+    points: Features, data: FitData, kept: NDArray[np.intp], C: float, added: int = 0
 ) -> LinearModel:
-    """Fit logistic regression on `points` to the labels at the positions `kept`."""
+    """Fit logistic regression on `points` to the labels at the positions `kept`.
+
+    With `added` it is fitted again with its own predictions as labels: of each class the most
+    confident ones, so many for each label that the class has.
+    """
     kept = kept[stratified_subsample(data.codes[kept], MOST_LABELS)]
-    parts = (points[data.labeled[kept]], data.codes[kept], data.n_classes, C)
-    return LinearModel(None, *fit_logistic(*parts))
+    rows, codes = data.labeled[kept], data.codes[kept]
+    model = LinearModel(None, *fit_logistic(points[rows], codes, data.n_classes, C))
+    if added:
+        shares = model.predict(points)
+        guess, confidence = shares.argmax(axis=1), shares.max(axis=1)
+        guess[rows] = -1
+        new = [rows]
+        for c, count in enumerate(np.bincount(codes, minlength=data.n_classes).tolist()):
+            found = np.flatnonzero(guess == c)
+            new.append(found[np.argsort(-confidence[found], kind="stable")[: added * count]])
+        guess[rows] = codes
+        rows = np.concatenate(new)
+        parts = (points[rows], guess[rows], data.n_classes, C)
+        model = LinearModel(None, *fit_logistic(*parts))
+    return model
 
 
 class SmoothedMember(Member):
@@ -186,22 +205,25 @@ class SmoothedMember(Member):
     setting: SmoothedSetting | None = None
 
     def __init__(self) -> None:
-        # Of each fold and setting: the model without the fold, and its shares of the fold.
-        self.by_fold: list[dict[SmoothedSetting, tuple[LinearModel, FloatArray]]] = []
+        self.by_fold: list[dict[SmoothedSetting, FloatArray]] = []  # held-out shares
 
     def settings(self, data: FitData) -> list[SmoothedSetting]:
         """Return depths and strengths to choose from; the last where there is no choice."""
         smoother = shared_smoother(data)[0]
         depths = NEIGHBOR_DEPTHS if data.links is None else LINK_DEPTHS
         most = smoother.most_steps(max(steps for _, steps in depths))
-        strengths = UNIT_STRENGTHS if smoother.sparse or smoother.unit else COLUMN_STRENGTHS
+        unit_rows = smoother.sparse or smoother.unit
+        strengths: tuple[float, ...] = UNIT_STRENGTHS if unit_rows else COLUMN_STRENGTHS
         if is_large(data):
             strengths, most = strengths[-1:], min(most, 4)
-        settings = [(pull, min(steps, most), C) for pull, steps in depths for C in strengths]
-        return settings if most else settings[: len(strengths)]
+        kept = depths if most else depths[:1]
+        settings = [(pull, min(steps, most), C, 0) for pull, steps in kept for C in strengths]
+        if data.whole is None and data.X.shape[0] <= data.options.policy.judged_nodes:
+            settings += [(*setting[:3], ADDED) for setting in settings[-len(strengths) :]]
+        return settings
 
     def cross_fit(self, data: FitData) -> FloatArray:
-        """Return held-out probabilities; the models of the folds stay for other members."""
+        """Return held-out probabilities; those of all settings stay for other members."""
         data = on_all_links(data)
         data.cache["smoothed"] = self
         return super().cross_fit(data)
@@ -211,35 +233,36 @@ class SmoothedMember(Member):
     ) -> Iterator[tuple[SmoothedSetting, FloatArray]]:
         """Predict a fold by models that have not seen its labels."""
         inside, tried = np.flatnonzero(~held), {}
-        for pull, steps, C in self.settings(data):
-            points = shared_smoother(data)[0].points(pull, steps)
-            model = fit_linear(points, data, inside, C)
-            tried[pull, steps, C] = model, model.predict(points[data.labeled[held]])
-            yield (pull, steps, C), tried[pull, steps, C][1]
+        for setting in self.settings(data):
+            points = shared_smoother(data)[0].points(*setting[:2])
+            model = fit_linear(points, data, inside, *setting[2:])
+            tried[setting] = model.predict(points[data.labeled[held]])
+            yield setting, tried[setting]
         self.by_fold.append(tried)
 
     def without_fold(self, data: FitData, f: int) -> FloatArray:
-        """Return shares of all samples that have not seen fold f, by what is best for the others."""
+        """Return shares of all samples without fold f, by the best setting for the others."""
         assert data.folds is not None
         others = [g for g in range(data.n_folds) if g != f]
         setting = self.setting
         if others:
             candidates = {}
             for key in self.by_fold[f]:
-                candidates[key] = np.vstack([self.by_fold[g][key][1] for g in others])
+                candidates[key] = np.vstack([self.by_fold[g][key] for g in others])
             codes = np.concatenate([data.codes[data.folds == g] for g in others])
             setting = best_candidate(candidates, codes)[0]
         assert setting is not None
         points = shared_smoother(data)[0].points(*setting[:2])
-        return self.by_fold[f][setting][0].predict(points)
+        model = fit_linear(points, data, np.flatnonzero(data.folds != f), *setting[2:])
+        return model.predict(points)
 
     def fit(self, data: FitData) -> ColumnsModel:
         """Fit to all labels."""
         if "fitted smoothed" not in data.cache:
             smoother, graph = shared_smoother(data)
-            pull, steps, C = self.setting or self.settings(data)[-1]
+            pull, steps, C, added = self.setting or self.settings(data)[-1]
             points = smoother.points(pull, steps)
-            model = fit_linear(points, data, np.arange(data.codes.size), C)
+            model = fit_linear(points, data, np.arange(data.codes.size), C, added)
             columns = SmoothedColumns(smoother, pull, steps, graph if data.links is None else None)
             parts = (self.name, columns, model, model.predict(points), data.links is not None)
             data.cache["fitted smoothed"] = ColumnsModel(*parts)
