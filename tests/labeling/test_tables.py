@@ -40,6 +40,21 @@ def table(tmp_path):
     return write(tmp_path / "t.csv", ["name", "noise", "size", "kind"], rows)
 
 
+def test_output_columns_of_an_earlier_run_are_no_features(table, tmp_path):
+    _, exporter, notes = controller_of(tmp_path, data=table, id_column="name")
+    assert not any("earlier run" in note for note in notes)
+    exporter.session.refresh()
+    earlier = tmp_path / "earlier.csv"
+    earlier.write_bytes(exporter.make("table", who=True)[0])
+    (tmp_path / "second").mkdir()
+    controller, exporter, notes = controller_of(
+        tmp_path / "second", data=str(earlier), id_column="name"
+    )
+    assert [p.name for p in exporter.encoder.columns_] == ["noise", "size"]
+    assert [c["name"] for c in controller.item(0)["cells"]] == ["noise", "size"]
+    assert any("earlier run: 'kind_predicted', 'kind_probability'" in note for note in notes)
+
+
 def test_labels_of_the_table_are_where_it_starts(table, tmp_path):
     controller, exporter, _ = controller_of(tmp_path, data=table, id_column="name")
     state = controller.state("me")
@@ -260,4 +275,4 @@ def test_a_folder_of_pictures_or_texts_starts_at_once(tmp_path):
     )
     assert controller.item(7)["text"].startswith("a text about")
     assert sorted(controller.session.labels.values()) == ["yes", "yes"]
-    assert exporter.csv(predict=False).splitlines()[0].startswith("file,text")
+    assert exporter.make("table")[0].decode().startswith("file,text")

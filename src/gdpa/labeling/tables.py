@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..tables import Table, TableEncoder, TableError, read_table
 from ..tables.encoder import WEAK
 from ..tables.pictures import picture_folder
+from ..tables.read import drop_predictions
 from .controller import Controller
 from .exports import Exporter
 from .images import ArrayImages, FileImages
@@ -82,16 +83,16 @@ class TableSource:
         return replace(self, image=self.image or "file")
 
     def read(self) -> Table:
-        """Read the table; the columns that are named must exist."""
+        """Read the table without the output columns of an earlier run; check column names."""
         as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
         as_text |= {self.text} if self.text else set()
         table = read_table(
             self.data, as_text=frozenset(as_text), target=self.target, **self.reading
         )
-        for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):
-            if name is not None:
-                table.column(name)
-        return table
+        named = [self.text, self.image, self.id_column, *self.drop, *self.columns]
+        for name in filter(None, named):
+            table.column(name)
+        return drop_predictions(table, self.target, list(filter(None, named)))
 
 
 def open_table(

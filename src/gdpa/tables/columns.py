@@ -266,12 +266,11 @@ class ColumnList(tuple[ColumnPlan, ...]):
                 j += plan.n_features
             start += table.n_rows
         reasons = {"ordered": "are not on the fitted scale", "image": "are unreadable pictures"}
-        notes = (
-            f"column {shorten(plan.name)}: {unknown[plan.name]} cells "
-            + reasons.get(plan.kind, "have an unknown category")
-            for plan in self
-            if unknown[plan.name]
-        )
+        notes = []
+        for plan in self:
+            if unknown[plan.name]:
+                reason = reasons.get(plan.kind, "have an unknown category")
+                notes.append(f"column {shorten(plan.name)}: {unknown[plan.name]} cells {reason}")
         return out, tuple(notes)
 
     def words(self, most: int = 6) -> str:
@@ -318,9 +317,10 @@ def describe_content(column: Column) -> str:
             return f"{moment_text(low)} to {moment_text(high)}"
         return f"{low:.4g} to {high:.4g}, median {float(np.median(present)):.4g}"
     counts = np.bincount(column.values[column.values >= 0], minlength=len(column.texts))
-    most = np.argsort(-counts, kind="stable")[:4]
-    listed = ", ".join(f"{column.texts[k][:30]} ({counts[k]:,})" for k in most)
-    return listed + f" and {counts.size - 4:,} more" * (counts.size > 4)
+    listed = []
+    for k in np.argsort(-counts, kind="stable")[:4]:
+        listed.append(f"{column.texts[k][:30]} ({counts[k]:,})")
+    return ", ".join(listed) + f" and {counts.size - 4:,} more" * (counts.size > 4)
 
 
 # -- decisions -------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -319,6 +320,39 @@ def _matrix_table(X: NDArray[Any], labels: list[Any] | None, name: str) -> Table
         names.append("target")
         columns.append(Column(*intern_texts(labels, verbatim=True)))
     return Table(tuple(names), tuple(columns), name)
+
+
+def drop_predictions(table: Table, target: str, keep: Collection[str] = ()) -> Table:
+    """Drop the output columns of an earlier ``gdpa label`` or ``gdpa fit``, with a note.
+
+    They were computed from labels, so features made of them would leak these labels.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    target : str
+        The target column.
+    keep : collection of str
+        Columns to keep in any case.
+
+    Returns
+    -------
+    Table
+        The table without these columns.
+    """
+    names = set(table.names)
+    earlier = {f"{target}_predicted", f"{target}_probability", f"{target}_skipped"}
+    if f"{target}_predicted" in names:
+        earlier |= {f"{target}_by", f"{target}_at"}
+        earlier |= {name for name in names if name.startswith(f"{target}_by_")}
+    if names >= {"prediction", "probability", "margin", "unsure", "known"}:
+        earlier |= {"prediction", "probability", "margin", "unsure", "known", "links"}
+    dropped = sorted(names & earlier - set(keep), key=table.names.index)
+    if not dropped:
+        return table
+    note = f"ignored columns written by an earlier run: {', '.join(map(shorten, dropped))}"
+    return replace(table.without(dropped), notes=(*table.notes, note))
 
 
 def read_target(
