@@ -165,7 +165,7 @@ def test_arrays_of_pixels_are_pictures(tmp_path):
     assert len(controller.guess(int(controller.session.next()[0]))) == 0
     controller.session.refresh()
     assert len(controller.guess(0)) == 3
-    with pytest.raises(ValueError, match="needs 63 columns of numbers"):
+    with pytest.raises(ValueError, match="needs 63 number columns"):
         controller_of(tmp_path, data=str(tmp_path / "d.npz"), shape=(7, 9))
 
 

@@ -47,7 +47,11 @@ EXPECTED = [
         ("t.csv", CSV.encode("utf-16"), "text in utf-16"),
         ("t.csv", CSV.replace("\n", "\r\n"), None),
         ("t.csv", CSV.replace("red", '"red"'), None),
-        ("t.csv", CSV.replace("colour", "'colour'").replace("age,", "'age',"), "quote character is '"),
+        (
+            "t.csv",
+            CSV.replace("colour", "'colour'").replace("age,", "'age',"),
+            "quote character is '",
+        ),
         ("t.csv.gz", gzip.compress(CSV.encode(), mtime=0), None),
         ("t.csv.bz2", bz2.compress(CSV.encode()), None),
         ("t.txt.xz", lzma.compress(CSV.encode()), None),

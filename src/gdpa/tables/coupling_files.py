@@ -157,7 +157,9 @@ def _parse_rudy(lines: Lines, name: str) -> Parsed:
         raise TableError(f"{name}: the first line must be 'nodes edges', got {' '.join(header)!r}")
     n, m = map(int, header)
     if len(lines) - 1 != m:
-        raise TableError(f"{name}: the header promises {m} edges, but {len(lines) - 1} lines follow")
+        raise TableError(
+            f"{name}: the header promises {m} edges, but {len(lines) - 1} lines follow"
+        )
     return _parse_numbered(lines[1:], name, 1, n)
 
 

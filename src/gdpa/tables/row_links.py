@@ -158,7 +158,9 @@ def read_links(
 def _by_position(path: str | Path, n: int, known: Sequence[str] | None) -> RowLinks:
     """Read a matrix whose rows are those of the table."""
     if known is not None:
-        raise TableError(f"{path} has no node names; links of new rows need an edge list or GraphML")
+        raise TableError(
+            f"{path} has no node names; links of new rows need an edge list or GraphML"
+        )
     W = read_graph(path).W
     if W.shape[0] != n or not W.nnz:
         raise TableError(
