@@ -103,7 +103,7 @@ def test_matrices_go_by_position_and_graphml_by_name(tmp_path):
     found = read_links(tmp_path / "w.npz", ["x", "y", "z"])
     np.testing.assert_array_equal(found.W.toarray(), W.toarray())
     assert "rows of the table" in found.notes[0]
-    with pytest.raises(TableError, match="3 nodes .* the table has 2 rows"):
+    with pytest.raises(TableError, match=r"3 nodes .* the table has 2 rows"):
         read_links(tmp_path / "w.npz", ["x", "y"])
     with pytest.raises(TableError, match="has no node names"):
         read_links(tmp_path / "w.npz", ["x"], ["y"])

@@ -196,7 +196,7 @@ class ColumnPlan:
 
 
 def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[FloatArray, int]:
-    """Return the index of each cell in `words` (NaN if missing or unknown) and the unknown count."""
+    """Return the index of each cell in `words`, NaN if missing, and the number of unknown cells."""
     column = column.as_text()
     place = dict(zip(words, range(len(words)), strict=True))
     places = np.array(list(map(place.get, (*(column.texts or ()), ""))), dtype=np.float64)

@@ -416,7 +416,7 @@ def read_target(
         )
     if m == n and not complete:
         raise TableError(
-            f"{where}: all {n} rows have a label, so there is nothing to predict; leave cells empty "
+            f"{where}: all {n} rows have a label: there is nothing to predict; leave cells empty "
             f"(or use --unlabeled MARKER), or use --model to save the classifier for new rows{hint}"
         )
     notes = [f"no row of target column {shorten(name)} has the marker {unlabeled!r}"] * no_marker
