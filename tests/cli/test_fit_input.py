@@ -33,7 +33,7 @@ GOOD = "u,v,y\n" + ROWS
         ),
         (GOOD.replace("\n29,", "\nmany,"), ["column 'u'", "row 30", "'many'"]),
         ("u,v,y\n" + "".join(f"{i},0,c{i}\n" for i in range(50)), ["50 distinct labels"]),
-        (GOOD.replace("\n3,", "\n1" + "0" * 400 + ","), ["column 'u'", "row 4", "not a finite number"]),
+        (GOOD.replace("\n3,", "\n1" + "0" * 400 + ","), ["column 'u'", "row 4", "finite number"]),
         ("a\0b,y\n1,2\n", ["NUL"]),
     ],
 )

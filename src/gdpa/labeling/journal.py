@@ -94,7 +94,7 @@ class Journal:
         for name, value in about.items():
             if head.get(name) != value:
                 raise self._refusal(
-                    f"belongs to different data: {name} is {head.get(name)!r} there and {value!r} here"
+                    f"belongs to different data: {name} is {head.get(name)!r} there, {value!r} here"
                 )
         return [self._parse(line, i) for i, line in enumerate(lines[1:], 2)]
 

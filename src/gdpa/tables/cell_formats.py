@@ -84,7 +84,7 @@ class NumberFormat:
 
 
 class FormatError(ValueError):
-    """Texts in inconsistent formats; `place` is the index of the first, `count` texts are numbers."""
+    """Inconsistent formats; `place` is the index of the first such text, `count` are numbers."""
 
     def __init__(self, message: str, place: int, count: int) -> None:
         super().__init__(message)

@@ -19,8 +19,8 @@ from .pictures import PictureEncoding
 from .texts import TextEncoding
 
 FloatArray = NDArray[np.float64]
-# Chosen on 30 mixed tables from R packages and twelve from KEEL (5 and 20 labels per class; logistic
-# regression and nearest neighbours).
+# Chosen on 30 mixed tables from R packages and twelve from KEEL, with 5 and 20 labels per class,
+# logistic regression and nearest neighbours.
 STRAIGHT = 3.0  # larger standardised values are compressed to at most twice this
 
 
