@@ -181,11 +181,11 @@ class Exporter:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.npz"
             model = self.session.classifier()
-            extra = {}
+            extra: dict[str, Any] = {}
             if self.encoder is not None:
                 adopt_encoder(model, self.encoder)
-                about = {"target": self.target, "source": self.table.source}
-                extra = {"table": about | {"id_column": self.id_column, "ids": self.ids}}
+                about: dict[str, Any] = {"target": self.target, "source": self.table.source}
+                extra["table"] = about | {"id_column": self.id_column, "ids": self.ids}
             model.save(path, extra=extra)
             return path.read_bytes()
 

@@ -382,8 +382,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If the data do not describe an encoder.
         """
         columns = data.get("columns") if isinstance(data, dict) else None
-        valid = isinstance(columns, list) and isinstance(data.get("half"), bool)
-        if not valid or data.get("scale") not in SCALES:
+        if (
+            not isinstance(columns, list)
+            or not isinstance(data.get("half"), bool)
+            or data.get("scale") not in SCALES
+        ):
             raise ValueError("the description of the columns is missing or invalid")
         plans = ColumnList(ColumnPlan.from_plain(column) for column in columns)
         if len({plan.name for plan in plans}) != len(plans) or plans.n_features == 0:
