@@ -389,7 +389,7 @@ class OnnxNetwork:
             raise ValueError(f"{self.file} has the inputs {shapes}; a text model takes {tokens}")
         if self.kind == "image" and [len(shape) for shape in shapes.values()] != [4]:
             raise ValueError(
-                f"{self.file} has the inputs {shapes}; a picture model has one input of rank 4, and "
+                f"{self.file} has the inputs {shapes}; a picture model has one input of rank 4, "
                 "a text model needs a file tokenizer.json"
             )
 

@@ -12,6 +12,7 @@ settings were chosen on these data). A pretrained network is much better
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,13 +33,14 @@ PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp")
 MOST_BYTES = 50_000_000
 SIDE, PATCH, STEP = 32, 8, 2  # side of a picture, side of a patch, stride, in pixels
 # The type is detected from the first bytes, not from the name. SVG may contain scripts.
-MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-)
+MAGIC = {
+    "image/png": rb"\x89PNG\r\n\x1a\n",
+    "image/jpeg": rb"\xff\xd8\xff",
+    "image/gif": rb"GIF8[79]a",
+    "image/bmp": rb"BM",
+    "image/webp": rb"RIFF....WEBP",
+    "image/avif": rb"....ftypavi[fs]",
+}
 
 
 class ImageError(ValueError):
@@ -95,13 +97,9 @@ def read_picture(folder: Path, name: str) -> tuple[bytes, str]:
 
 def _media_type(content: bytes) -> str:
     """Return the media type from the first bytes of a file."""
-    for start, kind in MAGIC:
-        if content.startswith(start):
+    for kind, start in MAGIC.items():
+        if re.match(start, content, re.DOTALL):
             return kind
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    if content[4:12] in (b"ftypavif", b"ftypavis"):
-        return "image/avif"
     raise ImageError("the file is not a PNG, JPEG, GIF, WebP, AVIF or BMP image")
 
 

@@ -404,7 +404,7 @@ def read_target(
             f"browser, run: gdpa label {table.source} --target {shorten(name)}"
         )
     no_marker = bool(marker) and not marked
-    hint = f"; no row has the marker {unlabeled!r}" if no_marker else ""
+    hint = f"; no row has the marker {unlabeled!r}" * no_marker
     if len(known) == 1:
         raise TableError(
             f"{where}: the only class is {known[0][:60]!r} ({m} rows); two are needed{hint}"
