@@ -150,7 +150,7 @@ def test_other_delimiters_encodings_and_decimal_commas_say_so(command, tmp_path)
     (tmp_path / "s.csv").write_bytes(raw.encode("cp1252"))
     ended = command("fit", "s.csv", "-t", "answer", "-o", "p.csv")
     assert ended.code == 0, ended.err
-    for words in ("separated by semicolons", "Windows-1252", "'width': number (decimal comma)"):
+    for words in ("delimiter is a semicolon", "Windows-1252", "'width': number (decimal comma)"):
         assert words in ended.err
     rows = rows_of((tmp_path / "p.csv").read_text())
     assert [row["prediction"] for row in rows] == TRUTH

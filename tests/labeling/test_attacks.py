@@ -25,12 +25,12 @@ def test_a_number_that_cannot_be_a_class_is_refused_at_once(value, tmp_path):
     log = tmp_path / "log"
     with LabelingSession(X, log=log) as session:
         before = log.read_bytes()
-        with pytest.raises(ValueError, match="whole number"):
+        with pytest.raises(ValueError, match="integers"):
             session.label(0, value)
         assert log.read_bytes() == before
         assert session.labels == {}
     if value is not None and value == value and value != [1]:
-        with pytest.raises(ValueError, match="whole number"):
+        with pytest.raises(ValueError, match="integers"):
             LabelingSession(X, [value] * 40)
 
 

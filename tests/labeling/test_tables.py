@@ -233,7 +233,7 @@ def test_numbers_stay_numbers(tmp_path):
     controller = Controller(session, RowView(), title="t", target="k")
     controller.answer("label", "me", 5, "2")
     controller.answer("label", "me", 6, "3")
-    with pytest.raises(ValueError, match="whole number"):
+    with pytest.raises(ValueError, match="integers"):
         controller.answer("label", "me", 7, "3.5")
     assert [session.labels.get(r) for r in (5, 6, 7)] == [2, 3, None]
     with pytest.raises(ValueError, match="is a text"):

@@ -139,7 +139,7 @@ def _detect_encoding(source: Source) -> tuple[str, list[str]]:
             head = stream.read(2**20)
     if not bad_line:
         return "utf-8", []
-    note = f"line {bad_line} is not UTF-8: reading {encoding}; use --encoding if names look wrong"
+    note = f"line {bad_line} is not UTF-8: reading Windows-1252; use --encoding if names look wrong"
     return encoding, [note]
 
 
