@@ -1,1 +1,1 @@
-"""Members of the ensemble: one model each, with held-out probabilities to be weighted by."""
+"""Members of the ensemble: different models, weighted by the loss of held-out labels."""

@@ -1,17 +1,17 @@
-"""What every member sees (FitData), what a member is, and what a fitted member offers.
+"""The data that every member sees (FitData), and the interfaces of members and fitted members.
 
-A member predicts every label from models that have not seen it: not in the solve, nor in the graph,
-the metric or the forest behind it. From these held-out probabilities it gets its weight; then it is
-fitted on all labels and all samples. With many samples the held-out probabilities come from a
+A member first predicts every label by cross-validation. Neither its solve nor its graph, metric or
+forest has seen the label. These held-out probabilities decide the weight of the member, which is
+then fitted to all labels and all samples. With many samples the held-out probabilities come from a
 subsample (:func:`subsample`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,20 +27,21 @@ from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
 
 FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+Codes = NDArray[np.int32]
+Candidates = Iterator[tuple[Any, FloatArray]]  # settings to choose from, with probabilities
 Key = TypeVar("Key", bound=Hashable)
 
-# Columns whose standard deviations differ by more than this factor (between the first and the last
-# tenth of them) may have different units; they are tried standardised too.
+# If the 90th percentile of the columns' standard deviations exceeds the 10th by this factor, the
+# columns may have different units.
 SAME_UNITS = 10.0
-# In the ensemble 6 and 10 neighbours are equally good on tables, 6 a point better on digits; with
-# many samples 10 err 0.2 points less on Gaussian mixtures. Between 0.01 and 0.1 the self-loop
-# matters nowhere by more than 0.2 points, so it is not chosen each time; with too few labels to
-# hold any out it is as small as the default of a single graph. Chosen on real tables (5 and 20
-# labels a class), the paper's sets, digits and generated sets.
+# Chosen on real tables with 5 and 20 labels per class, the paper's data sets, digits and generated
+# data. FEW_LABELS_LOOP applies where no label can be held out.
 NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
 SELF_LOOP, FEW_LABELS_LOOP = 0.03, 0.01
-# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
-# no other member gains as much from labels everywhere.
+# The neighbour graph is cross-validated on all samples if they have at least this many times the
+# labels of the subsample: no other member gains as much from more labels.
 WHOLE_GRAPH_LABELS = 3
 
 
@@ -51,36 +52,36 @@ class FitData:
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Features, re-scaled as the estimator was asked to.
+        Features, rescaled as the options of the estimator say.
     labels : LabelCoding
         Labels of the samples.
     folds : ndarray of int of shape (n_labels,) or None
-        Fold of each label, -1 if it is never held out; None where there are too few labels.
+        Fold of each label, -1 if it is never held out; None if there are too few labels.
     options : FitOptions
-        What the fit was asked for.
+        Options of the fit.
     links : csr_array of shape (n_samples, n_samples), optional
-        A given graph of the samples; of a subsample that of all samples.
+        The user's graph. A subsample has the graph of all samples.
     rows : ndarray of int, optional
-        Which rows of `whole` a subsample has.
+        Rows of `whole` in a subsample.
     whole : FitData, optional
-        The data that a subsample was drawn from; its labels are held out all at once.
+        The data that a subsample was drawn from; its labels form one fold.
     class_shares : ndarray of shape (n_classes,), optional
-        Class shares that the user gave.
+        The user's class shares.
     cache : dict
-        What several members share, such as the forest.
+        Results that several members share, such as the forest.
     """
 
     X: Features
     labels: LabelCoding
-    folds: NDArray[np.int32] | None
+    folds: Codes | None
     options: FitOptions = field(default_factory=FitOptions)
     links: sp.csr_array | None = None
-    rows: NDArray[np.intp] | None = None
+    rows: Rows | None = None
     whole: FitData | None = None
     class_shares: FloatArray | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
-    labeled: NDArray[np.intp] = field(init=False)
-    codes: NDArray[np.int32] = field(init=False)
+    labeled: Rows = field(init=False)
+    codes: Codes = field(init=False)
     targets: FloatArray = field(init=False)
     n_classes: int = field(init=False)
     n_folds: int = field(init=False)
@@ -104,7 +105,7 @@ class FitData:
 
     @cached_property
     def scaling(self) -> Rescaler:
-        """Columns to mean 0 and standard deviation 1 (of sparse features the deviation only)."""
+        """Scaling to standard deviation 1 and, if the features are dense, to mean 0."""
         X = self.X
         if isinstance(X, sp.csr_array):
             mean = np.zeros(X.shape[1])
@@ -127,11 +128,12 @@ class FitData:
 
     @cached_property
     def is_embedding(self) -> bool:
-        """Whether rows are directions in many columns that are alike: embeddings, bags of words.
+        """Whether the rows look like embeddings or bags of words.
 
-        Dense rows are of about one length, their cells no whole numbers, and columns have about one
-        deviation (not exactly: such columns are a table's, standardised) and say nothing about the
-        next one, as pixels and points of a curve do.
+        Such features have many columns, and sparse ones need nothing else. In dense embeddings, all
+        rows have about the same length and most cells are not integers. The columns have similar
+        standard deviations, but not equal ones: equal ones are those of a standardised table.
+        Adjacent columns are hardly correlated, unlike pixels or points of a curve.
         """
         n, d = self.X.shape
         if d < MANY_COLUMNS or isinstance(self.X, sp.csr_array):
@@ -141,31 +143,31 @@ class FitData:
             length, deviation = np.linalg.norm(A, axis=1), np.sort(A.std(axis=0))
             low, high = deviation[d // 10], deviation[-1 - d // 10]
             U = (A - A.mean(axis=0)) / A.std(axis=0)
-            alike = np.nanmean(np.abs((U[:, 1:] * U[:, :-1]).mean(axis=0))) < 0.3
-            one_length = length.std() < 0.25 * length.mean()
-        whole = np.mean(np.rint(A) == A) > 0.5
-        return bool(alike and one_length and not whole and 1.01 * low < high < SAME_UNITS * low)
+            uncorrelated = np.nanmean(np.abs((U[:, 1:] * U[:, :-1]).mean(axis=0))) < 0.3
+            same_length = length.std() < 0.25 * length.mean()
+        integers = np.mean(np.rint(A) == A) > 0.5
+        similar = 1.01 * low < high < SAME_UNITS * low
+        return bool(uncorrelated and same_length and not integers and similar)
 
     @cached_property
     def Z(self) -> Features:
-        """The features so scaled."""
-        if isinstance(self.X, np.ndarray):
-            return self.scaling.transform(self.X)
+        """The features, scaled by `scaling`."""
         return rescale_columns(self.scaling, self.X)
 
 
 class Member:
     """A candidate of the ensemble.
 
-    ``cross_fit`` is called first, where labels can be held out; what it chooses (a penalty, a
-    kernel width) stays in the object, as `setting`, for ``fit``.
+    ``cross_fit`` is called first if labels can be held out. It keeps the setting it chooses (a
+    penalty, a kernel width) as `setting`, for ``fit``.
     """
 
     name: str
-    needs_folds = False  # whether it is left out where no label can be held out
-    needs_search = False  # the same with many samples: it needs another neighbour search
-    labels_per_class = np.inf  # with more on average it is left out
-    label_free = False  # whether it is a graph of the samples that no label has a part in
+    needs_folds = False  # not tried if no label can be held out
+    needs_search = False  # needs a neighbour search; not tried on many samples without folds
+    labels_per_class = np.inf  # not tried with more labels per class on average
+    label_free = False  # a graph of the samples that does not depend on labels
+    on_links = False  # cross-validated on the user's whole graph, if there is one
     setting: Any = None
 
     def suits(self, data: FitData) -> bool:
@@ -175,12 +177,11 @@ class Member:
     @one_thread()
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
-        whole, few = data.whole or data, data.labeled.size
-        if (
-            self.label_free
-            and data.links is None
-            and whole.labeled.size >= WHOLE_GRAPH_LABELS * few
-        ):
+        whole = data.whole or data
+        many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
+        if self.on_links and data.links is not None:
+            data = on_all_links(data)
+        elif self.label_free and data.links is None and many:
             data = whole
         assert data.folds is not None
         judged, found = data.folds >= 0, {}
@@ -193,10 +194,8 @@ class Member:
         self.setting, held_out = best_candidate(found, data.codes[judged], data.folds[judged])
         return held_out
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterable[tuple[Any, FloatArray]]:
-        """Return, for each setting to choose from, probabilities of fold f without its labels."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Yield each setting to choose from, and its probabilities of fold f without its labels."""
         raise NotImplementedError
 
     def fit(self, data: FitData) -> FittedMember:
@@ -207,28 +206,27 @@ class Member:
 class FittedMember:
     """A fitted member: a frozen dataclass of arrays.
 
-    ``shares`` are non-negative rows that add up to 1, one per sample of the fit. They need not be
-    calibrated: the ensemble sharpens each member by its held-out probabilities.
+    ``shares`` has one row per sample of the fit. The entries are non-negative, and each row adds up
+    to 1. They need not be calibrated: the ensemble sharpens each member by its held-out
+    probabilities.
     """
 
     name: str
     shares: FloatArray
-    knows_links: bool = False  # whether it uses a given graph of the samples
-    # Samples of the fit that this member knows nothing about.
+    knows_links: bool = False  # whether it uses the user's graph
+    # Samples of the fit that this member cannot predict.
     abstaining: NDArray[np.integer] = np.empty(0, dtype=np.intp)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows by their features, links or both; None if it cannot."""
+        """Return shares of new rows from their features, links or both; None if it cannot."""
         raise NotImplementedError
 
-    def with_labels(
-        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> FittedMember:
-        """Return this member after further labels; only the scores of graphs change."""
+    def with_labels(self, rows: Rows, codes: Codes, options: FitOptions, tol: float) -> Self:
+        """Return this member with further labels; only members on graphs change."""
         return self
 
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedMember:
-        """Return this member beside more classes, those of `labels`, the old ones at `place`."""
+    def with_classes(self, labels: LabelCoding, place: Rows) -> Self:
+        """Return this member for the classes of `labels`, with the old ones at `place`."""
         raise NotImplementedError
 
 
@@ -236,25 +234,25 @@ class Model:
     """A fitted model that predicts from features alone."""
 
     def predict(self, X: Features) -> FloatArray:
-        """Return shares of rows, in the classes that it was fitted on."""
+        """Return shares of rows, in the classes that the model was fitted on."""
         raise NotImplementedError
 
 
 @storable("model member")
 @dataclass(frozen=True, eq=False)
 class FittedModel(FittedMember):
-    """A supervised model as a member: fitted once on the labelled rows.
+    """A member that is a supervised model, fitted once to the labelled rows.
 
     Parameters
     ----------
     name : str
-        Name.
+        Name of the member.
     model : Model
         The model.
     shares : ndarray of shape (n_samples, n_classes)
-        Its predictions for the samples.
+        Predictions for the samples.
     place : ndarray of int or None
-        Places of the model's classes among all; None where they are all.
+        Positions of the model's classes among all classes; None if the model has all of them.
     """
 
     name: str
@@ -266,9 +264,8 @@ class FittedModel(FittedMember):
         """Raise an error if the parts do not fit together."""
         check_numbers(f"{self.name}: shares", self.shares, (None, None), at_least=0)
         if self.place is not None:
-            check_numbers(
-                "place", self.place, (None,), at_least=0, at_most=self.shares.shape[1] - 1
-            )
+            most = self.shares.shape[1] - 1
+            check_numbers("place", self.place, (None,), at_least=0, at_most=most)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
         """Return shares of new rows."""
@@ -277,15 +274,71 @@ class FittedModel(FittedMember):
         shares, k = self.model.predict(X), self.shares.shape[1]
         return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedModel:
-        """Return the same model beside more classes."""
+    def with_classes(self, labels: LabelCoding, place: Rows) -> Self:
+        """Return the same model with more classes."""
         shares = expand_class_columns(self.shares, place, labels.classes.size)
         known = place if self.place is None else place[self.place]
         return replace(self, shares=shares, place=known)
 
 
-def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
-    """Return the rows of many samples that members are cross-fitted on, and which labels."""
+class ScaledModel(Model):
+    """A model of rescaled features; if `scaling` is None, it takes them as they are."""
+
+    scaling: Rescaler | None
+
+    def predict(self, X: Features) -> FloatArray:
+        """Return shares of rows."""
+        return self.shares(X if self.scaling is None else rescale_columns(self.scaling, X))
+
+    def shares(self, Z: Features) -> FloatArray:
+        """Return shares of rescaled rows."""
+        raise NotImplementedError
+
+
+class SupervisedMember(Member):
+    """A model fitted to the labelled rows; held-out labels choose one of `settings`."""
+
+    settings: tuple[Any, ...] = ()
+    most_labels = 20_000  # a stratified subsample is taken from more labels
+    most_coefficients = np.inf  # with more of them only the default setting is tried
+
+    def train(self, data: FitData, kept: Rows, setting: Any) -> ScaledModel:
+        """Return a model fitted to the labels at the positions `kept`."""
+        raise NotImplementedError
+
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold by models that have not seen its labels."""
+        kept = stratified_subsample(data.codes, self.most_labels)
+        few = data.scaling.scale.size * data.n_classes <= self.most_coefficients
+        for setting in self.settings if few else (self.setting,):
+            model = self.train(data, kept[~held[kept]], setting)
+            Z = data.X if model.scaling is None else data.Z
+            yield setting, model.shares(Z[data.labeled[held]])
+
+    def fit(self, data: FitData) -> FittedModel:
+        """Fit to all labels."""
+        with one_thread():
+            kept = stratified_subsample(data.codes, self.most_labels)
+            model = self.train(data, kept, self.setting)
+        shares = model.shares(data.X if model.scaling is None else data.Z)
+        return FittedModel(self.name, model, shares)
+
+
+def on_all_links(data: FitData) -> FitData:
+    """Return all samples with the folds of the subsample, which has hardly any links itself."""
+    whole = data.whole
+    if whole is None or whole.folds is None or data.folds is None:
+        return data
+    folds, of_part = whole.folds.copy(), data.folds
+    if whole.X.shape[0] > data.options.policy.huge_nodes:
+        # Two folds, or one if there are very many labels: every solve takes long.
+        of_part = of_part % (1 if folds.size >= WHOLE_GRAPH_LABELS * of_part.size else 2)
+    folds[folds >= 0] = of_part
+    return replace(whole, folds=folds)
+
+
+def subsample(data: FitData) -> tuple[FitData, Rows]:
+    """Return the subsample that members are cross-validated on, and the positions of its labels."""
     policy = data.options.policy
     assert data.folds is not None
     kept = stratified_subsample(data.codes, policy.judged_labels)
@@ -303,8 +356,8 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     return FitData(data.X[rows], labels, *about), kept
 
 
-def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.intp]:
-    """Return the positions of at most so many labels, spread evenly over the classes."""
+def stratified_subsample(codes: NDArray[np.integer], most: int) -> Rows:
+    """Return the positions of at most `most` labels, with the class shares of all."""
     if codes.size <= most:
         return np.arange(codes.size)
     order = np.argsort(by_appearance(codes), kind="stable")
@@ -312,18 +365,17 @@ def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.in
 
 
 def rescale_columns(columns: Rescaler, X: Features) -> Features:
-    """Return features with other columns and scales; sparse ones stay sparse."""
+    """Return rescaled features; sparse ones stay sparse."""
     if isinstance(X, np.ndarray):
-        rescaled: Features = columns.transform(X)
-        return rescaled
+        return columns.transform(X)
     with np.errstate(over="ignore"):
         Z = sp.csr_array(X[:, columns.columns] @ sp.diags_array(1.0 / columns.scale))
-    Z.data = np.clip(Z.data, -1e300, 1e300)  # kept finite
+    Z.data = np.clip(Z.data, -1e300, 1e300)  # no infinite entries
     return Z
 
 
 def different_units(X: Features) -> bool:
-    """Return whether standard deviations differ so much that columns may have different units."""
+    """Return whether the columns' standard deviations suggest different units."""
     if sp.issparse(X):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -340,7 +392,7 @@ def cross_validated_loss(
 ) -> tuple[FloatArray, float]:
     """Return the log-loss of each held-out label after sharpening, and the sharpness.
 
-    The only label of a class cannot be predicted without itself and does not count.
+    The only label of a class is not counted: a model cannot predict it without having seen it.
     """
     judged = judged_labels(codes, held_out.shape[1])
     beta = fit_sharpness(np.maximum(held_out[judged], LEAST_SHARE), codes[judged], fewest=8)
@@ -353,34 +405,16 @@ def best_candidate(
     codes: NDArray[np.integer],
     folds: NDArray[np.integer] | None = None,
 ) -> tuple[Key, FloatArray]:
-    """Choose the candidate with the least held-out loss; the first of equal ones.
+    """Return the candidate with the lowest held-out loss, and its held-out probabilities.
 
-    A choice among many looks better on the labels that it was made with than it is. With folds the
-    probabilities returned are unbiased: those of each fold come from the candidate that is best for
-    the labels of all other folds.
-
-    Parameters
-    ----------
-    candidates : mapping of any to ndarray of shape (n_labels, n_classes)
-        Held-out probabilities of each.
-    codes : ndarray of int of shape (n_labels,)
-        Classes of the labels.
-    folds : ndarray of int of shape (n_labels,), optional
-        Fold of each label.
-
-    Returns
-    -------
-    best : object
-        The candidate that is best for all labels.
-    held_out : ndarray of shape (n_labels, n_classes)
-        Its held-out probabilities, or with folds the unbiased ones.
+    The best of many candidates looks better than it is on the labels that chose it. If `folds` are
+    given, the probabilities are unbiased: those of each fold come from the candidate that is best
+    on all other folds. Of equal candidates the first is chosen.
     """
-    keys, losses = list(candidates), []
+    keys = list(candidates)
     if len(keys) == 1:
         return keys[0], candidates[keys[0]]
-    for key in keys:
-        losses.append(cross_validated_loss(candidates[key], codes)[0])
-    table = np.array(losses)
+    table = np.array([cross_validated_loss(p, codes)[0] for p in candidates.values()])
     best = keys[int(table.mean(axis=1).argmin())]
     if folds is None:
         return best, candidates[best]

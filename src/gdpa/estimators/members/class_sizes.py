@@ -1,15 +1,18 @@
-"""Class sizes as a member: labels on the neighbour graph decided jointly, for very few labels.
+"""Class sizes as a member: joint labelling of the neighbour graph, for very few labels.
 
-Threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the graph of the neighbours, with larger
-weights where neighbours are shared if samples are many (:func:`shared_neighbor_weights`). Class
-shares come from the user's `class_prior`, else from the labels. Labels drawn at random tell shares
-up to ``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal
-shares are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
+The solver is threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the neighbour graph. With many
+samples, edges between nodes with common neighbours get larger weights
+(:func:`shared_neighbor_weights`). The expected class shares are the user's `class_prior` or come
+from the labels: the share of randomly drawn labels has a relative error of ``1 / sqrt(count)``.
+Equal counts tell nothing about the shares, because they suggest that labels were drawn class by
+class. Equal shares are then a guess, which must be supported by held-out labels or by the cut
+(:func:`supports_class_sizes`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,29 +26,27 @@ from ...solvers.class_sizes import ClassSizes, cut_share
 from ..labels import LabelCoding, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import to_shares
-from .base import Features, FitData, FittedMember, Member
+from .base import Candidates, Codes, Features, FitData, FittedMember, Mask, Member, Rows
 from .graphs import FittedGraph, NeighborMember, SampleGraph
 
 FloatArray = NDArray[np.float64]
 
-# Slack of shares that are given, or guessed to be equal: chosen on MNIST, see ClassSizes.
+# Slack of shares that are given or guessed to be equal. Chosen on MNIST, see ClassSizes.
 SLACK = 1.2
-MANY_SAMPLES_TRIAL = 3  # rounds after which one of two starts goes on, see ClassSizes
-# Class sizes are used where their cut is less than this part of the neighbours', and this share
-# of the samples beyond chance keeps its label whatever the start and slack. Chosen on 16 tables and
-# digits with 1-3 labels a class (two draws), generated classes with shares of 90/9/1, and the first
-# five draws of MNIST with one label a class. The cut alone does not tell the tables on which class
-# sizes help from those on which they cost 10 points (chess, crx, penguins); stability does.
-# Agreement with other members does not: it falls on digits, too.
+MANY_SAMPLES_TRIAL = 3  # rounds after which the better of two starts continues, see ClassSizes
+# Class sizes are used if their cut is less than this fraction of the neighbours' cut, and if this
+# share of the samples, corrected for chance, keeps its label for every start and slack. Chosen on
+# 16 tables and digits with 1 to 3 labels per class, generated classes with shares of 90/9/1, and
+# MNIST with one label per class.
 LARGEST_CUT, LEAST_STABILITY = 0.88, 0.8
-# Of common neighbours: nodes with more edges are left out, and rows of one block.
+# Nodes with more neighbours do not count as common neighbours; rows per block.
 MOST_NEIGHBORS, BLOCK = 200, 10_000
 
 
 @storable("class sizes")
 @dataclass(frozen=True, eq=False)
 class FittedClassSizes(FittedMember):
-    """Labels decided with class sizes.
+    """A joint labelling with expected class sizes.
 
     Parameters
     ----------
@@ -54,15 +55,15 @@ class FittedClassSizes(FittedMember):
     labels : LabelCoding
         Labels that the shares come from.
     shares : ndarray of shape (n_samples, n_classes)
-        Scores of the last random walk, rows divided by their sums.
+        Scores of the last random walk; each row is divided by its sum.
     prior : ndarray of shape (n_classes,)
         Expected shares of the classes.
     abstaining : ndarray of int
         Samples without a path to a label.
     class_shares : ndarray of shape (n_classes,) or None
-        Class shares that the user gave.
+        The user's class shares.
     stability : float
-        Share of the samples whose label depends neither on the start nor on the slack.
+        Share of the samples whose label is the same for every start and slack.
     """
 
     graph: SampleGraph
@@ -82,11 +83,11 @@ class FittedClassSizes(FittedMember):
         check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows, by their neighbours."""
+        """Return shares of new rows from their neighbours."""
         return None if X is None else self.by_weights(*self.graph.attach(X))
 
     def by_weights(self, weights: sp.csr_array, same: sp.csr_array | None) -> FloatArray:
-        """Return shares of new rows by their weights to samples, and which coincide with them."""
+        """Return shares of new rows from their weights and the samples they coincide with."""
         shares = to_shares(weights @ self.shares, self.prior)
         if same is not None:
             hit = np.flatnonzero(np.diff(same.indptr))
@@ -94,14 +95,14 @@ class FittedClassSizes(FittedMember):
         return shares
 
     def with_labels(
-        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+        self, rows: Rows, codes: Codes, options: FitOptions, tol: float
     ) -> FittedClassSizes:
-        """Return the same graph with other labels: all are decided again."""
+        """Return a new labelling of the same graph with other labels."""
         labels = self.labels.with_labels(rows, codes)
         return decide(self.graph, labels, options, self.class_shares)
 
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedClassSizes:
-        """Return this member beside more classes, which nothing speaks for yet."""
+    def with_classes(self, labels: LabelCoding, place: Rows) -> Self:
+        """Return this member with more classes, whose shares are 0."""
         k = labels.classes.size
         return replace(
             self,
@@ -119,7 +120,7 @@ def decide(
     *,
     stability: bool = False,
 ) -> FittedClassSizes:
-    """Decide all labels on a graph, and measure on request how stable they are."""
+    """Label all nodes of a graph; if asked, measure how stable the labelling is."""
     prior, slack = expected_shares(labels, class_shares)
     policy, problem = options.policy, graph.problem(labels)
     many = graph.n_nodes > policy.judged_nodes
@@ -127,10 +128,8 @@ def decide(
         W = shared_neighbor_weights(graph.W)
         parts = laplacian_parts(W, graph.laplacian)
         problem = ClassProblem(W, graph.laplacian, *parts, problem.labeled, problem.targets)
-    trial = MANY_SAMPLES_TRIAL if many else ClassSizes.trial
-    solver = ClassSizes(
-        shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=options.n_jobs
-    )
+    trial, n_jobs = MANY_SAMPLES_TRIAL if many else ClassSizes.trial, options.n_jobs
+    solver = ClassSizes(shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=n_jobs)
     found = solver.rounds(problem, problem.targets, Run(), stability=stability)
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
     shares = to_shares(found.scores, prior)
@@ -139,14 +138,12 @@ def decide(
 
 
 def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
-    """Return weights times the squared Jaccard index of two nodes' neighbours (and themselves).
+    """Return weights times the squared Jaccard index of the two nodes' closed neighbourhoods.
 
-    Edges between clusters have few common neighbours. On MNIST the part of the edge weight between
-    different classes falls from 5.2 to 2.7 % (3.8 without the square), and with one label a class,
-    ten draws, the error from 12.5 to 10.5 % (11.3). With six neighbours the index is too coarse: on
-    digits it costs 1.3 points (three draws), so small graphs keep their weights. Nodes with more
-    than :data:`MOST_NEIGHBORS` do not count as common: they are near everything, and a star would
-    take the square of its size.
+    Nodes in different clusters have few common neighbours, so edges between clusters lose weight.
+    The square was chosen on MNIST with one label per class. With six neighbours the index is too
+    coarse and raises the error on digits, so small graphs keep their weights. Nodes with more than
+    :data:`MOST_NEIGHBORS` neighbours do not count as common ones, which bounds the memory.
     """
     n = W.shape[0]
     A = sp.csr_array((np.ones(W.nnz, dtype=np.float32), W.indices, W.indptr), shape=W.shape)
@@ -166,7 +163,7 @@ def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
 def expected_shares(
     labels: LabelCoding, class_shares: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the expected share of each class, and the factor by which it may be off."""
+    """Return the expected share of each class, and the factor by which it may differ."""
     counts = np.bincount(labels.codes[labels.labeled], minlength=labels.classes.size)
     slack = np.full(counts.size, SLACK)
     if class_shares is not None and class_shares.size == counts.size:
@@ -179,9 +176,9 @@ def expected_shares(
 
 
 def supports_class_sizes(graph: FittedGraph, sized: FittedClassSizes) -> bool:
-    """Return whether class sizes label the neighbour graph better, as far as no label can tell.
+    """Return whether class sizes label the neighbour graph better, without held-out labels.
 
-    The cut must be much smaller than that of the harmonic function, and the labelling stable.
+    The labelling must be stable, and its cut much smaller than that of the harmonic function.
     """
     chance = 1.0 / sized.prior.size
     if sized.stability < chance + LEAST_STABILITY * (1.0 - chance):
@@ -191,29 +188,22 @@ def supports_class_sizes(graph: FittedGraph, sized: FittedClassSizes) -> bool:
 
 
 class ClassSizesMember(Member):
-    """Labels on the neighbour graph, decided jointly so that class sizes are plausible."""
+    """Joint labelling of the neighbour graph with plausible class sizes."""
 
     name = "class sizes"
-    # With 20 labels a class the 16 tables gain nothing (15.93 % error, 15.90 without), with 5 they
-    # do (25.30, 25.47 without).
-    labels_per_class = 8.0
+    labels_per_class = 8.0  # chosen on 16 tables with 5 and 20 labels per class
 
     def suits(self, data: FitData) -> bool:
-        """Return whether the neighbour graph is the only one."""
+        """Return whether the user gave no graph."""
         return data.links is None
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by the labels of the others."""
-        graph, held_out = NeighborMember().graph(data)[0], np.empty_like(data.targets)
-        for f in range(data.n_folds):
-            held = data.labeled[data.folds == f]
-            left = data.labels.with_labels(held, np.full(held.size, -1, dtype=np.int32))
-            held_out[data.folds == f] = decide(graph, left, data.options, data.class_shares).shares[
-                held
-            ]
-        return held_out
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold from the labels of the others."""
+        graph, rows = NeighborMember().graph(data)[0], data.labeled[held]
+        others = data.labels.with_labels(rows, np.full(rows.size, -1, dtype=np.int32))
+        yield None, decide(graph, others, data.options, data.class_shares).shares[rows]
 
     def fit(self, data: FitData) -> FittedClassSizes:
-        """Decide with all labels."""
+        """Label all samples from all labels."""
         graph = NeighborMember().graph(data)[0]
         return decide(graph, data.labels, data.options, data.class_shares, stability=True)

@@ -1,11 +1,11 @@
-"""Graphs as members: labels spread over neighbours, in the columns as they are or as learned.
+"""Graphs as members: labels spread over a graph of the samples.
 
     (L + diag(a + gamma)) F = a Y
 
-on a graph of the samples: labels Y with weight a (infinite: kept exactly), a self-loop gamma that
-keeps their influence local. In the ensemble there are three graphs: the nearest neighbours in the
-given columns; the same in whitened columns; and the samples that share most leaves of the forest,
-which, when a fold is held out, is built from the trees that have not seen it.
+The labels Y have weight a (if it is infinite, they are kept exactly), and a self-loop gamma keeps
+their influence local. The ensemble has three graphs: the nearest neighbours in the given columns,
+the nearest neighbours in whitened columns, and the samples that share most leaves of the forest. If
+a fold is held out, the forest graph is built from the trees that have not seen it.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ FloatArray = NDArray[np.float64]
 
 # Tried by n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
-HELD_OUT_TOL = 1e-4  # held-out scores are compared, not kept
-# Updates may leave the residual at this multiple of their tolerance before all is solved again.
+HELD_OUT_TOL = 1e-4  # held-out scores need less accuracy
+# If updates may have raised the residual to this multiple of the tolerance, all is solved again.
 MOST_DRIFT = 5.0
-MOST_COPIES = 0.5  # part of the edges between equal rows from which on these are merged
+MOST_COPIES = 0.5  # share of edges between equal rows above which equal rows are joined
 
 
 @storable("graph")
@@ -94,14 +94,14 @@ class SampleGraph:
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
     signed: bool = field(init=False, repr=False)  # whether a weight is negative
-    unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
+    unit: float = field(init=False, repr=False)  # mean diagonal; self-loops are relative to it
     n_nodes: int = field(init=False)
     n_neighbors: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         signed = bool(self.W.data.min(initial=0.0) < 0)
         adjacency, diagonal = laplacian_parts(self.W, self.laplacian, signed=signed)
-        # Relative to the largest: the sum of weights may be beyond the largest number.
+        # Relative to the largest entry, because the sum of the weights may overflow.
         top = float(diagonal.max(initial=0.0))
         unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
         count = self.kept if self.neighbors is None else self.neighbors.n_neighbors
@@ -161,7 +161,7 @@ class SampleGraph:
         """Return the labelled system; evidence, if any, ties every sample to probabilities."""
         loop = setting.self_loop
         if loop == 0 and evidence is None:
-            # Components without a label have no equation; the tiny pull makes their scores 0.
+            # Without it, the system is singular on components that have no label.
             loop = 1e-12 * self.unit
         return LabeledSystem(
             self.adjacency,
@@ -180,8 +180,8 @@ class SampleGraph:
     def attach(self, X: Features) -> tuple[sp.csr_array, sp.csr_array | None]:
         """Return the weights between new rows and the samples, and which are the same points.
 
-        The second is None where that cannot be told: for a precomputed graph, whose rows are the
-        weights themselves, and for a forest graph, whose rows are leaves.
+        The second is None for a precomputed graph, whose rows are the weights themselves, and for a
+        forest graph, whose rows are leaves.
         """
         if self.kind == "precomputed":
             return check_link_rows(X), None
@@ -192,6 +192,7 @@ class SampleGraph:
         return weights, _coincident(weights, X, self.features)
 
     def _attach_full(self, X: Features) -> sp.csr_array:
+        """Return the weights between new rows and the nodes of a full graph."""
         assert self.scales is not None
         check_memory(
             40.0 * X.shape[0] * self.n_nodes,
@@ -238,14 +239,12 @@ def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) ->
 
 
 def join_duplicates(graph: SampleGraph, points: Features, data: FitData) -> SampleGraph:
-    """Return a graph in which rows that occur many times do not only have each other as neighbours.
+    """Return a graph in which labels can spread beyond the copies of a row.
 
-    Of a table with few distinct rows the nearest neighbours of a row are its copies, and labels
-    never leave them. Where most edges join copies, each row is joined to the first of its copies,
-    and these to their neighbours among the distinct rows: with two labels a distinct row or more,
-    as fewer labels are spread more wrongly than not at all. On the passengers of the Titanic (14
-    distinct rows, three draws) the ensemble errs 22.1 instead of 24.4 % with 20 labels a class (as
-    logistic regression does), with 5 it would err 33.7 instead of 31.6.
+    In a table with few distinct rows, the nearest neighbours of a row are its copies. If most edges
+    join copies, each row is joined to the first of its copies, and these first rows are joined to
+    their neighbours among the distinct rows. This needs at least two labels per distinct row: on
+    the passengers of the Titanic it lowers the error with 20 labels per class but raises it with 5.
     """
     W, n = graph.W, graph.n_nodes
     near = W.data > 1.0 - 1e-6
@@ -265,7 +264,7 @@ def join_duplicates(graph: SampleGraph, points: Features, data: FitData) -> Samp
 
 
 def given_graph(W: sp.csr_array, laplacian: Laplacian) -> SampleGraph:
-    """Take checked weights that the user has."""
+    """Return the graph of checked weights that the user supplied."""
     return SampleGraph("precomputed", W, laplacian)
 
 
@@ -279,10 +278,10 @@ def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
 
 
 def _coincident(weights: sp.csr_array, X: Features, points: Features | None) -> sp.csr_array:
-    """Return which stored weights belong to a sample with the very same features.
+    """Return which stored weights belong to a sample with exactly the same features.
 
-    A distance of 0 has weight 1; so has a small one beside a huge bandwidth, and a distance of
-    rounding errors has less. So near pairs are compared, feature by feature.
+    The weight alone does not show it: with a large bandwidth, small distances have weight 1 too. So
+    the features of pairs with a weight near 1 are compared.
     """
     near = weights.data > 1.0 - 1e-6
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))[near]
@@ -302,18 +301,18 @@ def _coincident(weights: sp.csr_array, X: Features, points: Features | None) -> 
 @storable("view")
 @dataclass(frozen=True, eq=False)
 class View:
-    """What becomes of features before neighbours are searched.
+    """Transformation of the features before the neighbour search.
 
     Parameters
     ----------
     columns : Rescaler or None
         Shift and factor of the columns.
     mix : ndarray of shape (n_kept, n_mixed) or None
-        Linear map of the columns so scaled.
+        Linear map of the rescaled columns.
     forest : Forest or None
-        Trees whose leaves take the features' place.
+        Trees whose leaves replace the features.
     embedding : LeafEmbedding or None
-        Points that take the leaves' place.
+        Embedding whose points replace the leaves.
     """
 
     columns: Rescaler | None = None
@@ -335,7 +334,7 @@ class View:
                 raise ValueError("the leaves' points do not fit the forest")
 
     def transform(self, X: Features) -> Features:
-        """Return features as the graph sees them."""
+        """Return the transformed features."""
         if self.forest is not None:
             leaves = self.forest.leaves(X)
             return leaves if self.embedding is None else self.embedding.transform(leaves)
@@ -351,7 +350,7 @@ class SolveRun:
     Parameters
     ----------
     tol : float
-        Relative residual asked for.
+        Requested relative residual.
     iterations, matvecs, edge_visits : int
         Iterations, products with one vector, and stored entries read in them.
     residual : float
@@ -400,25 +399,25 @@ class FittedGraph(FittedMember):
     graph : SampleGraph
         The graph.
     view : View
-        What becomes of features before they are attached.
+        Transformation of features before they are attached.
     setting : Setting
         Weight of the labels and self-loop.
     labels : LabelCoding
         Labels that the scores come from.
     scores : ndarray of shape (n_samples, n_classes)
-        Solution of the system, column by column; non-negative up to rounding.
+        Solution of the system, one column per class; non-negative up to rounding.
     shares : ndarray of shape (n_samples, n_classes)
-        The scores, rows divided by their sums; the prior where nothing is known.
+        The scores with each row divided by its sum; unreached samples have the prior.
     prior : ndarray of shape (n_classes,)
-        What unreached samples get.
+        Shares of unreached samples.
     abstaining : ndarray of int
         Samples without a path to a label.
     run : SolveRun
         How the scores were solved for.
     knows_links : bool
-        Whether the graph was given beside features.
+        Whether the user gave the graph in addition to features.
     records : tuple of Solution
-        Records of the binary problems of another method than "harmonic".
+        Solutions of the binary problems, for methods other than "harmonic".
     """
 
     name: str
@@ -445,11 +444,11 @@ class FittedGraph(FittedMember):
         check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def __getstate__(self) -> dict[str, object]:
-        # Records of binary problems are large and read-only; they are not carried along.
+        # Records of binary problems are large, so they are not pickled.
         return self.__dict__ | {"records": ()}
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows, by their neighbours or their links."""
+        """Return shares of new rows from their neighbours or their links."""
         rows = links if self.knows_links else X
         return None if rows is None else self.predict_rows(rows)[0]
 
@@ -473,7 +472,7 @@ class FittedGraph(FittedMember):
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
     ) -> FittedGraph:
-        """Return the same graph with more, corrected or fewer labels: the scores move."""
+        """Return the same graph with more, corrected or fewer labels, and updated scores."""
         labels = self.labels.with_labels(rows, codes)
         drift = self.run.drift + tol
         shared = options.method == "harmonic" and labels.classes.size > 1 and not self.graph.signed
@@ -511,9 +510,9 @@ class FittedGraph(FittedMember):
         )
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedGraph:
-        """Return the same graph beside more classes, which nothing speaks for yet."""
+        """Return the same graph with more classes, whose scores are 0."""
         k = labels.classes.size
-        # One class is not solved for: the first label of a second one does it.
+        # With one class nothing was solved; the first label of a second class must solve all.
         drift = np.inf if self.labels.classes.size == 1 else self.run.drift
         return replace(
             self,
@@ -538,7 +537,7 @@ def solve_graph(
     view: View | None = None,
     knows_links: bool = False,
 ) -> FittedGraph:
-    """Solve for the scores of all classes on a graph, by the method that is asked for."""
+    """Solve for the scores of all classes on a graph by the chosen method."""
     known, k, start = labels.labeled, labels.classes.size, time.perf_counter()
     records: tuple[Solution, ...] = ()
     if graph.signed:
@@ -602,14 +601,14 @@ def with_scores(
     scores: FloatArray,
     run: SolveRun,
 ) -> FittedGraph:
-    """Return the fitted graph that solved scores make: shares, and the prior where none reach."""
+    """Return the fitted graph with its shares; unreached samples get the prior."""
     known = labels.labeled
     codes = labels.codes[known]
     prior = np.bincount(codes, minlength=labels.classes.size) / codes.size
     if isinstance(options.class_prior, np.ndarray):
         prior = options.class_prior
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
-    # Below this the error of an iteration is as large as a score.
+    # Smaller scores may be as large as the error of the solver.
     threshold = 1e-250 if run.exact else 100.0 * options.tol
     trusted = scores
     if not graph.signed and (unreached.size or scores.sum(axis=1).min() < threshold):
@@ -624,13 +623,13 @@ class GraphMember(Member):
     """A graph of the samples on which labels spread."""
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the graph without the labels of a fold, and what features become for it."""
+        """Return the graph without the labels of a fold, and its view of the features."""
         raise NotImplementedError
 
     def predict_fold(
         self, data: FitData, f: int, held: NDArray[np.bool_]
     ) -> Iterator[tuple[None, FloatArray]]:
-        """Predict a fold by the labels of the others."""
+        """Predict a fold from the labels of the others."""
         graph, targets = self.graph(data, f)[0], data.targets[~held]
         setting = Setting(np.inf, data.self_loop * graph.unit)
         system = graph.system(data.labeled[~held], targets, setting, data.options)
@@ -645,7 +644,7 @@ class GraphMember(Member):
 
 
 class NeighborMember(GraphMember):
-    """The nearest neighbours in the columns as they are: no label has a part in the graph."""
+    """The nearest neighbours in the given columns; the graph does not depend on labels."""
 
     name = "neighbours"
     label_free = True
@@ -662,19 +661,19 @@ class NeighborMember(GraphMember):
 
 
 class WhitenedMember(GraphMember):
-    """The nearest neighbours in columns that are uncorrelated and of one variance.
+    """The nearest neighbours in whitened columns: uncorrelated and of equal variance.
 
         Z -> (Z - mean) V (D + floor)^-1/2,   cov(Z) = V D V^T
 
-    Columns that measure the same thing several times outweigh those that measure something once;
-    here directions count alike, the small ones too, in which classes often differ.
+    Without whitening, several columns that measure the same thing outweigh a single one. Here all
+    directions count equally, also those of small variance, in which classes often differ.
     """
 
     name = "whitened"
     needs_folds = True
 
     def suits(self, data: FitData) -> bool:
-        """Return whether the covariance of the columns is cheap and known well enough."""
+        """Return whether the covariance is cheap to compute and well estimated."""
         d = int(data.scaling.scale.size)
         return 2 <= d <= min(200, data.X.shape[0] // 3) and not sp.issparse(data.X)
 
@@ -684,7 +683,7 @@ class WhitenedMember(GraphMember):
             with one_thread():
                 found = np.linalg.eigh(np.atleast_2d(np.cov(data.Z.T)))
             variances = np.maximum(found.eigenvalues, 0.0)
-            # Directions with less variance than this are taken for noise; 0.02 to 0.3 err alike.
+            # Directions with less variance are treated as noise; 0.02 to 0.3 are equally good.
             floor = 0.02 * float(variances.mean()) or 1.0
             mix = np.asarray(found.eigenvectors / np.sqrt(variances + floor))
             view = View(columns=data.scaling, mix=mix)
@@ -702,7 +701,7 @@ class ForestGraphMember(GraphMember):
     needs_search = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the forest graph, of a fold from the trees that have not seen it."""
+        """Return the forest graph; for a fold, from the trees that have not seen it."""
         grown, leaves = shared_forest(data)
         options, k, exact = data.options, data.n_neighbors, data.options.policy.exact_leaves
         if data.X.shape[0] <= exact and "forest graphs" not in data.cache:
