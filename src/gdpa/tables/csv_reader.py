@@ -263,9 +263,11 @@ def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
 
 def _has_decimal_commas(column: Column) -> bool:
     """Return whether all cells are numbers, some with an unambiguous decimal comma."""
+    if column.texts is None:
+        return False
     with suppress(FormatError):
-        format, count = find_number_format(column.texts or ())
-        return count == len(column.texts or ()) and format.decimal == "," and format.certain
+        format, count = find_number_format(column.texts)
+        return count == len(column.texts) and format.decimal == "," and format.certain
     return False
 
 
