@@ -152,9 +152,10 @@ def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
         for quote in "'\"":
             if quote == "'" and (f"'{mark}'" not in head or f'"{mark}"' in head):
                 continue
-            rows = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
+            lines = filter(str.strip, io.StringIO(head, newline=""))
+            rows = csv.reader(lines, delimiter=mark, quotechar=quote)
             with suppress(csv.Error):
-                widths = [len(row) for row in islice(rows, 200) if "".join(row).strip()] or [0]
+                widths = list(map(len, islice(rows, 200))) or [0]
                 even = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
                 if (even, widths[0]) > best:
                     best, chosen = (even, widths[0]), (mark, quote)
