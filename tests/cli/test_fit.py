@@ -117,6 +117,15 @@ def test_predictions_have_probability_margin_and_the_columns_of_the_input(
     assert list(rows_of(again.out)[0])[:7] == list(given[0])
 
 
+def test_predictions_of_an_earlier_run_are_no_features(command, people, tmp_path):
+    assert command("fit", people, "-t", "answer", "--keep", "--out", "first.csv").code == 0
+    again = command("fit", "first.csv", "-t", "answer", "--keep", "--out", "second.csv", "--json")
+    used = {column["name"] for column in again.document["columns"]}
+    assert not used & {"prediction", "probability", "margin", "unsure", "known"}
+    assert any("earlier run: 'prediction'" in note for note in again.document["notes"])
+    assert (tmp_path / "second.csv").read_text() == (tmp_path / "first.csv").read_text()
+
+
 def test_columns_are_overridden_by_name(command, people):
     fit = ("fit", people, "-t", "answer", "--json", "-q", "--out", "p.csv")
     ended = command(*fit, "--column", "note=drop", "--column", "width=category")
@@ -141,7 +150,7 @@ def test_other_delimiters_encodings_and_decimal_commas_say_so(command, tmp_path)
     (tmp_path / "s.csv").write_bytes(raw.encode("cp1252"))
     ended = command("fit", "s.csv", "-t", "answer", "-o", "p.csv")
     assert ended.code == 0, ended.err
-    for words in ("separated by semicolons", "Windows-1252", "'width': number (decimal comma)"):
+    for words in ("delimiter is a semicolon", "Windows-1252", "'width': number (decimal comma)"):
         assert words in ended.err
     rows = rows_of((tmp_path / "p.csv").read_text())
     assert [row["prediction"] for row in rows] == TRUTH

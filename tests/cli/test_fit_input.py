@@ -18,9 +18,9 @@ GOOD = "u,v,y\n" + ROWS
     ("content", "words"),
     [
         ("", ["is empty"]),
-        ("u,v,y\n", ["a header and no rows"]),
-        ("u,u,y\n1,2,a\n", ["two columns are called 'u'"]),
-        ("u,v,y\n1,2,a\n1,2\n", ["line 3", "2 cells where the header has 3"]),
+        ("u,v,y\n", ["a header but no rows"]),
+        ("u,u,y\n1,2,a\n", ["two columns are named 'u'"]),
+        ("u,v,y\n1,2,a\n1,2\n", ["line 3", "2 cells, the header has 3"]),
         ("u,v,z\n1,2,a\n", ["no target column 'y'", "Accepted"]),
         (
             "u,v,y\n" + ROWS.replace("a", "").replace("b", ""),
@@ -32,8 +32,8 @@ GOOD = "u,v,y\n" + ROWS
             ["all 9 rows", "--model"],
         ),
         (GOOD.replace("\n29,", "\nmany,"), ["column 'u'", "row 30", "'many'"]),
-        ("u,v,y\n" + "".join(f"{i},0,c{i}\n" for i in range(50)), ["50 different labels"]),
-        (GOOD.replace("\n3,", "\n1" + "0" * 400 + ","), ["column 'u'", "row 4", "infinite"]),
+        ("u,v,y\n" + "".join(f"{i},0,c{i}\n" for i in range(50)), ["50 distinct labels"]),
+        (GOOD.replace("\n3,", "\n1" + "0" * 400 + ","), ["column 'u'", "row 4", "finite number"]),
         ("a\0b,y\n1,2\n", ["NUL"]),
     ],
 )
@@ -68,8 +68,8 @@ def test_thousands_of_categories_are_taken_as_text_with_a_word(command, tmp_path
     (tmp_path / "t.csv").write_text("u,v,text,y\n" + "\n".join(lines))
     ended = command("fit", "t.csv", "-t", "y", "--out", "p.csv")
     assert ended.code == 0
-    assert "'text': text, words and character n-grams" in ended.err
-    assert "(3,000 different texts)" in ended.err
+    assert "features of words and character n-grams" in ended.err
+    assert "(3,000 distinct texts)" in ended.err
     assert "'v': left out: numbers the rows" in ended.err
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 3_001
 
@@ -129,7 +129,7 @@ def test_a_file_of_numbers_between_blanks_without_a_header(command, tmp_path):
         "r.html",
     )
     assert fit.code == 0, fit.err
-    assert "no header: the columns are called 1 to 3" in fit.err
+    assert "no header: the columns are named 1 to 3" in fit.err
     assert "--no-header" in (tmp_path / "r.html").read_text()
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert [line.split(",")[1] for line in lines[1:]] == [str(1 + i % 2) for i in range(40)]

@@ -48,7 +48,7 @@ def test_a_table_names_picture_files(command, photos, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     ended = command("fit", "t.csv", "-t", "colour", "-o", "p.csv")
     assert ended.code == 0, ended.err
-    assert "'photo': image, typical patches" in ended.err
+    assert "'photo': image, " in ended.err
 
 
 def test_a_folder_of_texts_is_fitted(command, tmp_path):
@@ -66,6 +66,6 @@ def test_a_folder_of_texts_is_fitted(command, tmp_path):
 
 def test_what_is_no_folder_or_model_is_refused(refused, command, photos, tmp_path):
     (tmp_path / "empty").mkdir()
-    refused(command("fit", "empty"), "accepted are a table file", "a folder of pictures (.png")
+    refused(command("fit", "empty"), "accepted are a table file", "of pictures (.png")
     refused(command("fit", "photos", "--embed", "empty"), "has 0 ONNX files")
-    refused(command("fit", "photos", "--embed", "nosuch", "--offline"), "no model in")
+    refused(command("fit", "photos", "--embed", "nosuch", "--offline"), "nor a model in")

@@ -99,7 +99,7 @@ def test_what_is_wrong_with_edges_is_said(command, network, tmp_path):
     assert not (tmp_path / "p.csv").exists()
     ended = command(*base, "--edges", bad, "--skip-unknown", "--json")
     assert ended.code == 0
-    assert any("1 edges to 1 names" in note for note in ended.document["notes"])
+    assert any("1 edges to 1 unknown names" in note for note in ended.document["notes"])
     assert command(*base, "--edges", edges, "--duplicates", "mean").code == 2
     assert command(*base, "--edges", tmp_path / "missing.csv").code == 2
     ended = command(*base[:-1], edges, "--edges", edges)

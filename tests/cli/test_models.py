@@ -105,4 +105,4 @@ def test_an_unseen_category_is_said(command, model, tmp_path):
     (tmp_path / "new.csv").write_text("width,height,colour\n0,0,green\n")
     ended = command("predict", model, "new.csv")
     assert ended.code == 0
-    assert "a category not seen before" in ended.err
+    assert "an unknown category" in ended.err

@@ -42,9 +42,9 @@ def test_not_converged_is_exit_code_1_and_still_answers(command, graph):
         ("source,target\n", "a,x\n", ["no edges"]),
         ("a,b,1\n", "a,x\nz,y\n", ["no node 'z'"]),
         ("a,b,1\n", "a,x\na,y\n", ["the node a twice"]),
-        ("a,b,1\n", "a,x\n", ["one class only ('x')"]),
-        ("a,b,1\n", "x\ny\nx\n", ["3 lines and the graph has 2 nodes"]),
-        ("a,b,1\n", "a,\nb,\n", ["has no label"]),
+        ("a,b,1\n", "a,x\n", ["the classes ['x']"]),
+        ("a,b,1\n", "x\ny\nx\n", ["3 lines but the graph has 2 nodes"]),
+        ("a,b,1\n", "a,\nb,\n", ["the classes []"]),
     ],
 )
 def test_solve_says_what_is_wrong_with_a_graph(refused, command, tmp_path, edges, labels, words):

@@ -130,7 +130,7 @@ def test_later_rows_are_checked_by_name():
         model.predict(frame.assign(more=1.0))
     some = frame.head(3).copy()
     some["colour"] = "purple"
-    with pytest.warns(UserWarning, match="3 cells have a category not seen before"):
+    with pytest.warns(UserWarning, match="3 cells have an unknown category"):
         assert model.predict(some).shape == (3,)
     some["width"] = "wide"
     with pytest.raises(TableError, match="column 'width', row 1: 'wide' is not a finite number"):

@@ -25,12 +25,12 @@ def test_a_number_that_cannot_be_a_class_is_refused_at_once(value, tmp_path):
     log = tmp_path / "log"
     with LabelingSession(X, log=log) as session:
         before = log.read_bytes()
-        with pytest.raises(ValueError, match="whole number"):
+        with pytest.raises(ValueError, match="integers"):
             session.label(0, value)
         assert log.read_bytes() == before
         assert session.labels == {}
     if value is not None and value == value and value != [1]:
-        with pytest.raises(ValueError, match="whole number"):
+        with pytest.raises(ValueError, match="integers"):
             LabelingSession(X, [value] * 40)
 
 
@@ -191,7 +191,7 @@ def test_a_foreign_path_is_refused_before_it_is_resolved(name, tmp_path, monkeyp
     monkeypatch.setattr(pictures, "PurePath", PureWindowsPath)
     resolve, resolved = Path.resolve, []
     monkeypatch.setattr(Path, "resolve", lambda p, **k: (resolved.append(p), resolve(p, **k))[1])
-    with pytest.raises(images.ImageError, match="leads out"):
+    with pytest.raises(images.ImageError, match="outside"):
         images.FileImages(tmp_path, [name]).get(0)
     assert resolved == [tmp_path]
 

@@ -101,7 +101,7 @@ def test_the_extension_sets_the_format(labelled, tmp_path):
 
 def test_beyond_this_machine_only_with_a_token(labelled):
     pytest.importorskip("uvicorn")
-    with pytest.raises(ValueError, match="beyond this machine and needs a token"):
+    with pytest.raises(ValueError, match="from other machines and needs a token"):
         LabelServer(*labelled, host="0.0.0.0")
     with pytest.raises(ValueError, match="token must be at least 16"):
         LabelServer(*labelled, token="short")

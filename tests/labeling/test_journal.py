@@ -51,7 +51,7 @@ def test_a_kill_while_the_first_line_is_written_starts_anew(tmp_path):
 def test_other_data_other_files_and_damage_are_refused_and_left_alone(tmp_path):
     path = tmp_path / "log"
     Journal(path, ABOUT).close()
-    with pytest.raises(ValueError, match="other data: rows is 5 there and 6 here"):
+    with pytest.raises(ValueError, match="different data: rows is 5 there, 6 here"):
         Journal(path, {**ABOUT, "rows": 6})
     notes = tmp_path / "notes.txt"
     for content in (b"my notes\nof today\n", b"no line end", b'{"kind": "else"}\n'):

@@ -471,7 +471,7 @@ def test_annotators_overlap_disagree_and_settle(flowers, label_command, new_page
         "() => document.getElementById('agreement').textContent.includes('kappa')"
     )
     line = page.locator("#doubts button").first
-    assert line.text_content().startswith("Settle: ")
+    assert line.text_content().startswith("Resolve: ")
     line.click()
     row = int(page.locator("#doubts button").first.get_attribute("data-row"))
     page.wait_for_function(
@@ -480,7 +480,7 @@ def test_annotators_overlap_disagree_and_settle(flowers, label_command, new_page
     page.locator("#classes button[data-value=lily]").click()
     page.wait_for_function(
         "n => [...document.querySelectorAll('#doubts button')]"
-        ".filter(b => b.textContent.startsWith('Settle')).length === n",
+        ".filter(b => b.textContent.startsWith('Resolve')).length === n",
         arg=wrong - 1,
     )
     assert violations(page) == []

@@ -359,7 +359,7 @@ def test_bad_input_names_the_argument(blobs):
     X, y = blobs
     session = LabelingSession(X)
     for call, message in [
-        (lambda: session.label(240, "x"), "row=240 must be from 0 to 239"),
+        (lambda: session.label(240, "x"), "row=240 must be an integer from 0 to 239"),
         (lambda: session.label(-1, "x"), "row=-1"),
         (lambda: session.label(1.5, "x"), r"row=1\.5"),
         (lambda: session.label(1, ""), "value=''"),
@@ -374,7 +374,7 @@ def test_bad_input_names_the_argument(blobs):
         (lambda: LabelingSession([["a"], ["b"]]), "X must hold numbers"),
         (lambda: LabelingSession(X * np.nan), "NaN|finite|missing"),
         (lambda: LabelingSession(X, random_state=-1), "random_state=-1"),
-        (lambda: LabelingSession(X, [1, "a"] + [None] * 238), "several kinds"),
+        (lambda: LabelingSession(X, [1, "a"] + [None] * 238), "several types"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()

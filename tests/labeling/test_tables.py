@@ -40,6 +40,21 @@ def table(tmp_path):
     return write(tmp_path / "t.csv", ["name", "noise", "size", "kind"], rows)
 
 
+def test_output_columns_of_an_earlier_run_are_no_features(table, tmp_path):
+    _, exporter, notes = controller_of(tmp_path, data=table, id_column="name")
+    assert not any("earlier run" in note for note in notes)
+    exporter.session.refresh()
+    earlier = tmp_path / "earlier.csv"
+    earlier.write_bytes(exporter.make("table", who=True)[0])
+    (tmp_path / "second").mkdir()
+    controller, exporter, notes = controller_of(
+        tmp_path / "second", data=str(earlier), id_column="name"
+    )
+    assert [p.name for p in exporter.encoder.columns_] == ["noise", "size"]
+    assert [c["name"] for c in controller.item(0)["cells"]] == ["noise", "size"]
+    assert any("earlier run: 'kind_predicted', 'kind_probability'" in note for note in notes)
+
+
 def test_labels_of_the_table_are_where_it_starts(table, tmp_path):
     controller, exporter, _ = controller_of(tmp_path, data=table, id_column="name")
     state = controller.state("me")
@@ -119,7 +134,7 @@ def test_pictures_beside_the_table_are_learned_from(tmp_path):
         rows.append([f"img/{i}.png" if i else "img/none.png"])
     data = write(tmp_path / "p.csv", ["file"], rows)
     controller, exporter, notes = controller_of(tmp_path, data=data, image="file")
-    assert any("1 cells are pictures that cannot be read" in note for note in notes)
+    assert any("1 cells are unreadable pictures" in note for note in notes)
     assert any("weak" in note and "--embed" in note for note in notes)
     assert controller.item(1)["picture"]
     assert controller.rows.images.get(1)[1] == "image/png"
@@ -150,7 +165,7 @@ def test_arrays_of_pixels_are_pictures(tmp_path):
     assert len(controller.guess(int(controller.session.next()[0]))) == 0
     controller.session.refresh()
     assert len(controller.guess(0)) == 3
-    with pytest.raises(ValueError, match="needs 63 columns of numbers"):
+    with pytest.raises(ValueError, match="needs 63 number columns"):
         controller_of(tmp_path, data=str(tmp_path / "d.npz"), shape=(7, 9))
 
 
@@ -218,7 +233,7 @@ def test_numbers_stay_numbers(tmp_path):
     controller = Controller(session, RowView(), title="t", target="k")
     controller.answer("label", "me", 5, "2")
     controller.answer("label", "me", 6, "3")
-    with pytest.raises(ValueError, match="whole number"):
+    with pytest.raises(ValueError, match="integers"):
         controller.answer("label", "me", 7, "3.5")
     assert [session.labels.get(r) for r in (5, 6, 7)] == [2, 3, None]
     with pytest.raises(ValueError, match="is a text"):
@@ -260,4 +275,4 @@ def test_a_folder_of_pictures_or_texts_starts_at_once(tmp_path):
     )
     assert controller.item(7)["text"].startswith("a text about")
     assert sorted(controller.session.labels.values()) == ["yes", "yes"]
-    assert exporter.csv(predict=False).splitlines()[0].startswith("file,text")
+    assert exporter.make("table")[0].decode().startswith("file,text")

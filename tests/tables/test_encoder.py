@@ -102,7 +102,7 @@ def test_wrong_options_are_named():
     rows = {"v": [1.0, 2.0, 3.5]}
     with pytest.raises(TableError, match=r"X has no column 'u'"):
         TableEncoder(columns={"u": "text"}).fit(rows)
-    with pytest.raises(ValueError, match="'v' is to be 'numbr'; did you mean 'number'"):
+    with pytest.raises(ValueError, match="'v' has the kind 'numbr'; did you mean 'number'"):
         TableEncoder(columns={"v": "numbr"}).fit(rows)
     with pytest.raises(ValueError, match="scale='robst'"):
         TableEncoder(scale="robst").fit(rows)
@@ -149,12 +149,12 @@ def test_later_rows_are_encoded_the_same_way(mixed):
 
 def test_new_rows_may_have_unseen_categories_but_not_text_for_numbers():
     encoder = TableEncoder().fit({"c": ["a", "b", "c"] * 10, "v": np.sin(np.arange(30.0))})
-    with pytest.warns(UserWarning, match="1 cells have a category not seen before"):
+    with pytest.warns(UserWarning, match="1 cells have an unknown category"):
         X = encoder.transform({"c": ["a", "z"], "v": [1.0, 2.0]})
     assert X[1, :3].tolist() == [0, 0, 0]
     with pytest.raises(TableError, match="column 'v', row 2: 'tall' is not a finite number"):
         encoder.transform({"c": ["a", "b"], "v": ["1.5", "tall"]})
-    with pytest.raises(TableError, match="column 'v', row 1: the value 'inf' is infinite"):
+    with pytest.raises(TableError, match="column 'v', row 1: 'inf' is not a finite number"):
         encoder.transform({"c": ["a"], "v": [np.inf]})
 
 
@@ -165,7 +165,7 @@ def test_new_rows_may_have_unseen_categories_but_not_text_for_numbers():
         (["1.5", "2,5"] * 20, "row 2: decimal marks are mixed: '1.5' and '2,5'"),
         (["5 kg"] * 20 + ["6 lb"], "row 21: units are mixed"),
         ([f"2020-01-{d:02d}" for d in range(1, 29)] + ["2020-02-30"], "row 29 has '2020-02-30'"),
-        ([1.0, 2.0, np.inf], "row 3: the value 'inf' is infinite"),
+        ([1.0, 2.0, np.inf], "row 3: 'inf' is not a finite number"),
     ],
 )
 def test_cells_that_contradict_their_column_are_named(cells, message):

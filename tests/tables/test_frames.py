@@ -66,13 +66,13 @@ def test_what_is_a_frame():
 
 def test_frames_that_cannot_be_used():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(TableError, match="two columns are called 'a'"):
+    with pytest.raises(TableError, match="two columns are named 'a'"):
         table_of(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(TableError, match="has no rows"):
         table_of(pandas.DataFrame({"a": []}))
     with pytest.raises(TableError, match="different lengths"):
         table_of({"a": [1], "b": [1, 2]})
-    with pytest.raises(TableError, match="a cell of kind list"):
+    with pytest.raises(TableError, match="a list as a cell"):
         table_of(pandas.DataFrame({"a": [[1], [2]]}))
     with pytest.raises(TableError, match="complex"):
         table_of({"a": np.array([1j])})
@@ -150,7 +150,7 @@ def test_rows_in_blocks_are_encoded_as_all_at_once(form, make_mixed, monkeypatch
     monkeypatch.setattr("gdpa.tables.frames.BLOCK_ROWS", 70)
     parts, again = encoder.encode(convert(later))
     assert np.array_equal(whole, parts)
-    assert notes == again == ("column 'colour': 3 cells have a category not seen before",)
+    assert notes == again == ("column 'colour': 3 cells have an unknown category",)
     later["number"] = later["number"].astype(str)
     later.loc[250, "number"] = "wet"
     with pytest.raises(TableError, match="column 'number', row 251: 'wet' is not a finite number"):

@@ -70,11 +70,11 @@ def test_numbers_are_sorted_as_numbers(tmp_path):
         ("g.npz", "hello", "not a readable NPZ"),
         ("g.graphml", "<graphml><graph>", "not readable XML"),
         ("g.graphml", GRAPHML.replace("undirected", "directed"), "directed graph"),
-        ("g.graphml", GRAPHML.replace('target="n3"', 'target="n9"'), "an end that is no node"),
+        ("g.graphml", GRAPHML.replace('target="n3"', 'target="n9"'), "is not a node"),
         ("g.graphml", GRAPHML.replace(">1.5<", ">heavy<"), "weight 'heavy'"),
         ("g.graphml", "<!DOCTYPE x [<!ENTITY a 'b'>]><graphml/>", "document type"),
         ("g.csv", " \n", "is empty"),
-        ("g.txt", "a,b\n", "does not tell its format"),
+        ("g.txt", "a,b\n", "file extension of .* is not known"),
     ],
 )
 def test_broken_graphs_are_named(tmp_path, name, text, words):
@@ -150,6 +150,6 @@ def test_a_huge_graphml_attribute_is_parsed_once_or_refused(tmp_path, monkeypatc
     long = "x" * 2_000_000
     on_node = GRAPHML.replace("<node ", f'<node note="{long}" ', 1)
     assert read_graph(write(tmp_path, "g.graphml", on_node)).W.nnz > 0
-    with pytest.raises(TableError, match="no element that ends within"):
+    with pytest.raises(TableError, match="no complete start tag"):
         read_graph(write(tmp_path, "g.graphml", f'<graphml note="{long}"/>'))
     assert sum(lengths) <= 2 * 2**16

@@ -21,7 +21,7 @@ def test_what_is_missing_in_features_is_unknown_in_the_target(word):
 def test_a_marker_is_unknown_too_and_a_suspect_is_said():
     labels, notes = read_target(table(["a", "b", "unknown", ""]), "y")
     assert labels.tolist() == ["a", "b", "unknown", None]
-    assert "'unknown' is taken as a class" in notes[0]
+    assert "'unknown' is a class" in notes[0]
     labels, notes = read_target(table(["a", "b", "unknown", ""]), "y", unlabeled="unknown")
     assert labels.tolist() == ["a", "b", None, None]
     assert notes == ()
@@ -32,7 +32,7 @@ def test_a_marker_is_unknown_too_and_a_suspect_is_said():
 def test_numbers_are_classes_and_minus_one_can_mark():
     labels, notes = read_target(table([0.0, 1.0, 2.0, -1.0]), "y", complete=True)
     assert labels.tolist() == ["0", "1", "2", "-1"]
-    assert "'-1' is taken as a class" in notes[0]
+    assert "'-1' is a class" in notes[0]
     labels, _ = read_target(table([0.0, 1.0, -1.0]), "y", unlabeled="-1.0")
     assert labels.tolist() == ["0", "1", None]
 
@@ -43,7 +43,7 @@ def test_numbers_are_classes_and_minus_one_can_mark():
         (["", "NA"], "no row has a label"),
         (["a", "a", ""], "the only class is 'a'"),
         (["a", "b"], "all 2 rows have a label"),
-        ([f"c{i}" for i in range(30)] + [""], "30 different labels in 30 labelled rows"),
+        ([f"c{i}" for i in range(30)] + [""], "30 distinct labels in 30 labelled rows"),
     ],
 )
 def test_targets_that_cannot_be_used(cells, message):

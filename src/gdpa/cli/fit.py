@@ -142,7 +142,7 @@ def fit(options: FitOptions) -> None:
 
 def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     """Read the table, its target column and the links."""
-    from ..tables import read_target
+    from ..tables.read import drop_predictions, read_target
 
     stages.start("reading", options.data)
     kinds = options.kinds()
@@ -162,6 +162,9 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
         ids = table.column("file").cells()
     for name in (*(options.drop or ()), *kinds):
         table.column(name)
+    n_notes = len(table.notes)
+    table = drop_predictions(table, options.target, [*kinds, options.id_column or ""])
+    output.note(*table.notes[n_notes:])
     links = None
     if options.edges is not None:
         stages.start("links", options.edges)

@@ -1,4 +1,4 @@
-"""Labelling: the session (no HTTP), the server, the page."""
+"""Labelling: the session (without HTTP), the server and the page."""
 
 from .accuracy import Estimate
 from .session import LabelingSession

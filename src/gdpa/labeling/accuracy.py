@@ -1,9 +1,10 @@
-"""Predictions of a session, and their accuracy by the answers that the model had not seen.
+"""Predictions of a session, and their accuracy estimated from out-of-sample predictions.
 
-The share of right predictions at confidence p is taken to be ``sigmoid(a + b logit(p))``. Every
-answer that a model predicted without knowing it, held out or asked later, tells about a and b; the
-confidences of the rows without a label then give their accuracy. Unlike a count of random checks
-alone this uses all questions, also the chosen ones, which are harder but have lower confidences.
+The share of correct predictions at confidence p is modelled as ``sigmoid(a + b logit(p))``. The
+parameters a and b are estimated from answers that a model predicted without knowing them: held out,
+or predicted before the answer. The confidences of the unlabelled rows then give their accuracy.
+Unlike a count of random checks, this uses all answers, also those to chosen questions, which are
+harder but have lower confidences.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated accuracy on the rows without a label.
+    """Estimated accuracy on the unlabelled rows.
 
     Parameters
     ----------
     accuracy : float
-        Expected share of right predictions.
+        Expected share of correct predictions.
     low, high : float
         90 % interval.
     answers : int
-        Answers that it is based on, each predicted by a model that had not seen it.
+        Number of answers used, each with an out-of-sample prediction.
     checks : int
-        How many of them were random checks.
+        Number of random checks among them.
     right : int
-        How many of the random checks were predicted right.
+        Number of random checks that were predicted correctly.
     changed : float or None
-        Share of the rows whose prediction the latest labels changed; None if not yet known.
+        Share of the predictions that the latest labels changed; None if not yet known.
     settled : bool
-        Whether the predictions have stopped changing.
+        Whether the predictions are stable.
     """
 
     accuracy: float
@@ -64,17 +65,17 @@ class Predictions:
     Parameters
     ----------
     version : int
-        Version of the session's answers that they are based on.
+        Version of the session that the predictions are based on.
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     codes : ndarray of int of shape (n_rows,)
-        Class number of each row; given labels are kept.
+        Class number of each row; known labels are kept.
     probabilities : ndarray of shape (n_rows, n_classes)
         Probabilities.
     trained : mapping
-        Labels that the model was fitted on, by row.
+        Training labels by row.
     model : CommitteeClassifier or None
-        The classifier; None with one class.
+        The classifier; None if there is only one class.
     """
 
     version: int
@@ -96,18 +97,19 @@ class Predictions:
 
     @cached_property
     def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Distribution of the confidences of the rows without a label."""
+        """Distribution of the confidences of the unlabelled rows."""
         free = np.ones(self.codes.size, dtype=bool)
         free[list(self.trained)] = False
         return confidence_histogram(self.confidence[free] if free.any() else self.confidence)
 
 
 def _logits(confidence: ArrayLike) -> FloatArray:
+    """Return the logits of confidences, clipped to a finite range."""
     return np.asarray(logit(np.clip(confidence, 1e-3, 1 - 1e-3)), dtype=np.float64)
 
 
 def confidence_histogram(confidence: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return places on the logit scale, and the share of the rows whose confidence is there."""
+    """Return bin centres on the logit scale and the share of the rows in each bin."""
     counts, edges = np.histogram(_logits(confidence), bins=100)
     return 0.5 * (edges[:-1] + edges[1:]), counts / counts.sum()
 
@@ -122,28 +124,27 @@ def accuracy_interval(
     spread: tuple[float, float] = (1.5, 0.4),
     choice_weight: float = 0.25,
 ) -> tuple[float, float, float]:
-    """Estimate the accuracy on rows of known confidence.
+    """Estimate the accuracy on rows with known confidences.
 
     Parameters
     ----------
     histogram : tuple of ndarray
-        Confidences of the rows, of :func:`confidence_histogram`.
+        Distribution of the confidences, from :func:`confidence_histogram`.
     confidence, right, check : array-like of shape (n_answers,)
-        Confidence of the predictions of answered rows, whether they were right, and whether the
-        row was drawn at random.
+        Confidences of the predictions of answered rows, whether they were correct, and whether the
+        row was a random check.
     level : float, default=0.9
         Probability of the interval.
     spread : (float, float)
-        Prior standard deviations of a (about 0) and b (about 1): how far confidences are usually
-        off.
+        Standard deviations of the priors of a (mean 0) and b (mean 1).
     choice_weight : float, default=0.25
-        Weight of rows that were chosen: they are harder than others of the same confidence.
+        Weight of chosen rows, which are harder than others of the same confidence.
 
     Notes
     -----
     Prior and weight were chosen on 56 sessions of 500 rows of digits and the six tables of
-    ``benchmarks/labeling.py``: with 50 answers 90 % intervals held the truth in 95 % and were 17
-    points wide. Chosen on the other sets for each set, they held it in 91 % and were 15 wide.
+    ``benchmarks/labeling.py``. With 50 answers, 90 % intervals contained the true accuracy in 95 %
+    of the sessions and were 17 points wide; chosen leave-one-data-set-out, 91 % and 15 points.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Agreement of annotators on the rows that two of them answered."""
+"""Agreement of annotators on rows with two answers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Agreement:
     Parameters
     ----------
     kappa : float
-        Fleiss' kappa: 1 is perfect agreement, 0 what chance alone gives.
+        Fleiss' kappa: 1 is perfect agreement, 0 is agreement by chance.
     low, high : float
         90 % bootstrap interval.
     rows : int
-        Rows that two annotators answered.
+        Number of rows with two answers.
     agreed : int
-        How many of them got the same answer.
+        Number of rows with equal answers.
     """
 
     kappa: float
@@ -36,12 +36,12 @@ class Agreement:
 def measure_agreement(
     pairs: Sequence[tuple[Hashable, Hashable]], *, resamples: int = 1000, seed: int = 0
 ) -> Agreement | None:
-    """Measure agreement.
+    """Compute Fleiss' kappa with a bootstrap interval.
 
     Parameters
     ----------
     pairs : sequence of (value, value)
-        The two answers for each row; the annotators need not be the same for all rows.
+        The two answers of each row; different rows may have different annotators.
     resamples : int, default=1000
         Bootstrap samples of the rows.
     seed : int, default=0
@@ -63,7 +63,7 @@ def measure_agreement(
     agreed = shares[:, cells[:, 0] == cells[:, 1]].sum(axis=1)
     ratings = 0.5 * (np.eye(len(number))[cells[:, 0]] + np.eye(len(number))[cells[:, 1]])
     chance = ((shares @ ratings) ** 2).sum(axis=1)
-    # With a single class there is nothing to agree on by chance: perfect agreement counts as 1.
+    # With a single class, kappa is undefined; perfect agreement counts as 1.
     kappa = np.where(chance < 1.0 - 1e-12, (agreed - chance) / np.maximum(1.0 - chance, 1e-12), 1.0)
     low, high = np.quantile(kappa[1:], [0.05, 0.95])
     return Agreement(float(kappa[0]), float(low), float(high), m, round(m * agreed[0]))

@@ -1,7 +1,6 @@
 """The answers of a session, with undo.
 
-They are a function of the events in order and nothing else, so that replaying a log restores the
-session that wrote it.
+The answers depend only on the sequence of events, so replaying a log restores the session.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ EVENTS = ("label", "skip", "remove", "undo", "second", "bulk", "rename")
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether text can be encoded; JSON also has halves of surrogate pairs."""
+    """Return whether text can be encoded; JSON may contain lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -29,7 +28,7 @@ def is_unicode(text: str) -> bool:
 
 
 def plain_value(value: Any) -> Value:
-    """Return a label as a plain Python value; what is no label raises ValueError."""
+    """Return a label as a plain Python value; invalid labels raise ValueError."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -38,20 +37,20 @@ def plain_value(value: Any) -> Value:
         if not is_unicode(value):
             raise ValueError(f"value={value!r} has a lone surrogate; a label is valid Unicode text")
         return value
-    # Beyond 2**53 whole numbers are no longer told apart, neither by a browser nor as floats.
+    # Beyond 2**53, neither browsers nor floats distinguish all integers.
     if isinstance(value, int | float) and abs(value) <= 2**53 and value == int(value):
         return value
     raise ValueError(
-        f"value={value!r:.60} is not a label: text or a whole number up to 2**53 is needed; "
-        "other numbers can be class names as text"
+        f"value={value!r:.60} is not a label; accepted: text, and integers up to 2**53 (give other "
+        "numbers as text)"
     )
 
 
 def label_kind(value: Value) -> str:
-    """Return what a label is, in words; all labels of a session are of one kind."""
+    """Return the type of a label in words; all labels of a session have the same type."""
     if isinstance(value, str):
         return "text"
-    return "truth value" if isinstance(value, bool) else "number"
+    return "Boolean" if isinstance(value, bool) else "number"
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,16 @@ class Answer:
     Parameters
     ----------
     value : str, int, float, bool or None
-        The label; None for a row that was skipped.
+        The label; None for a skipped row.
     purpose : {"check", "choice", "own", "given"}
-        Why the row was asked: a random check of the accuracy, the strategy's choice, or the
-        annotator's; "given" for labels that were there at the start.
+        Why the row was labelled: as a random check of the accuracy, chosen by the strategy, chosen
+        by the annotator, or "given" for an initial label.
     by, at : str
-        Who answered, and when.
+        Annotator and time.
     opinions : tuple of (str, value)
-        Everybody who was asked for this row, and what they answered.
+        All annotators of this row and their answers.
     settled : bool
-        Whether the label was decided after a disagreement.
+        Whether a disagreement was resolved.
     """
 
     value: Value | None
@@ -82,7 +81,7 @@ class Answer:
 
     @property
     def disputed(self) -> bool:
-        """Whether the annotators disagree and nobody has settled it."""
+        """Whether there is an unresolved disagreement."""
         return not self.settled and len({value for _, value in self.opinions}) > 1
 
 
@@ -93,7 +92,7 @@ class AnswerHistory:
     Parameters
     ----------
     answers : dict
-        Row to :class:`Answer`; the order is that of the last change.
+        :class:`Answer` by row, in the order of the last change.
     """
 
     answers: dict[int, Answer] = field(default_factory=dict)
@@ -113,7 +112,7 @@ class AnswerHistory:
 
     @property
     def classes(self) -> list[Value]:
-        """Classes in the order of their first appearance, those at the start first and sorted."""
+        """Classes in order of first appearance, after the sorted initial classes."""
         present = set(self.labels.values())
         given = {a.value for a in self.answers.values() if a.purpose == "given"} - {None}
         order = dict.fromkeys([*sorted(given), *self._appeared])  # type: ignore[type-var]
@@ -121,7 +120,7 @@ class AnswerHistory:
 
     @property
     def asked(self) -> int:
-        """Number of answers so far, without those that were undone."""
+        """Number of answers that have not been undone."""
         return len(self._history)
 
     @property
@@ -135,13 +134,13 @@ class AnswerHistory:
         Parameters
         ----------
         event : mapping
-            ``do`` (one of EVENTS), ``by``, ``at``, and what it needs: ``row`` or ``rows``,
-            ``value``, ``purpose``; ``to`` is the new name of a class, None to delete it.
+            ``do`` (one of EVENTS), ``by``, ``at``, and, depending on ``do``, ``row`` or ``rows``,
+            ``value``, ``purpose``, and ``to`` (the new name of a class, None to delete it).
 
         Returns
         -------
         list of int
-            The rows that changed; none if there was nothing to undo.
+            The changed rows; empty if there was nothing to undo.
         """
         do, by = event["do"], event.get("by", "")
         if do == "undo":
@@ -166,13 +165,14 @@ class AnswerHistory:
         for place in range(len(self._history) - 1, -1, -1):
             who, changes = self._history[place]
             if who == by:
-                # Not where somebody else has answered for the row since.
+                # Except rows that another annotator has answered since.
                 rows = [row for row in changes if self._latest.get(row) == place]
                 if rows:
                     return rows
         return []
 
     def _undo(self, by: str) -> list[int]:
+        """Undo the last event of an annotator; return the changed rows."""
         rows = self.undoable(by)
         if rows:
             place = self._latest[rows[0]]
@@ -188,7 +188,7 @@ class AnswerHistory:
         return rows
 
     def replay(self, events: Iterable[Mapping[str, Any]], n_rows: int) -> None:
-        """Apply the events of a log; an event that is none, or of no row, raises ValueError."""
+        """Apply the events of a log; invalid events raise ValueError."""
         for number, event in enumerate(events, 2):
             do, value = event.get("do"), event.get("value")
             rows = event.get("rows", ()) if do == "bulk" else [event.get("row")]
@@ -206,11 +206,11 @@ class AnswerHistory:
 
 
 def _changed(event: Mapping[str, Any], before: Answer | None) -> Answer | None:
-    """Return the answer for a row after an event; None if it has none."""
+    """Return the answer of a row after an event, or None."""
     do, by, at, value = event["do"], event.get("by", ""), event.get("at", ""), event.get("value")
     if isinstance(value, str) and not is_unicode(value):
-        # Refused, but logged, by an earlier version: it changes nothing. It stays in the history,
-        # because a later undo in the same log takes it back.
+        # An earlier version refused but logged such labels. They change nothing, but stay in the
+        # history, because a later undo in the same log refers to them.
         return before
     if do == "rename" and before is not None and event.get("to") is not None:
         renamed = [(who, event["to"] if v == value else v) for who, v in before.opinions]
@@ -220,8 +220,8 @@ def _changed(event: Mapping[str, Any], before: Answer | None) -> Answer | None:
     value = None if do == "skip" else value
     if before is not None and do == "second":
         return replace(before, opinions=(*before.opinions, (by, value)))
-    if before is not None and len(before.opinions) > 1:  # settles what was disputed, or not
+    if before is not None and len(before.opinions) > 1:  # resolves a disagreement
         return replace(before, value=value, by=by, at=at, settled=True)
-    # A correction does not change why the row was asked.
+    # A correction keeps the purpose of the question.
     purpose = event.get("purpose", "own") if before is None else before.purpose
     return Answer(value, purpose, by, at, ((by, value),))

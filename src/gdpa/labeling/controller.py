@@ -1,7 +1,7 @@
-"""Between a session and the page: rows as they are shown, the map, work in the background.
+"""Connect a session to the page: rows for display, the map, and background work.
 
-Answers are written at once; the classifier, the accuracy, the order of the columns and the map are
-updated in threads, so that no answer waits for them.
+Answers are written immediately. Threads update the classifier, the accuracy, the order of the
+columns and the map, so no answer has to wait.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ MOST_ALIKE = 500
 
 
 class Controller:
-    """A session as a page needs it; every method may be called from any thread.
+    """A session for the page; all methods are thread-safe.
 
     Parameters
     ----------
     session : LabelingSession
         The session.
     rows : RowView
-        How rows are shown.
+        Displays rows.
     title : str
         Name of the data.
     target : str
-        Name of the column to fill.
+        Name of the target column.
     classes : sequence, optional
         Classes that have a button from the start.
     groups : ndarray of int of shape (n_features,), optional
-        Column of `rows` that each feature came from, -1 for none: for the order of the columns.
+        Index of the displayed column of each feature, or -1; used to order the columns.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Controller:
         self._trouble: dict[str, str] = {}
 
     def start(self) -> None:
-        """Start the work in the background."""
+        """Start the background threads."""
         if not self._workers:
             self.session.in_background()
             for work in (self.session.follow, self._refresh):
@@ -87,19 +87,20 @@ class Controller:
                 self._workers.append(worker)
 
     def stop(self) -> None:
-        """Stop the work in the background; what takes long is left alone."""
+        """Stop the background threads without waiting for a long fit."""
         self._end.set()
         self._wake_workers()
         for worker in self._workers:
-            worker.join(timeout=0.5)  # a fit that takes longer is not waited for
+            worker.join(timeout=0.5)
         self._workers = []
 
     def _wake_workers(self) -> None:
+        """Tell the background threads that labels have changed."""
         with self._changed:
             self._changed.notify_all()
 
     def _keep_up(self, work: Callable[[], None]) -> None:
-        """Do a piece of work whenever the labels have changed."""
+        """Repeat a task whenever the labels have changed."""
         done = -1
         while not self._end.is_set():
             now = self.session.version
@@ -110,12 +111,13 @@ class Controller:
             try:
                 work()
                 self._trouble.pop(work.__name__, None)
-            except Exception as error:  # the page shows it; answers are saved all the same
-                logger.exception("in the background")
+            except Exception as error:  # shown on the page; answers are still saved
+                logger.exception("error in a background thread")
                 self._trouble[work.__name__] = f"{type(error).__name__}: {error}"
             done = now
 
     def _refresh(self) -> None:
+        """Update the predictions and the order of the columns; draw the map once."""
         if self.session.labels:
             self.session.refresh()
             self._order_columns()
@@ -123,6 +125,7 @@ class Controller:
             self._draw()
 
     def _draw(self) -> None:
+        """Compute the positions of the rows, or of a sample, on the map."""
         n = self.session.n_rows
         rows = np.arange(n)
         if n > MAP_ROWS:
@@ -139,7 +142,7 @@ class Controller:
         self._map_rows, self._picture = rows, drawn
 
     def _order_columns(self) -> None:
-        """Put the columns first whose features the forest of the classifier uses most."""
+        """Sort the columns by their importance in the random forest."""
         latest = self.session.latest
         if self._groups is None or latest is None or latest.model is None:
             return
@@ -151,13 +154,13 @@ class Controller:
 
     @property
     def classes(self) -> list[Value]:
-        """Classes in the order in which they appeared: their keys never move."""
+        """Classes in order of first appearance, so that their keys never change."""
         present = set(self.session.labels.values())
         self._known += sorted(present - set(self._known))
         return [c for c in self._known if c in present or c in self._preset]
 
     def value(self, given: Any) -> Any:
-        """Return a class as the session knows it: "3" is 3 where the classes are numbers."""
+        """Return a class in the type of the session: "3" becomes 3 if the classes are numbers."""
         known = self.classes
         if not isinstance(given, str) or any(isinstance(c, str) for c in known):
             return given
@@ -173,7 +176,7 @@ class Controller:
         return given.strip()
 
     def item(self, row: int) -> dict[str, Any]:
-        """Return a row as it is shown, with its answer."""
+        """Return a row for display, with its answer."""
         answer = self.session.answers.get(row)
         shown = self.rows.describe(row, self._order)
         shown["label"] = None if answer is None else answer.value
@@ -181,9 +184,9 @@ class Controller:
         return shown
 
     def next(self, annotator: str, n: int) -> list[dict[str, Any]]:
-        """Return the next rows to ask this annotator."""
+        """Return the next rows for an annotator."""
         rows = self.session.next(n, annotator=annotator)
-        # A second opinion is asked without showing the first.
+        # The first opinion is hidden when asking for a second.
         return [self.item(int(row)) | {"label": None, "skipped": False} for row in rows]
 
     def answer(
@@ -196,7 +199,7 @@ class Controller:
         rows: Sequence[int] = (),
         to: Any = None,
     ) -> int | None:
-        """Apply an answer; it is on disk when this returns. Return its row, if it is of one row."""
+        """Apply an answer and save it to disk; return its row if it concerns a single row."""
         session, value = self.session, self.value(value)
         if do == "label":
             session.label(row, value, annotator=annotator)
@@ -218,7 +221,7 @@ class Controller:
         now = time.monotonic()
         if annotator:
             self._seen[annotator] = now
-            # Who has not asked for half a minute has left.
+            # Annotators who have not sent a request for 30 seconds have left.
             self._seen = {a: t for a, t in self._seen.items() if t > now - 30.0}
         session = self.session
         labels, latest = session.labels, session.latest
@@ -262,16 +265,17 @@ class Controller:
         ]
 
     def near(self, row: int) -> list[dict[str, Any]]:
-        """Return the labelled rows that are most like a row, the nearest first."""
+        """Return the labelled rows most similar to a row, nearest first."""
         labels = {r: v for r, v in self.session.labels.items() if r != row}
         rows = np.array(list(labels)[-5000:], dtype=np.intp)
         nearest = rows[np.argsort(self._distances(row, rows), kind="stable")[:6]]
         return [self._brief(int(r)) | {"value": labels[int(r)]} for r in nearest]
 
     def alike(self, row: int) -> dict[str, Any]:
-        """Return rows without a label that look like a row, the nearest first, and their class.
+        """Return unlabelled rows similar to a row, nearest first, and their common class.
 
-        They have its label or prediction, and are nearer than any row labelled otherwise.
+        Their prediction is the label or prediction of the row, and they are nearer than any row
+        with a different label.
         """
         latest, labels = self.session.latest, self.session.labels
         if latest is None:
@@ -288,11 +292,11 @@ class Controller:
         return {"rows": near.tolist(), "value": value}
 
     def preview(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Return rows as they are shown in lists."""
+        """Return rows for display in a list."""
         return [self._brief(row) for row in rows]
 
     def review(self) -> dict[str, Any]:
-        """Return labels that look wrong, disagreements of annotators, and their agreement."""
+        """Return labels that look wrong, and the disagreements and agreement of annotators."""
         agreement = self.session.agreement()
         answers = self.session.answers
         return {
@@ -310,20 +314,20 @@ class Controller:
         }
 
     def _distances(self, row: int, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the distances of a row to others, on comparable scales."""
+        """Return the distances from a row to other rows, in scaled features."""
         points = self.session.points
         if not rows.size:
             return np.zeros(0)
         return np.asarray(euclidean_distances(points[np.array([row])], points[rows])[0])
 
     def _brief(self, row: int) -> dict[str, Any]:
-        """Return a row as it is shown in lists."""
+        """Return a row for display in a list."""
         picture = self.rows.images is not None
         about = self.rows.summary(row)
         return {"row": row, "name": self.rows.name(row), "about": about, "picture": picture}
 
     def labels(self) -> list[dict[str, Any]]:
-        """Return the latest answers, the last one first."""
+        """Return the latest answers, newest first."""
         answers = list(self.session.answers.items())[::-1][:500]
         return [
             self._brief(row) | {"value": answer.value, "purpose": answer.purpose}
@@ -331,7 +335,7 @@ class Controller:
         ]
 
     def map(self) -> dict[str, Any]:
-        """Return the positions of the rows on the map, if it has been drawn."""
+        """Return the positions of the rows on the map, if they have been computed."""
         drawn = self._picture
         if drawn is None:
             return {"ready": False}
@@ -345,12 +349,10 @@ class Controller:
         }
 
     def colours(self) -> dict[str, Any]:
-        """Return class and probability of the rows on the map, and which have a label."""
+        """Return the classes and probabilities of the rows on the map, and which are labelled."""
         latest, drawn = self.session.latest, self._picture
         answers = self.session.answers
-        if drawn is None:
-            return {"classes": [], "sure": [], "known": []}
-        rows = self._map_rows[drawn.nodes]
+        rows = np.arange(0) if drawn is None else self._map_rows[drawn.nodes]
         known = [1 if r in answers and answers[r].value is not None else 0 for r in rows.tolist()]
         if latest is None:
             return {"classes": [-1] * rows.size, "sure": [0] * rows.size, "known": known}

@@ -1,4 +1,4 @@
-"""Files with the labels and the predictions, in the formats that other tools read."""
+"""Export labels and predictions in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = ["Exporter"]
 
 @dataclass(frozen=True)
 class Exporter:
-    """Makes the files that the page offers for download.
+    """Creates the files that the page offers for download.
 
     Parameters
     ----------
     session : LabelingSession
         The session.
     title, target : str
-        Names of the data and of the column to fill.
+        Names of the data and of the target column.
     id_column : str or None
         Column with the names of the rows.
     table : Table
         The table.
     encoder : TableEncoder or None
-        How the table was encoded; None if images were, and models are for Python only.
+        Encoder of the table; None for arrays of pixels, whose models can be used in Python only.
     ids : list of str or None
         Names of the rows.
     notes : sequence of str
@@ -58,7 +58,7 @@ class Exporter:
     notes: Sequence[str]
     command: str
     images: Images | None = None
-    # Kind: extension and media type.
+    # Extension and media type of each kind of file.
     KINDS: ClassVar = {
         "table": (".csv", "text/csv; charset=utf-8"),
         "parquet": (".parquet", "application/vnd.apache.parquet"),
@@ -71,11 +71,11 @@ class Exporter:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of files that can be made of these data."""
+        """The kinds of files available for these data."""
         return [kind for kind in self.KINDS if kind != "folders" or self.images is not None]
 
     def kind_of(self, path: Path) -> str:
-        """Return the kind of table that a file name stands for."""
+        """Return the kind of table for a file extension."""
         names = {self.KINDS[kind][0]: kind for kind in self.kinds[:-2]}
         try:
             return names[path.suffix.lower()]
@@ -83,14 +83,14 @@ class Exporter:
             raise ValueError(f"{path}: the extension must be {', '.join(names)}") from None
 
     def make(self, kind: str, *, who: bool = False) -> tuple[bytes, str, str]:
-        """Make a file.
+        """Create a file.
 
         Parameters
         ----------
         kind : str
             One of :attr:`kinds`.
         who : bool, default=False
-            Whether tables say who answered and when.
+            Whether tables include who answered, and when.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class Exporter:
         return content, media_type, f"{name}-{middle}{extension}"
 
     def _columns(self, who: bool, *, typed: bool = True) -> dict[str, list[Any]]:
-        """Return the columns of the table, then labels and predictions."""
+        """Return the columns of the table, followed by labels and predictions."""
         added = self.session.columns(self.target, who=who)
         columns: dict[str, list[Any]] = {}
         for name, column in zip(self.table.names, self.table.columns, strict=True):
@@ -120,26 +120,29 @@ class Exporter:
         return columns | added
 
     def _table(self, who: bool) -> bytes:
+        """Return the table as CSV."""
         columns = self._columns(who, typed=False)
         return csv_text(list(columns), list(columns.values())).encode()
 
     def _parquet(self, who: bool) -> bytes:
+        """Return the table as Parquet."""
         arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
         file = io.BytesIO()
         parquet.write_table(arrow.table(self._columns(who)), file)
         return file.getvalue()
 
     def _records(self, who: bool) -> list[dict[str, Any]]:
+        """Return one mapping per row."""
         columns = self._columns(who)
-        return [
-            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
-        ]
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, cells, strict=True)) for cells in rows]
 
     def _jsonl(self, who: bool) -> bytes:
+        """Return the table as JSON lines."""
         return "".join(json.dumps(record) + "\n" for record in self._records(who)).encode()
 
     def _labelstudio(self, who: bool) -> bytes:
-        """Return tasks with annotations and predictions, as Label Studio imports them."""
+        """Return tasks with annotations and predictions for Label Studio."""
         target, answers, tasks = self.target, self.session.answers, []
         named = {"from_name": target, "to_name": "image" if self.images else "text"}
 
@@ -157,9 +160,9 @@ class Exporter:
         return json.dumps(tasks).encode()
 
     def _folders(self, who: bool) -> bytes:
-        """Return a ZIP with a folder for each predicted class; labels are kept."""
+        """Return a ZIP archive of the images with one folder per class."""
         if self.images is None:
-            raise ValueError("a folder per class needs pictures")
+            raise ValueError("folders by class are available for pictures only")
         file = io.BytesIO()
         predicted = self.session.columns("label")["label_predicted"]
         with zipfile.ZipFile(file, "w") as archive:
@@ -174,21 +177,20 @@ class Exporter:
         return file.getvalue()
 
     def _model(self, who: bool) -> bytes:
+        """Return the fitted classifier."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.npz"
             model = self.session.classifier()
-            about = {
-                "target": self.target,
-                "source": self.table.source,
-                "id_column": self.id_column,
-                "ids": self.ids,
-            }
+            extra: dict[str, Any] = {}
             if self.encoder is not None:
                 adopt_encoder(model, self.encoder)
-            model.save(path, extra={} if self.encoder is None else {"table": about})
+                about: dict[str, Any] = {"target": self.target, "source": self.table.source}
+                extra["table"] = about | {"id_column": self.id_column, "ids": self.ids}
+            model.save(path, extra=extra)
             return path.read_bytes()
 
     def _report(self, who: bool) -> bytes:
+        """Return the report."""
         from ..report import gather, render
 
         id_column = self.id_column

@@ -1,4 +1,4 @@
-"""Features of a session from arrays, sparse matrices and data frames."""
+"""Convert arrays, sparse matrices and data frames into the features of a session."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def to_features(X: Any) -> tuple[Features, TableEncoder | None]:
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-        Numbers; frames are encoded as ``gdpa fit`` does.
+        Numbers, or a data frame, which is encoded as by ``gdpa fit``.
 
     Returns
     -------
     features : ndarray or csr_array
         The features.
     encoder : TableEncoder or None
-        How a frame was encoded.
+        Encoder of a data frame.
 
     Raises
     ------
     ValueError
-        If X has no rows, no columns, or cells that are not finite.
+        If X has no rows, no columns, or values that are not finite.
     """
     if is_frame(X):
         encoder = TableEncoder()
@@ -45,15 +45,15 @@ def to_features(X: Any) -> tuple[Features, TableEncoder | None]:
         A = sp.csr_array(X)
     else:
         A = np.asarray(X)
-        if A.ndim > 2:  # images: one row each
+        if A.ndim > 2:  # one image per row
             A = A.reshape(A.shape[0], -1)
     if A.ndim != 2 or A.shape[0] == 0 or A.shape[1] == 0:
-        raise ValueError(f"X has shape {A.shape}; it needs rows and columns")
+        raise ValueError(f"X has shape {A.shape}; it must have rows and columns")
     if A.dtype not in (np.float64, np.float32):
         try:
             A = A.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"X must hold numbers ({error}); give text in a data frame") from error
+            raise ValueError(f"X must hold numbers ({error}); use a data frame for text") from error
     return check_features(A), None
 
 
@@ -66,14 +66,14 @@ def fingerprint(X: Features) -> str:
 
 
 class ScaledRows:
-    """Rows of the features with columns scaled to 0 to 1 on access.
+    """Features whose columns are scaled to [0, 1] on access.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
-        Features. Sparse columns are divided by their largest absolute value and stay sparse.
+        Features. Sparse columns are only divided by their largest absolute value.
     as_is : bool, default=False
-        Whether the features have comparable scales already.
+        Whether the features already have comparable scales.
     """
 
     def __init__(self, X: Features, *, as_is: bool = False) -> None:
@@ -100,7 +100,7 @@ class ScaledRows:
 
 
 def given_labels(y: ArrayLike | None, n_rows: int) -> dict[int, Value]:
-    """Return the labels at the start by row; None, NaN, -1 and empty text are unknown."""
+    """Return the initial labels by row; None, NaN, -1 and empty text are unknown."""
     if y is None:
         return {}
     values = list(y.tolist() if hasattr(y, "tolist") else y)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""Access to the page's server: under its own address, with the token, and nobody else.
+"""Restrict access to the server: only its own address, and only with the token.
 
-Other web sites can make a browser send requests to 127.0.0.1, also under a name of their own that
-resolves to it (DNS rebinding). They do not know the token in the path, their requests carry another
-Host or Origin, and the headers of the responses keep them from using the content.
+Other web sites can make a browser send requests to 127.0.0.1, even under their own host name (DNS
+rebinding). They do not know the token in the path, their requests have a different Host or Origin
+header, and the response headers prevent them from using the content.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses requests before the application sees them, and adds security headers.
+    """Refuses unauthorised requests, and adds security headers to responses.
 
     Parameters
     ----------
     app : ASGI application
-        The guarded application. It sees paths without the token.
+        The guarded application. It receives paths without the token.
     token : str
         The secret first part of every path.
     origins : tuple of str
-        Accepted Origin headers; those of Host are the same without the scheme.
+        Accepted Origin headers; without the scheme, they are the accepted Host headers.
     """
 
     def __init__(self, app: Any, *, token: str, origins: tuple[str, ...]) -> None:
@@ -53,7 +53,7 @@ class Guard:
         self.hosts = tuple(origin.partition("://")[2] for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
+        """Refuse a request, or forward it to the application."""
         from starlette.responses import PlainTextResponse
 
         if scope["type"] == "lifespan":
@@ -73,7 +73,7 @@ class Guard:
             refusal = (404, "not found")
         if refusal is not None:
             status, text = refusal
-            # Who is refused must not hold a connection.
+            # A refused client must not keep the connection open.
             answer = PlainTextResponse(text, status, {"connection": "close"})
             await answer(scope, receive, _with_headers(send))
             return
@@ -81,30 +81,32 @@ class Guard:
         await self.app(scope, _limited(receive), _with_headers(send))
 
     def _refusal(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
+        """Return status and reason if a request must be refused."""
         if headers.get("host", "").lower() not in self.hosts:
-            return 421, "another Host is not answered"
+            return 421, "this Host is not accepted"
         if method not in METHODS:
-            return 405, "only GET, HEAD and POST"
+            return 405, "accepted methods: GET, HEAD, POST"
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self.origins:
-            return 403, "another Origin is not answered"
+            return 403, "this Origin is not accepted"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return 403, "another site is not answered"
+            return 403, "requests from other sites are not accepted"
         if method == "POST":
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
-                return 415, "only application/json"
+                return 415, "the content type must be application/json"
             length = headers.get("content-length", "")
             if length and (not length.isdigit() or int(length) > MOST_BODY):
-                return 413, f"at most {MOST_BODY} bytes"
+                return 413, f"the body may have at most {MOST_BODY} bytes"
         return None
 
 
 class BodyTooLarge(Exception):
-    """A body without a length that has grown too long."""
+    """A request body without a declared length exceeds the limit."""
 
 
 def _limited(receive: Receive) -> Receive:
+    """Limit the size of a request body."""
     size = 0
 
     async def inner() -> MutableMapping[str, Any]:
@@ -119,6 +121,7 @@ def _limited(receive: Receive) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
+    """Add the security headers to a response."""
     from starlette.datastructures import MutableHeaders
 
     async def inner(message: MutableMapping[str, Any]) -> None:

@@ -19,38 +19,38 @@ __all__ = ["ArrayImages", "FileImages", "ImageError", "png"]
 
 @dataclass(frozen=True)
 class FileImages:
-    """Image files named by a column of the table.
+    """Image files listed in a column of the table.
 
     Parameters
     ----------
     folder : Path
-        The folder of the table. Nothing outside it is read, also not through links.
+        The folder of the table. Files outside it are never read, not even through links.
     names : sequence of str
-        Path of each row's image, relative to the folder.
+        Path of the image of each row, relative to the folder.
     """
 
     folder: Path
     names: Sequence[str]
 
     def get(self, row: int) -> tuple[bytes, str]:
-        """Read an image; see :func:`gdpa.tables.pictures.read_picture`."""
+        """Return the image of a row; see :func:`gdpa.tables.pictures.read_picture`."""
         return read_picture(self.folder, str(self.names[row]))
 
 
 @dataclass(frozen=True)
 class ArrayImages:
-    """Rows of numbers shown as images.
+    """Rows of numbers displayed as images.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, height, width) or (n_rows, height, width, 3)
-        Numbers; the smallest of all becomes black, the largest white.
+        Numbers; the smallest is drawn black, the largest white.
     """
 
     values: NDArray[Any]
 
     def get(self, row: int) -> tuple[bytes, str]:
-        """Draw a row; see :class:`FileImages`."""
+        """Return the image of a row as PNG."""
         low, high = float(self.values.min()), float(self.values.max())
         scaled = (self.values[row].astype(np.float64) - low) / ((high - low) or 1.0)
         return png(np.round(255.0 * scaled).astype(np.uint8)), "image/png"

@@ -1,9 +1,9 @@
-"""The log of a session: every label is on disk before anything else happens.
+"""The log of a session: every label is written to disk before it is acknowledged.
 
-One JSON object per line, appended without a buffer and fsynced, never rewritten. The first line
-says which data the log belongs to. A process that is killed while it writes leaves at most one line
-without its end; that line was never acknowledged, and the next session removes it. A write that
-fails, for example on a full disk, is removed at once: a refused answer never appears later.
+The log has one JSON object per line. Lines are appended without buffering, synced, and never
+rewritten. The first line identifies the data. A process that is killed during a write leaves at
+most one incomplete line, which was never acknowledged; the next session removes it. A write that
+fails, for example on a full disk, is removed at once, so a refused answer never reappears.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ class Journal:
     path : path-like
         The file; created if it does not exist.
     about : dict
-        Plain data that identify the session (rows, fingerprint). A log with other data is
-        refused.
+        Values that identify the data (rows, fingerprint). A log of different data is refused.
 
     Attributes
     ----------
@@ -44,15 +43,15 @@ class Journal:
     Raises
     ------
     ValueError
-        If the file is no log of a session, belongs to other data, is damaged before its last line,
-        or another process writes to it.
+        If the file is not a log of a session, belongs to different data, is damaged before its
+        last line, or is in use by another process.
     """
 
     def __init__(self, path: str | os.PathLike[str], about: dict[str, Any]) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_file():
             raise ValueError(f"log={str(path)!r} is not a regular file")
-        # Unbuffered: a buffer would write a refused event later, with the next one.
+        # Unbuffered: a buffer could write a refused event later, together with the next one.
         self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the session)
         self._needs_reopening = False
         self._place, self._size = os.path.abspath(self.path), 0
@@ -60,13 +59,14 @@ class Journal:
             try:
                 lock_stream(self._file, wait=False)
             except OSError as error:
-                raise self._refusal("is in use: another session writes to it") from error
+                raise self._refusal("is in use by another session") from error
             self.events = self._read(about)
         except BaseException:
             self._file.close()
             raise
 
     def _refusal(self, reason: str) -> ValueError:
+        """Return an error that names the log."""
         return ValueError(f"log={str(self.path)!r} {reason}")
 
     def _read(self, about: dict[str, Any]) -> list[dict[str, Any]]:
@@ -78,8 +78,8 @@ class Journal:
         started = b'{"kind": "' + KIND.encode()[:1]
         head = self._parse(lines[0], 1) if lines else {"kind": KIND}
         if head.get("kind") != KIND or not (lines or not content or content.startswith(started)):
-            raise self._refusal("is not a log of labels; it is left as it is")
-        if end < len(content) or not lines:  # cut off while it was written: never acknowledged
+            raise self._refusal("is not a log of labels; it was not changed")
+        if end < len(content) or not lines:  # an incomplete write, never acknowledged
             self._file.truncate(end)
             os.fsync(self._file.fileno())
         self._size = end
@@ -94,11 +94,12 @@ class Journal:
         for name, value in about.items():
             if head.get(name) != value:
                 raise self._refusal(
-                    f"belongs to other data: {name} is {head.get(name)!r} there and {value!r} here"
+                    f"belongs to different data: {name} is {head.get(name)!r} there, {value!r} here"
                 )
         return [self._parse(line, i) for i, line in enumerate(lines[1:], 2)]
 
     def _parse(self, line: bytes, number: int) -> dict[str, Any]:
+        """Parse a line of the log."""
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
@@ -108,13 +109,13 @@ class Journal:
         return value
 
     def _append(self, event: dict[str, Any]) -> None:
-        """Append a line; if that fails, cut the log back to the lines before."""
+        """Append a line; if that fails, truncate the log to the earlier lines."""
         line = json.dumps(event, ensure_ascii=True).encode() + b"\n"
         handle, end = self._file.fileno(), self._size
         self._check_in_place()
         try:
             written = 0
-            while written < len(line):  # an unbuffered write may take a part only
+            while written < len(line):  # an unbuffered write may be partial
                 written += self._file.write(line[written:])
             os.fsync(handle)
             self._size = end + len(line)
@@ -128,7 +129,7 @@ class Journal:
             raise
 
     def _check_in_place(self) -> None:
-        """Raise OSError unless the file with this name is the one that is written, and whole."""
+        """Raise OSError if the file was replaced, removed or changed."""
         found = os.stat(self._place) if os.path.exists(self._place) else None
         if (
             found is None
@@ -138,7 +139,7 @@ class Journal:
             raise OSError(errno.ESTALE, f"{self.path} was removed or changed by another program")
 
     def write(self, event: dict[str, Any]) -> None:
-        """Append an event; when this returns it is on disk.
+        """Append an event; it is on disk when this method returns.
 
         Parameters
         ----------
@@ -148,8 +149,8 @@ class Journal:
         Raises
         ------
         OSError
-            If the event cannot be written. The log is then as it was before; where not even that
-            can be restored, every later event is refused until the log is opened again.
+            If the event cannot be written. The log is then unchanged. If it cannot be restored,
+            later events are refused until the log is opened again.
         """
         if self._needs_reopening:
             raise OSError(
@@ -163,7 +164,7 @@ class Journal:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new file's name durable, where folders can be synced."""
+    """Sync a folder, so that a new file survives a crash; not possible on all systems."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,8 +1,8 @@
-"""Which rows to ask: typical rows first, then the most informative, with random checks between.
+"""Choose the rows to ask: typical rows first, then informative rows, and random checks.
 
-The choice does not depend on the answers to the checks. If it did, their neighbourhoods would be
-left out of the questions, and the model without the checks, which they evaluate, would be worst
-just there: simulated sessions on digits estimated 86 % where 96 were right.
+The choice does not depend on the answers to the checks. If it did, questions would avoid their
+neighbourhoods, and the model that the checks evaluate would be worst there: in simulated sessions
+on digits, the estimated accuracy was 86 % where the true accuracy was 96 %.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ __all__ = ["QuestionSelector"]
 
 FloatArray = NDArray[np.float64]
 
-# From the 20th question on one of five is a random check. Simulated annotators (see
-# gdpa.estimators.strategies) then lose 0.6 points of 9 at 50 labels.
+# From the 20th question on, one in five is a random check. In simulations (see
+# gdpa.estimators.strategies), this costs 0.6 of 9 points of accuracy gained at 50 labels.
 CHECK_EVERY, CHECKS_FROM = 5, 15
 # The first sixteen questions are chosen among the rows nearest to the centres of twenty clusters.
-# On digits and the six tables of gdpa.estimators.strategies this raises the accuracy at 20 labels
-# by 8 points, and leaves that at 50 as it is; choosing by cluster size, or for twenty questions,
-# loses at 50.
+# On digits and the six tables of gdpa.estimators.strategies, this raises the accuracy at 20 labels
+# by 8 points and does not change it at 50.
 TYPICAL_ROWS, TYPICAL_QUESTIONS = 20, 16
-# Not where the clusters explain less of the variance than this: 0.07 on splice, where typical rows
-# lose 8 points, at least 0.41 on the other tables.
+# Skipped if the clusters explain a smaller share of the variance: 0.07 on splice, where typical
+# rows cost 8 points, and at least 0.41 on the other tables.
 LEAST_EXPLAINED = 0.2
 
 
@@ -50,10 +49,10 @@ def quick_uncertainty(
     seed: int = 0,
     most_rows: int = 1000,
 ) -> FloatArray:
-    """Return how uncertain the mean of three quick models is about each row of the sample.
+    """Return the uncertainty of a small ensemble about each row of the sample.
 
-    The models are the graph, a forest and a linear model. They are small enough to be fitted after
-    every few answers; the predictions that the user sees come from the full classifier.
+    The ensemble averages a graph, a forest and a linear model. It is fast enough to be fitted after
+    every few answers; the displayed predictions come from the full classifier.
 
     Parameters
     ----------
@@ -68,12 +67,13 @@ def quick_uncertainty(
     seed : int, default=0
         Random seed.
     most_rows : int, default=1000
-        Labelled rows, the latest, that forest and linear model are fitted on.
+        Number of the latest labelled rows to fit the forest and the linear model on.
 
     Returns
     -------
     ndarray of shape (n_sampled,)
-        One minus the lead of the first class; ones with fewer than two classes.
+        One minus the margin between the two most probable classes; ones if there are fewer than
+        two classes.
     """
     classes, place = np.unique(codes, return_inverse=True)
     if classes.size < 2:
@@ -86,7 +86,7 @@ def quick_uncertainty(
         LogisticRegression(max_iter=100, tol=1e-2),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few rows a class and few iterations are intended
+        warnings.simplefilter("ignore")  # few rows per class and few iterations are intended
         for model in models:
             model.fit(known[-most_rows:], place[-most_rows:])
             part = np.zeros_like(mean)
@@ -96,7 +96,7 @@ def quick_uncertainty(
 
 
 def typical_rows(points: Features, *, seed: int = 0) -> NDArray[np.intp]:
-    """Return the rows nearest to the centres of clusters; none if there are no clear clusters."""
+    """Return the rows nearest to the cluster centres; empty if there are no clear clusters."""
     n = min(TYPICAL_ROWS, points.shape[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
@@ -109,7 +109,7 @@ def typical_rows(points: Features, *, seed: int = 0) -> NDArray[np.intp]:
 
 @dataclass
 class SampleState:
-    """A sample of the rows, and what has been computed on it."""
+    """A sample of the rows, with cached results."""
 
     sketch: Sketch
     typical: NDArray[np.intp]
@@ -118,20 +118,20 @@ class SampleState:
 
 
 class QuestionSelector:
-    """Chooses rows, on a sample of the data.
+    """Chooses rows to ask, on a sample of the data.
 
     Parameters
     ----------
     points : ScaledRows
         Features on comparable scales.
     random_state : int
-        Random seed. The choice depends on it and on the answers, not on the time or earlier calls.
+        Random seed. The choice depends only on the seed and the answers.
 
     Attributes
     ----------
     waits : bool
-        Whether a question waits for up-to-date uncertainties (True by default). Otherwise the
-        latest ones are used, and :meth:`update` is called in another thread.
+        Whether questions wait for current uncertainties (True by default). Otherwise the latest
+        uncertainties are used, and another thread calls :meth:`update`.
     """
 
     def __init__(self, points: ScaledRows, random_state: int) -> None:
@@ -143,12 +143,13 @@ class QuestionSelector:
         self._sample = self._draw_sample(None if self._n <= SKETCH_ROWS else np.arange(self._n))
 
     def _draw_sample(self, pool: NDArray[np.intp] | None) -> SampleState:
+        """Draw a sample of the rows in `pool`."""
         seed = [self._seed, self._epoch, 3]
         sketch = sketch_rows(self._points, candidates=pool, seed=seed)
         return SampleState(sketch, typical_rows(sketch.points, seed=self._seed))
 
     def update(self, history: AnswerHistory) -> None:
-        """Bring the uncertainties up to date with a copy of the answers."""
+        """Update the uncertainties to the given answers."""
         self._uncertainty(self._sample, _usable_labels(history), wait=True)
 
     def select(
@@ -159,16 +160,16 @@ class QuestionSelector:
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows.
         history : AnswerHistory
             The answers so far.
         busy : mapping
-            Rows that were asked and have no answer yet, and why they were asked.
+            Purpose of the rows that have been asked and not answered.
 
         Returns
         -------
         list of (int, str)
-            Rows and why they are asked, "check" or "choice".
+            Rows and their purpose, "check" or "choice".
         """
         is_open = np.ones(self._n, dtype=bool)
         is_open[list(history.answers)] = False
@@ -207,7 +208,7 @@ class QuestionSelector:
         labels = _usable_labels(history)
         uncertainty = self._uncertainty(sample, labels, wait=self.waits)
         field, known, _ = self._field(sample, list(labels))
-        # Neighbours of rows that were skipped or are being answered need not be asked as well.
+        # Neighbours of skipped rows and of open questions are less informative, too.
         aside = (history.skipped - history.checks) | {r for r in busy if busy[r] != "check"}
         others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
         for position in others:
@@ -221,7 +222,7 @@ class QuestionSelector:
         return [int(row) for row in sketch.rows[chosen]]
 
     def _current_sample(self, is_open: NDArray[np.bool_]) -> SampleState:
-        """Return the sample; a new one when most of its rows have been answered."""
+        """Return the sample, or a new one if most of its rows have been answered."""
         left = is_open[self._sample.sketch.rows]
         if self._n > SKETCH_ROWS and left.mean() < 0.5 and is_open.sum() > 2 * left.sum():
             self._epoch += 1
@@ -231,7 +232,7 @@ class QuestionSelector:
     def _field(
         self, sample: SampleState, labeled: list[int]
     ) -> tuple[Conditioned, NDArray[np.intp], list[int]]:
-        """Return the field given the labels, labelled positions, and rows in the field's order."""
+        """Return the conditioned field, the labelled positions, and the rows in field order."""
         sketch = sample.sketch
         latest = np.array(labeled[-MOST_KNOWN:], dtype=np.intp)
         place = np.minimum(np.searchsorted(sketch.rows, latest), sketch.rows.size - 1)
@@ -248,10 +249,9 @@ class QuestionSelector:
     def _uncertainty(
         self, sample: SampleState, labels: dict[int, Value], *, wait: bool
     ) -> FloatArray:
-        """Return the uncertainties, which follow the first 10 labels one by one, then in steps.
+        """Return the uncertainties, updated after each of the first 10 labels, then in steps.
 
-        They depend on the first labels up to a round number, not on when they were asked for;
-        without waiting they may be older.
+        They depend only on the labels up to the last step; without `wait`, they may be older.
         """
         m = len(labels)
         step = max(5, 5 * (m // 50))
@@ -271,6 +271,6 @@ class QuestionSelector:
 
 
 def _usable_labels(history: AnswerHistory) -> dict[int, Value]:
-    """Return the labels that the choice may use: not those of the checks."""
+    """Return the labels that may influence the choice: all but random checks."""
     checks = history.checks
     return {row: value for row, value in history.labels.items() if row not in checks}

@@ -1,4 +1,4 @@
-"""How a row is shown: its cells, the most important first, a text, an image."""
+"""Display rows: cells sorted by importance, a text, an image."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class Images(Protocol):
     """One image per row."""
 
     def get(self, row: int) -> tuple[bytes, str]:
-        """Return content and media type."""
+        """Return the content and media type of the image of a row."""
 
 
 @dataclass(frozen=True)
 class RowView:
-    """The rows of a table as they are shown to the annotator.
+    """The rows of a table for display to annotators.
 
     Parameters
     ----------
     names : sequence of str
-        Names of the columns to show.
+        Names of the displayed columns.
     columns : sequence of Column
-        Their cells.
+        Cells of the displayed columns.
     text : Column, optional
-        Text to read, shown large.
+        Text to display in full.
     images : Images, optional
-        Images to look at.
+        Images to display.
     ids : sequence of str, optional
-        Names of the rows; their numbers from 1 by default.
+        Names of the rows; by default, numbers from 1.
     note : str
-        What the annotator should know about the images.
+        Message about the images.
     """
 
     names: Sequence[str] = ()
@@ -52,20 +52,20 @@ class RowView:
         return f"row {row + 1}" if self.ids is None else _short(self.ids[row], 80)
 
     def describe(self, row: int, order: Sequence[int] | None = None) -> dict[str, Any]:
-        """Return what is shown of a row, as plain data.
+        """Return a row for display.
 
         Parameters
         ----------
         row : int
             The row.
         order : sequence of int, optional
-            Order of the columns, the most important first.
+            Order of the columns, most important first.
 
         Returns
         -------
         dict
-            ``row``, ``name``, ``cells`` (name and value), ``text``, ``picture`` (whether there is
-            one), ``note`` and ``more`` (columns that are not shown).
+            ``row``, ``name``, ``cells`` (names and values), ``text``, ``picture`` (whether there is
+            an image), ``note`` and ``more`` (number of hidden columns).
         """
         places = list(range(len(self.names))) if order is None else list(order)
         shown = [
@@ -92,6 +92,7 @@ class RowView:
 
 
 def _short(text: str, most: int) -> str:
+    """Truncate a text and state its length."""
     if len(text) <= most:
         return text
     return f"{text[:most]} … ({len(text):,} characters)"

@@ -1,6 +1,6 @@
-"""The page's server: Starlette on uvicorn, on this machine by default, behind a guard.
+"""Serve the labelling page with Starlette and uvicorn, by default to this machine only.
 
-It decides nothing: every request is one call of the controller.
+The server contains no logic: every request is one call of the controller.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ __all__ = ["LabelServer", "make_app"]
 MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
 MOST_BULK = 5000  # labelled at once
-HEADER_SECONDS = 10.0  # a connection that has not sent a whole request by then is closed
-MOST_WAITING = 32  # connections without a whole request; a further one closes the oldest
+HEADER_SECONDS = 10.0  # time limit for sending a complete request
+MOST_WAITING = 32  # connections without a complete request; one more closes the oldest
 
 
 class BadRequest(ValueError):
-    """A request that makes no sense."""
+    """An invalid request."""
 
 
 def _text(data: dict[str, Any], name: str) -> str:
+    """Return a text field."""
     value = data.get(name, "")
     if not isinstance(value, str) or len(value) > MOST_TEXT or not is_unicode(value):
         raise BadRequest(f"{name} must be valid Unicode text of at most {MOST_TEXT} characters")
@@ -50,13 +51,15 @@ def _text(data: dict[str, Any], name: str) -> str:
 
 
 def _integer(data: dict[str, Any], name: str) -> int:
+    """Return an integer field."""
     value = data.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadRequest(f"{name} must be a whole number")
+        raise BadRequest(f"{name} must be an integer")
     return value
 
 
 def _class(data: dict[str, Any], name: str) -> str | int | float | bool:
+    """Return a field with the name of a class."""
     value = data.get(name)
     if isinstance(value, str):
         return _text(data, name)
@@ -66,6 +69,7 @@ def _class(data: dict[str, Any], name: str) -> str | int | float | bool:
 
 
 def _rows(data: dict[str, Any], name: str) -> list[int]:
+    """Return a field with row numbers."""
     rows = data.get(name)
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_BULK:
         raise BadRequest(f"{name} must be a list of 1 to {MOST_BULK} rows")
@@ -73,10 +77,11 @@ def _rows(data: dict[str, Any], name: str) -> list[int]:
 
 
 def _new_name(data: dict[str, Any], name: str) -> Any:
+    """Return a field with the new name of a class, or None."""
     return None if data.get(name) is None else _class(data, name)
 
 
-# What the page sends with each kind of answer, and how it is read.
+# The fields of each kind of answer, and how to parse them.
 FIELDS = {"row": _integer, "rows": _rows, "value": _class, "to": _new_name}
 NEEDS = {
     "label": ("row", "value"),
@@ -89,6 +94,7 @@ NEEDS = {
 
 
 async def _body(request: Request) -> dict[str, Any]:
+    """Return the JSON object in the body of a request."""
     try:
         data = json.loads(await request.body())
     except (ValueError, RecursionError) as error:
@@ -99,14 +105,14 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 def make_app(controller: Controller, exporter: Exporter) -> Starlette:
-    """Make the ASGI application, without its guard.
+    """Return the ASGI application, without the guard.
 
     Parameters
     ----------
     controller : Controller
-        Answers the requests.
+        Handles the requests.
     exporter : Exporter
-        Makes the files to download.
+        Creates the files to download.
 
     Returns
     -------
@@ -121,7 +127,7 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
     from starlette.staticfiles import StaticFiles
 
     page = Path(__file__).parent / "page"
-    mimetypes.add_type("text/javascript", ".js")  # whatever the system says: browsers insist on it
+    mimetypes.add_type("text/javascript", ".js")  # browsers require it; systems may differ
 
     def failure(message: str, status: int) -> Response:
         return JSONResponse({"error": message}, status)
@@ -129,9 +135,10 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
     async def index(request: Request) -> Response:
         return FileResponse(page / "index.html")
 
-    def get(call: Callable[[], Any]) -> Any:
+    def get(call: Callable[..., Any]) -> Any:
         async def endpoint(request: Request) -> Response:
-            return JSONResponse(await run_in_threadpool(call))
+            row = [row_of(request)] if "row" in request.path_params else []
+            return JSONResponse(await run_in_threadpool(call, *row))
 
         return endpoint
 
@@ -140,12 +147,6 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         if not 0 <= row < controller.session.n_rows:
             raise BadRequest(f"rows are numbered 0 to {controller.session.n_rows - 1}")
         return row
-
-    def get_row(call: Callable[[int], Any]) -> Any:
-        async def endpoint(request: Request) -> Response:
-            return JSONResponse(await run_in_threadpool(call, row_of(request)))
-
-        return endpoint
 
     async def state(request: Request) -> Response:
         by = _text({"by": request.query_params.get("by", "")}, "by")
@@ -173,7 +174,7 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         by = _text(data, "by")
         try:
             changed = await run_in_threadpool(controller.answer, do, by, **wanted)
-        except OSError as error:  # the log cannot be written, for example on a full disk
+        except OSError as error:  # for example a full disk
             return failure(f"the answer was not saved: {error.strerror}", 507)
         item = None if changed is None else controller.item(changed)
         version = controller.session.version
@@ -184,7 +185,7 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         if controller.rows.images is None:
             return failure("there are no images", 404)
         content, kind = await run_in_threadpool(controller.rows.images.get, row)
-        # Opened in a tab of its own, an image must not run anything either.
+        # An image opened in its own tab must not run scripts.
         headers = {"content-security-policy": "default-src 'none'; sandbox"}
         return Response(content, media_type=kind, headers=headers)
 
@@ -197,13 +198,11 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=media_type, headers=headers)
 
-    async def refused(request: Request, error: Exception) -> Response:
-        return failure(str(error), 415 if isinstance(error, ImageError) else 400)
-
-    async def too_large(request: Request, error: Exception) -> Response:
-        return failure("the body is too large", 413)
-
     async def failed(request: Request, error: Exception) -> Response:
+        if isinstance(error, BodyTooLarge):
+            return failure("the body is too large", 413)
+        if isinstance(error, ValueError):
+            return failure(str(error), 415 if isinstance(error, ImageError) else 400)
         return failure("an internal error occurred; see the terminal", 500)
 
     return Starlette(
@@ -212,10 +211,10 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
             Mount("/static", StaticFiles(directory=page)),
             Route("/api/state", state),
             Route("/api/next", next_rows, methods=["POST"]),
-            Route("/api/item/{row:int}", get_row(controller.item)),
-            Route("/api/guess/{row:int}", get_row(controller.guess)),
-            Route("/api/near/{row:int}", get_row(controller.near)),
-            Route("/api/alike/{row:int}", get_row(controller.alike)),
+            Route("/api/item/{row:int}", get(controller.item)),
+            Route("/api/guess/{row:int}", get(controller.guess)),
+            Route("/api/near/{row:int}", get(controller.near)),
+            Route("/api/alike/{row:int}", get(controller.alike)),
             Route("/api/preview", preview, methods=["POST"]),
             Route("/api/labels", get(controller.labels)),
             Route("/api/review", get(controller.review)),
@@ -226,12 +225,12 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
             Route("/picture/{row:int}", image),
             Route("/export/{kind:str}", export),
         ],
-        exception_handlers={ValueError: refused, BodyTooLarge: too_large, Exception: failed},
+        exception_handlers=dict.fromkeys((ValueError, BodyTooLarge, Exception), failed),
     )
 
 
 def _make_protocol() -> Any:
-    """Return uvicorn's protocol with limits on connections that never send a whole request."""
+    """Return uvicorn's protocol with limits on connections that never send a complete request."""
     base: Any = require("uvicorn.protocols.http.h11_impl", "label").H11Protocol
 
     class ImpatientProtocol(base):  # type: ignore[misc]
@@ -252,23 +251,23 @@ def _make_protocol() -> Any:
 
 
 class LabelServer:
-    """Serves a labelling session.
+    """Server of a labelling session.
 
     Parameters
     ----------
     controller : Controller
-        Answers the requests.
+        Handles the requests.
     exporter : Exporter
-        Makes the files to download.
+        Creates the files to download.
     host : str, default="127.0.0.1"
-        Address of this machine to listen on.
+        Address to listen on.
     port : int, default=0
         The port; 0 picks a free port.
     token : str, optional
-        The secret part of the address, at least 16 letters, digits, "-" or "_"; a random one by
-        default. To listen beyond this machine it has to be given.
+        The secret part of the address: at least 16 letters, digits, "-" or "_"; random by default.
+        It is required to accept connections from other machines.
     public_url : str, optional
-        Address under which a reverse proxy offers the page, such as https://label.example.org.
+        Address of the page behind a reverse proxy, such as https://label.example.org.
 
     Attributes
     ----------
@@ -293,22 +292,22 @@ class LabelServer:
             raise ValueError("token must be at least 16 letters, digits, - or _")
         if token is None and not local:
             raise ValueError(
-                f"host={host!r} listens beyond this machine and needs a token, for example "
-                f"{secrets.token_urlsafe(24)}"
+                f"host={host!r} accepts connections from other machines and needs a token, for "
+                f"example {secrets.token_urlsafe(24)}"
             )
         public = None if public_url is None else urlsplit(public_url)
         if public is not None and (public.scheme not in ("http", "https") or not public.netloc):
             raise ValueError(f"public_url={public_url!r} must be like https://label.example.org")
         self.token = token or secrets.token_urlsafe(24)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if os.name == "posix":  # on Windows another process could take the port, too
+        if os.name == "posix":  # on Windows this would let another process share the port
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((host, port))
-            self._socket.listen(128)  # a browser that is quicker than the server waits
+            self._socket.listen(128)  # connections made before the server starts wait
         except OSError as error:
             self._socket.close()
-            raise ValueError(f"port {port} of {host} cannot be used: {error.strerror}") from error
+            raise ValueError(f"cannot use port {port} of {host}: {error.strerror}") from error
         self.port: int = self._socket.getsockname()[1]
         names = ("127.0.0.1", "localhost") if local else (host,)
         origins = [f"http://{name}:{self.port}" for name in names]
@@ -319,7 +318,7 @@ class LabelServer:
             Guard(make_app(controller, exporter), token=self.token, origins=tuple(origins)),
             http=_make_protocol(),
             log_level="warning",
-            access_log=False,  # the paths hold the token
+            access_log=False,  # paths contain the token
             server_header=False,
             limit_concurrency=100,
             timeout_keep_alive=20,
@@ -335,19 +334,19 @@ class LabelServer:
         self.controller.start()
         try:
             self._server.run(sockets=[self._socket])
-        except (KeyboardInterrupt, SystemExit):  # how people stop it: uvicorn passes signals on
+        except (KeyboardInterrupt, SystemExit):  # Ctrl-C
             pass
         finally:
             self.controller.stop()
             self._socket.close()
 
     def start(self) -> None:
-        """Serve in a thread, for notebooks and tests."""
+        """Serve in a background thread, for notebooks and tests."""
         self._thread = threading.Thread(target=self.run, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop what :meth:`start` began."""
+        """Stop the server that :meth:`start` started."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join()

@@ -36,19 +36,19 @@ __all__ = ["LabelingSession"]
 
 Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
 
-# Up to this many rows every change is a fresh fit, which takes a second or two: predictions then
-# depend on the labels alone, not on their order. Beyond, labels are added to the last fit, until
+# Up to this many rows, every change triggers a new fit, which takes a second or two. Predictions
+# then depend on the labels only, not on their order. Beyond, labels are added to the last fit until
 # their number has doubled.
 FRESH_ROWS = 20_000
-# Fewer answers give no useful interval.
+# Fewer answers do not give a useful interval.
 FEWEST_ANSWERS = 10
-# Predictions have settled when this many labels changed less than one percent of them.
+# Predictions are stable if this many new labels changed less than one percent of them.
 SETTLE_LABELS = 20
 
 
 @dataclass(frozen=True)
 class _Lease:
-    """A row that an annotator was asked: by whom, why, and until when it is reserved."""
+    """A row reserved for an annotator: for whom, why, and until when."""
 
     annotator: str
     purpose: str
@@ -56,44 +56,43 @@ class _Lease:
 
 
 def _whole(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return a whole number; anything else, or one outside the limits, raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name}={value!r} must be a whole number")
-    if value < low or (high is not None and value > high):
-        limits = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name}={value!r} must be {limits}")
+    """Return an integer; other types and values outside the limits raise ValueError."""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or value < low or (high is not None and value > high):
+        limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name}={value!r} must be an integer {limits}")
     return int(value)
 
 
 class LabelingSession:
-    """Ask for labels one by one, and predict a label for every row at any time.
+    """Collect labels one by one, and predict a label for every row at any time.
 
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
         The data.
     y : array-like of shape (n_rows,), optional
-        Labels that are known already; None, NaN, -1 and empty text are unknown.
+        Known labels; None, NaN, -1 and empty text are unknown.
     random_state : int, default=0
         Random seed.
     log : path-like, optional
-        File to which every answer is appended, on disk before the call returns. If the file
-        exists the session continues where it stopped.
+        File to which every answer is appended and synced before the call returns. If the file
+        exists, the session continues where it stopped.
     rescale : {"minmax", "standard"} or None, default="minmax"
-        Scale of the columns of an array; data frames are encoded as ``gdpa fit`` does.
+        Scaling of the columns of an array. Data frames are encoded as by ``gdpa fit``.
     estimator : CommitteeClassifier, optional
-        What classifies the rows; :class:`~gdpa.CommitteeClassifier` by default.
+        The classifier; :class:`~gdpa.CommitteeClassifier` by default.
     lease : float, default=600
-        Seconds for which a row that one annotator was asked is reserved for them.
+        Time in seconds for which a row is reserved for the annotator who was asked.
     overlap : float, default=0
-        Share of the rows with an answer that a second annotator is asked as well.
+        Share of the answered rows that a second annotator is asked, too.
 
     Attributes
     ----------
     version : int
         Number of changes so far.
     latest : Predictions or None
-        The latest predictions, which may lack some labels; None before the first.
+        The latest predictions, which may not include the last labels; None before the first fit.
 
     Examples
     --------
@@ -131,7 +130,7 @@ class LabelingSession:
         self.rescale = None if encoder is not None else rescale
         known = given_labels(y, features.shape[0])
         if estimator is None:
-            # Sparse columns are left as they are: shifted, they would be dense.
+            # Shifting sparse columns would make them dense.
             scale: Any = None if sp.issparse(features) else self.rescale
             estimator = CommitteeClassifier(
                 options=GraphOptions(rescale=scale), random_state=self.random_state, n_jobs=-1
@@ -146,7 +145,7 @@ class LabelingSession:
         self._fitting = threading.Lock()
         self.version = 0
         self.latest: Predictions | None = None
-        # Predictions for rows by models without their label: held out, or fitted before the answer.
+        # Out-of-sample predictions of labelled rows: held out, or made before the answer.
         self._unseen: dict[int, Unseen] = {}
         self._changed: float | None = None
         self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
@@ -165,11 +164,12 @@ class LabelingSession:
 
     @property
     def answers(self) -> dict[int, Answer]:
-        """Rows with a label or a skip, why they were asked, and who answered."""
+        """Answers by row: label or skip, purpose of the question, and annotator."""
         with self._lock:
             return dict(self._history.answers)
 
     def _facts(self) -> list[tuple[str, str]]:
+        """Return the names and values to display."""
         counts = Counter(map(str, self.labels.values())).most_common(8)
         classes = ", ".join(f"{name} {n:,}" for name, n in counts) or "none yet"
         facts = {"rows": self.n_rows, "labelled": len(self.labels), "skipped": len(self.skipped)}
@@ -182,35 +182,37 @@ class LabelingSession:
         return card("LabelingSession", self._facts())
 
     def class_order(self) -> list[Value]:
-        """Return the classes in the order in which they appeared; given ones first, sorted."""
+        """Return the classes in order of first appearance, after the sorted initial classes."""
         with self._lock:
             return list(self._history.classes)
 
     def _check_kinds(self) -> None:
+        """Raise ValueError if labels have different types."""
         kinds = {label_kind(v) for v in self._history.labels.values()}
         if len(kinds) > 1:
-            raise ValueError(f"labels are of several kinds: {', '.join(sorted(kinds))}")
+            raise ValueError(f"labels have several types: {', '.join(sorted(kinds))}")
 
     def _row(self, row: Any) -> int:
+        """Return a valid row number."""
         return _whole("row", row, 0, self.n_rows - 1)
 
     def next(self, n: int = 1, *, annotator: str = "") -> NDArray[np.intp]:
         """Return the rows to label next.
 
-        Rows that this annotator was asked and has not answered come first; rows that are reserved
-        for others are left out.
+        Rows that this annotator has been asked but not answered come first. Rows reserved for
+        other annotators are excluded.
 
         Parameters
         ----------
         n : int, default=1
-            How many.
+            Number of rows.
         annotator : str, default=""
-            Who will answer.
+            Name of the annotator.
 
         Returns
         -------
         ndarray of int
-            Row numbers; fewer than n if no more are left.
+            Row numbers; fewer than n if not enough rows are left.
         """
         n = _whole("n", n, 1)
         with self._lock:
@@ -234,7 +236,7 @@ class LabelingSession:
             return np.array([row for row, _ in asked], dtype=np.intp)
 
     def _second_opinion(self, annotator: str, leases: dict[int, _Lease]) -> list[tuple[int, str]]:
-        """Return a row that others have answered, drawn at random, if one is due."""
+        """Return a random row answered by another annotator, if a second opinion is due."""
         answers = {row: a for row, a in self._history.answers.items() if a.opinions}
         asked = sum(len(a.opinions) > 1 for a in answers.values())
         asked += sum(held.purpose == "second" for held in leases.values())
@@ -249,43 +251,43 @@ class LabelingSession:
         return [(int(rng.choice(free)), "second")] if free else []
 
     def label(self, row: Any, value: Any, *, annotator: str = "") -> None:
-        """Give a row a label, or another one.
+        """Set or change the label of a row.
 
         Parameters
         ----------
         row : int
             The row.
         value : str, int, float or bool
-            Its class, text or a whole number; one that has not been seen before is a new class.
+            The class, text or an integer; an unknown one creates a new class.
         annotator : str, default=""
-            Who answers.
+            Name of the annotator.
         """
         row = self._row(row)
         with self._lock:
             self._write({"do": "label", "row": row, "value": self._value(value)}, annotator)
 
     def _value(self, value: Any) -> Value:
-        """Return a label; one of another kind than those so far raises ValueError."""
+        """Return a label; a type different from the other labels raises ValueError."""
         label = plain_value(value)
         other = next(iter(self._history.labels.values()), label)
         if label_kind(other) != label_kind(label):
             raise ValueError(
-                f"value={value!r} is a {label_kind(label)}; the labels so far are "
+                f"value={value!r} is a {label_kind(label)}; the other labels are "
                 f"{label_kind(other)}s like {other!r}"
             )
         return label
 
     def label_many(self, rows: Iterable[Any], value: Any, *, annotator: str = "") -> None:
-        """Give several rows one label; one :meth:`undo` takes all of it back.
+        """Give several rows the same label; one :meth:`undo` reverts them all.
 
         Parameters
         ----------
         rows : iterable of int
             The rows.
         value : str, int, float or bool
-            Their class.
+            The class.
         annotator : str, default=""
-            Who answers.
+            Name of the annotator.
         """
         wanted = sorted({self._row(row) for row in rows})
         if not wanted:
@@ -295,11 +297,11 @@ class LabelingSession:
             self._write(event, annotator)
 
     def disagreements(self) -> list[int]:
-        """Return the rows on which annotators disagree and that nobody has settled."""
+        """Return the rows with unresolved disagreements between annotators."""
         return [row for row, answer in self.answers.items() if answer.disputed]
 
     def agreement(self) -> Agreement | None:
-        """Return Fleiss' kappa of the rows that two annotators labelled; None with fewer than 2."""
+        """Return Fleiss' kappa on rows with two annotators, or None if there are fewer than two."""
         pairs = [a.opinions[:2] for a in self.answers.values() if len(a.opinions) > 1]
         return measure_agreement([(one[1], two[1]) for one, two in pairs])
 
@@ -311,10 +313,10 @@ class LabelingSession:
         value : str, int, float or bool
             The class.
         to : str, int, float, bool or None
-            The new name. One that exists merges the two; None removes the labels of the class, and
-            its rows may be asked again.
+            The new name. An existing name merges the two classes. None deletes the class and its
+            labels; its rows may be asked again.
         annotator : str, default=""
-            Who does it; :meth:`undo` takes it back.
+            Name of the annotator, who can :meth:`undo` the change.
         """
         with self._lock:
             value = plain_value(value)
@@ -324,14 +326,14 @@ class LabelingSession:
             self._write({"do": "rename", "value": value, "to": to}, annotator)
 
     def skip(self, row: Any, *, annotator: str = "") -> None:
-        """Skip a row that cannot be decided; it is not asked again.
+        """Skip a row that cannot be labelled; it will not be asked again.
 
         Parameters
         ----------
         row : int
             The row. Its label, if any, is removed.
         annotator : str, default=""
-            Who answers.
+            Name of the annotator.
         """
         with self._lock:
             self._write({"do": "skip", "row": self._row(row)}, annotator)
@@ -344,7 +346,7 @@ class LabelingSession:
         row : int
             The row.
         annotator : str, default=""
-            Who answers.
+            Name of the annotator.
         """
         row = self._row(row)
         with self._lock:
@@ -358,7 +360,7 @@ class LabelingSession:
         Parameters
         ----------
         annotator : str, default=""
-            Whose answer.
+            Name of the annotator.
 
         Returns
         -------
@@ -387,6 +389,7 @@ class LabelingSession:
             return self._history.undoable(annotator)
 
     def _write(self, event: dict[str, Any], annotator: str) -> None:
+        """Log an event, then apply it."""
         if not isinstance(annotator, str) or not is_unicode(annotator):
             raise ValueError(f"annotator={annotator!r} must be valid Unicode text")
         if event["do"] in ("label", "skip"):
@@ -404,18 +407,18 @@ class LabelingSession:
         self.version += 1
 
     def in_background(self) -> None:
-        """Let no question wait for the uncertainties; :meth:`follow` is called in a thread."""
+        """Ask questions without waiting for new uncertainties; a thread calls :meth:`follow`."""
         self._selector.waits = False
 
     def follow(self) -> None:
-        """Bring the uncertainties, by which questions are chosen, up to date with the labels."""
+        """Update the uncertainties that are used to choose questions."""
         with self._lock:
             copy = AnswerHistory(dict(self._history.answers))
         self._selector.update(copy)
 
     @property
     def labels(self) -> dict[int, Value]:
-        """Rows with a label, those at the start included, in the order of the last change."""
+        """All labels by row, in the order of their last change."""
         with self._lock:
             return self._history.labels
 
@@ -431,12 +434,12 @@ class LabelingSession:
         return sorted(set(self.labels.values()))
 
     def refresh(self) -> Predictions:
-        """Bring the classifier up to date with the labels.
+        """Update the classifier to the current labels.
 
         Returns
         -------
         Predictions
-            Its predictions; also in :attr:`latest`.
+            The predictions; also in :attr:`latest`.
         """
         with self._fitting:
             with self._lock:
@@ -458,7 +461,7 @@ class LabelingSession:
             return current
 
     def predictions(self) -> NDArray[Any]:
-        """Return a label for every row; given ones are kept.
+        """Return a label for every row; known labels are kept.
 
         Returns
         -------
@@ -478,24 +481,24 @@ class LabelingSession:
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Rows that add up to 1, in the order of :attr:`classes`.
+            Probabilities in the order of :attr:`classes`.
         """
         return self.refresh().probabilities
 
     def estimate(self, *, refresh: bool = True) -> Estimate | None:
-        """Estimate the accuracy on the rows without a label.
+        """Estimate the accuracy on the unlabelled rows.
 
         Parameters
         ----------
         refresh : bool, default=True
-            Whether to bring the classifier up to date first. Otherwise the estimate is of the
-            latest predictions; it takes all answers into account in either case.
+            Whether to update the classifier first. Otherwise the accuracy of the latest
+            predictions is estimated. All answers are used in either case.
 
         Returns
         -------
         Estimate or None
-            Accuracy with a 90 % interval; None while there are fewer than two classes, or fewer
-            than ten answers that a model predicted without knowing them.
+            Accuracy with a 90 % interval; None if there are fewer than two classes, or fewer than
+            ten answers with an out-of-sample prediction.
         """
         with self._lock:
             answers = dict(self._history.answers)
@@ -522,7 +525,7 @@ class LabelingSession:
         return Estimate(*interval, *counts, self._changed, settled)
 
     def _unseen_prediction(self, now: Predictions, row: int) -> Unseen | None:
-        """Return the classes and their probabilities from a model without the label of a row."""
+        """Return the classes and probabilities of a model fitted without the label of a row."""
         if row not in now.trained:
             return now.classes, now.probabilities[row]
         return self._unseen.get(row)
@@ -533,8 +536,8 @@ class LabelingSession:
         Returns
         -------
         list of (int, value, float)
-            Row, the class that a model without this label predicts, and its probability; only
-            rows for which that is another class.
+            Row, class predicted by a model fitted without this label, and its probability, for
+            rows where the class differs from the label.
         """
         now = self.latest
         if now is None:
@@ -554,13 +557,11 @@ class LabelingSession:
         Returns
         -------
         CommitteeClassifier
-            A fresh fit; at least two classes are needed.
+            The fitted classifier. At least two classes are needed.
         """
         labels = self.labels
         if len(set(labels.values())) < 2:
-            raise ValueError(
-                f"a classifier needs labels of two classes, there are {self.classes!r}"
-            )
+            raise ValueError(f"a classifier needs two classes; the labels have {self.classes!r}")
         latest, model = self.latest, None
         if latest is not None and latest.trained == labels and self.n_rows <= FRESH_ROWS:
             model = copy.copy(latest.model)
@@ -575,8 +576,8 @@ class LabelingSession:
         Parameters
         ----------
         path : path-like
-            A file. The extension ".csv" writes a table: row, label, label_predicted,
-            label_probability, label_skipped. All others write the classifier, for
+            The file. With the extension ".csv", a table is written: row, label, label_predicted,
+            label_probability, label_skipped. With any other, the classifier is written, for
             :meth:`gdpa.CommitteeClassifier.load`.
 
         Returns
@@ -594,20 +595,20 @@ class LabelingSession:
         return self.classifier().save(target)
 
     def columns(self, target: str, *, who: bool = False) -> dict[str, list[Any]]:
-        """Return labels and predictions as columns of a table; None where there is nothing.
+        """Return labels and predictions as columns of a table, None where missing.
 
         Parameters
         ----------
         target : str
-            Name of the column with the labels; the others begin with it.
+            Name of the column with the labels, and prefix of the others.
         who : bool, default=False
             Whether to add who answered, when, and the answers of each annotator.
 
         Returns
         -------
         dict
-            Names and cells. The predictions are the latest, which may lack the last answers;
-            labels are kept in them.
+            Names and cells. The latest predictions are used, which may not include the last
+            answers; labelled rows keep their label.
         """
         n, answers, latest = self.n_rows, self._history.answers.copy(), self.latest
         found = [answers.get(row, Answer(None, "")) for row in range(n)]
@@ -634,7 +635,7 @@ class LabelingSession:
         return columns
 
     def _fit(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
-        """Fit a fresh classifier to labels of at least two classes."""
+        """Fit a new classifier to labels of at least two classes."""
         y = np.full(self.n_rows, None, dtype=object)
         for row, value in labels.items():
             y[row] = value
@@ -642,11 +643,11 @@ class LabelingSession:
         with warnings.catch_warnings():
             for category in (UnreachedWarning, DegenerateProblemWarning, ScaleWarning):
                 warnings.simplefilter("ignore", category)
-            warnings.simplefilter("ignore", ConfidenceWarning)  # a session measures its accuracy
+            warnings.simplefilter("ignore", ConfidenceWarning)  # accuracy is estimated separately
             return model.fit(self.X, y)
 
     def _updated(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
-        """Fit, or add the new labels to the last fit."""
+        """Return a new fit, or the last one with the new labels added."""
         if self.n_rows <= FRESH_ROWS:
             return self._fit(labels)
         if self._base is not None:
@@ -663,7 +664,7 @@ class LabelingSession:
         return model
 
     def _predict(self, labels: Mapping[int, Value], version: int) -> Predictions:
-        """Classify all rows from these labels."""
+        """Predict all rows from these labels."""
         n = self.n_rows
         classes = np.unique(np.array(list(labels.values())))
         if classes.size == 1:

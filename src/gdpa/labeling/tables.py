@@ -1,4 +1,4 @@
-"""Label a file: a table, texts, images beside it, arrays of pixels."""
+"""Start a labelling session from a file: a table, texts, image files or arrays of pixels."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..tables import Table, TableEncoder, TableError, read_table
 from ..tables.encoder import WEAK
 from ..tables.pictures import picture_folder
+from ..tables.read import drop_predictions
 from .controller import Controller
 from .exports import Exporter
 from .images import ArrayImages, FileImages
@@ -24,30 +25,30 @@ __all__ = ["TableSource", "open_table"]
 
 @dataclass(frozen=True)
 class TableSource:
-    """The file or folder to label, and what its columns are.
+    """The file or folder to label, and the roles of its columns.
 
     Parameters
     ----------
     data : str
-        The file; "-" is standard input; a folder of pictures or text files.
+        A file, "-" for standard input, or a folder of pictures or text files.
     target : str
-        The column to fill; created if the table has none.
+        The column of labels; created if it does not exist.
     text, image, id_column : str, optional
-        Columns with the text to read, the image's file, the row's name.
+        Columns with the text to read, the image file, and the name of the row.
     shape : (int, int), optional
-        Height and width, if rows of numbers are images.
+        Height and width of the images, if the rows are arrays of pixels.
     drop : tuple of str
         Columns to ignore.
     columns : mapping
         Kinds of some columns; see :class:`~gdpa.tables.TableEncoder`.
     embedding : mapping
-        Model of texts or pictures: options `embed`, `offline` and `progress` of the encoder.
+        Options `embed`, `offline` and `progress` of the encoder.
     classes : tuple of str
         Classes that have a button from the start.
     unlabeled : str, optional
         Value of an unknown label, besides missing cells.
     reading : mapping
-        File format, as options of :func:`~gdpa.tables.read_table`; detected by default.
+        Options of :func:`~gdpa.tables.read_table`.
     """
 
     data: str
@@ -65,7 +66,7 @@ class TableSource:
 
     @property
     def folder(self) -> Path:
-        """The folder of the table: images are read from here and below."""
+        """The folder that contains the images."""
         return Path.cwd() if self.data == "-" else picture_folder(str(Path(self.data).resolve()))
 
     @property
@@ -74,7 +75,7 @@ class TableSource:
         return "standard input" if self.data == "-" else Path(self.data).resolve().name
 
     def of_files(self, table: Table) -> TableSource:
-        """Return what to show of a folder of files: the pictures, or the texts."""
+        """Set the text or image column of a folder of files."""
         if self.data == "-" or not Path(self.data).is_dir() or table.names[0] != "file":
             return self
         if "text" in table.names:
@@ -82,16 +83,16 @@ class TableSource:
         return replace(self, image=self.image or "file")
 
     def read(self) -> Table:
-        """Read the table; the columns that are named must exist."""
+        """Read the table without the output columns of an earlier run; check column names."""
         as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
         as_text |= {self.text} if self.text else set()
         table = read_table(
             self.data, as_text=frozenset(as_text), target=self.target, **self.reading
         )
-        for name in (self.text, self.image, self.id_column, *self.drop, *self.columns):
-            if name is not None:
-                table.column(name)
-        return table
+        named = [self.text, self.image, self.id_column, *self.drop, *self.columns]
+        for name in filter(None, named):
+            table.column(name)
+        return drop_predictions(table, self.target, list(filter(None, named)))
 
 
 def open_table(
@@ -108,13 +109,13 @@ def open_table(
     Parameters
     ----------
     source : TableSource
-        What to label.
+        The data to label.
     log : Path or None
-        Where the answers are saved.
+        File to save the answers to.
     seed : int, default=0
         Random seed.
     encoder : TableEncoder, optional
-        How columns are encoded, from a saved model; fitted to the table by default.
+        Encoder of a saved model; by default, one is fitted to the table.
     labels : sequence, optional
         Labels of a saved model, one per row.
     command : str, default=""
@@ -123,9 +124,9 @@ def open_table(
     Returns
     -------
     controller : Controller
-        The session as the page needs it.
+        The session for the page.
     exporter : Exporter
-        Makes the files to download.
+        Creates the files to download.
     notes : list of str
         Messages for the user.
     """
@@ -163,7 +164,7 @@ def open_table(
 def _labels(
     table: Table, source: TableSource, given: Sequence[str | None] | None, notes: list[str]
 ) -> list[str | None]:
-    """Return the labels of the table, and of a saved model where the table has none."""
+    """Return the labels of the table, completed by those of a saved model."""
     known: list[str | None] = [None] * table.n_rows
     if source.target in table.names:
         cells = table.column(source.target).cells()
@@ -172,11 +173,11 @@ def _labels(
         kinds = len(set(known) - {None})
         if kinds > 1000 or (kinds > 50 and 2 * kinds > sum(k is not None for k in known)):
             raise TableError(
-                f"{table.source}, column {source.target!r}: {kinds} different labels; these look "
+                f"{table.source}, column {source.target!r}: {kinds} distinct labels; these look "
                 "like numbers or names, not classes"
             )
     else:
-        notes.append(f"{table.source} has no column {source.target!r}; it starts without labels")
+        notes.append(f"{table.source} has no column {source.target!r}: starting without labels")
     if given is not None:
         if len(given) != table.n_rows:
             raise ValueError(
@@ -187,6 +188,7 @@ def _labels(
 
 
 def _images(table: Table, source: TableSource) -> Images | None:
+    """Return the images of the rows, if there are any."""
     if source.image is not None:
         return FileImages(source.folder, table.column(source.image).cells())
     if source.shape is None:
@@ -196,7 +198,7 @@ def _images(table: Table, source: TableSource) -> Images | None:
     height, width = source.shape
     if len(pixels) != height * width:
         raise ValueError(
-            f"--shape {height}x{width} needs {height * width} columns of numbers, "
+            f"--shape {height}x{width} needs {height * width} number columns, "
             f"{table.source} has {len(pixels)}"
         )
     values = np.nan_to_num(np.column_stack(pixels))
@@ -211,6 +213,7 @@ def _features(
     notes: list[str],
     seed: int,
 ) -> tuple[NDArray[Any], TableEncoder | None]:
+    """Return the features and the encoder of the table."""
     if isinstance(images, ArrayImages):
         flat = images.values.reshape(images.values.shape[0], -1).astype(np.float64)
         return flat / (np.ptp(flat) or 1.0), None
@@ -229,7 +232,7 @@ def _features(
 def _groups(
     encoder: TableEncoder | None, shown: Sequence[str], width: int
 ) -> NDArray[np.intp] | None:
-    """Return the shown column of each feature; None if that is not known."""
+    """Return the index of the displayed column of each feature, or None if unknown."""
     if encoder is None:
         return None
     place = {name: j for j, name in enumerate(shown)}

@@ -1,4 +1,4 @@
-"""Tables and graphs from files, data frames as tables, and columns of tables as features."""
+"""Read tables and graphs, convert data frames into tables, and encode tables as features."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ __all__ = [
     "table_of",
 ]
 
-# Scikit-learn takes a second to load, which readers of files need not wait for.
+# Loaded lazily, because scikit-learn takes a second to import.
 __getattr__ = load_on_use(__name__, {"TableEncoder": "encoder"})

@@ -1,7 +1,7 @@
-"""Numbers, dates and scales as the world writes them: 1.234,5, 45 %, (12), 80 kg, 5.1.2020, 65+.
+"""Parse numbers, dates and scales in text cells: 1.234,5, 45 %, (12), 80 kg, 5.1.2020, 65+.
 
-How a column writes its numbers (decimal mark, thousands, currency, unit) or its dates (order of day
-and month) is found from all its texts together and kept: later rows are read the same way.
+The number format (decimal mark, thousands separator, currency, unit) or date format (order of day
+and month) of a column is detected from all of its texts and kept for new rows.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _DIGITS = re.compile(
 @storable("number-format")
 @dataclass(frozen=True)
 class NumberFormat:
-    """How a column writes numbers.
+    """Number format of a column.
 
     Parameters
     ----------
     decimal : {".", ","}, default="."
         The decimal mark.
     thousands : str, default=""
-        Characters between thousands.
+        Characters that separate thousands.
     unit : str, default=""
-        Sign of currency, percent or a unit that cells carry.
+        Currency sign, percent sign or unit in the cells.
     certain : bool, default=True
-        Whether the texts leave no other reading: ``1,234`` alone may be either.
+        Whether the format is unambiguous; ``1,234`` alone is ambiguous.
     """
 
     decimal: str = "."
@@ -72,19 +72,19 @@ class NumberFormat:
 
     @property
     def is_plain(self) -> bool:
-        """Whether any program reads these numbers, without their unit, the same way."""
+        """Whether the numbers have a decimal point and no thousands separator."""
         return self.decimal == "." and not self.thousands
 
     def describe(self) -> str:
-        """The format in words; empty for plain numbers."""
+        """Describe the format; empty for plain numbers."""
         parts = ["decimal comma"] if self.decimal == "," else []
-        parts += [f"thousands by {self.thousands!r}"] if self.thousands else []
+        parts += [f"thousands separator {self.thousands!r}"] if self.thousands else []
         parts += [f"unit {self.unit}"] if self.unit else []
         return ", ".join(parts)
 
 
 class FormatError(ValueError):
-    """Texts that contradict each other: `place` is the one that does, `count` are numbers."""
+    """Inconsistent formats; `place` is the index of the first such text, `count` are numbers."""
 
     def __init__(self, message: str, place: int, count: int) -> None:
         super().__init__(message)
@@ -92,13 +92,13 @@ class FormatError(ValueError):
 
 
 def unit_in_name(name: str) -> str:
-    """Unit that a column's name ends with, in brackets: kg of "weight (kg)"; empty if none."""
+    """Return the unit in brackets at the end of a column name: kg for "weight (kg)", or ""."""
     match = re.search(rf"[(\[]\s*({_UNIT})\s*[)\]]\s*$", name)
     return match.group(1) if match is not None else ""
 
 
 def plain_number(text: str) -> float | None:
-    """A number that any program reads the same way; None for other texts."""
+    """Parse a number with a decimal point; return None for other texts."""
     try:
         value = float(text)
     except ValueError:
@@ -107,7 +107,7 @@ def plain_number(text: str) -> float | None:
 
 
 def _split_number(text: str) -> tuple[str, str, str] | None:
-    """Sign with digits, power, unit; None where the text is no number."""
+    """Split a text into signed digits, exponent and unit; return None if it is not a number."""
     match = _NUMBER_CELL.fullmatch(text.translate(_PLAIN_SIGNS).strip())
     if match is None:
         return None
@@ -119,37 +119,37 @@ def _split_number(text: str) -> tuple[str, str, str] | None:
 
 
 def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[NumberFormat, int]:
-    """Find how texts write numbers.
+    """Detect the number format of texts.
 
     Parameters
     ----------
     texts : sequence of str
-        The different texts of a column.
+        The distinct texts of a column.
     comma : bool, default=False
-        Whether other columns of the table have decimal commas: then ``1,234`` is read so too.
+        Whether other columns of the table have decimal commas. Then ``1,234`` has one, too.
 
     Returns
     -------
     format : NumberFormat
         The format.
     count : int
-        How many of the texts are numbers.
+        Number of texts that are numbers.
 
     Raises
     ------
     FormatError
-        If decimal marks or units are mixed; it knows which text is the first to contradict.
+        If decimal marks or units are mixed.
     """
     for text in texts[:: max(1, len(texts) // 200)]:
         if plain_number(text) is not None or _split_number(text) is not None:
             break
     else:
-        return NumberFormat(), 0  # no need to look at every sentence of a text
+        return NumberFormat(), 0  # a sample is enough for a column of sentences
     count = 0
-    marks: dict[str, tuple[int, str]] = {}  # decimal mark that some text proves -> which text
+    marks: dict[str, tuple[int, str]] = {}  # decimal mark -> a text that is unambiguous
     units: dict[str, tuple[int, str]] = {}
     groups: set[str] = set()
-    either = ""  # the mark of texts such as 1,234
+    either = ""  # the mark of ambiguous texts such as 1,234
     for place, text in enumerate(texts):
         plain = "," not in text and plain_number(text) is not None
         parts = (text.lstrip("+-"), "", "") if plain else _split_number(text)
@@ -175,7 +175,7 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
         if len(proofs) > 1:
             (_, first), (place, text), *_ = sorted(proofs.values())
             raise FormatError(f"{what} are mixed: {first!r} and {text!r}", place, count)
-    # A text such as 1,234 beside 5.5: the comma can only separate thousands.
+    # If another text is 5.5, the comma of 1,234 can only separate thousands.
     certain = bool(marks) or not either or (either == "." and not comma)
     decimal = next(iter(marks), "," if comma and either else ".")
     if either and either != decimal:
@@ -184,11 +184,12 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
 
 
 def parse_numbers(texts: Sequence[str], format: NumberFormat) -> FloatArray:
-    """Texts as numbers in a format; NaN where a text is none."""
+    """Parse texts in a number format; NaN for texts that are not numbers."""
     return np.fromiter((_parse_number(text, format) for text in texts), np.float64, len(texts))
 
 
 def _parse_number(text: str, format: NumberFormat) -> float:
+    """Parse one number; NaN if it does not have the format."""
     value = plain_number(text) if format.is_plain else None
     parts = _split_number(text) if value is None else None
     if parts is None or parts[2] not in ("", format.unit):
@@ -219,7 +220,7 @@ CYCLES = {"year": 365.2425 * 86400.0, "week": 7 * 86400.0, "day": 86400.0}
 
 
 def _split_date(text: str) -> tuple[tuple[int, int, int], str, list[str | None]] | None:
-    """Three numbers, what is known of their order, and the clock."""
+    """Split a date into three numbers, their order if it is known, and the time."""
     match = _NUMERIC_DATE.fullmatch(text)
     if match is not None:
         a, mark, b, c, *clock = match.groups()
@@ -241,22 +242,22 @@ def _split_date(text: str) -> tuple[tuple[int, int, int], str, list[str | None]]
 
 
 def find_date_format(texts: Sequence[str]) -> tuple[str, bool, int]:
-    """Find how texts write dates.
+    """Detect the date format of texts.
 
     Parameters
     ----------
     texts : sequence of str
-        The different texts of a column.
+        The distinct texts of a column.
 
     Returns
     -------
     format : str
-        "iso" (year first, or the month by name), "day-first", "month-first" or "compact"
-        (20200131, every text); empty if these are no dates.
+        "iso" (year first, or the month as a word), "day-first" or "month-first"; empty if the
+        texts are not dates.
     certain : bool
-        Whether no other reading fits: 03/04/2020 alone may be either.
+        Whether the format is unambiguous; 03/04/2020 alone is ambiguous.
     count : int
-        How many texts have the form of a date.
+        Number of texts that look like a date.
     """
     sample = texts[:: max(1, len(texts) // 40)]
     if 2 * sum(map(_looks_like_date, sample)) < len(sample):
@@ -282,6 +283,7 @@ def find_date_format(texts: Sequence[str]) -> tuple[str, bool, int]:
 
 
 def _looks_like_date(text: str) -> bool:
+    """Return whether a text has the form of a date in any format."""
     if _split_date(text) is not None:
         return True
     if len(text) < 8 or not text[:4].isdigit() or text.isdigit():
@@ -294,22 +296,23 @@ def _looks_like_date(text: str) -> bool:
 
 
 def parse_dates(texts: Sequence[str], format: str) -> FloatArray:
-    """Texts as seconds since 1970 (UTC) in a format of :func:`find_date_format`; NaN for others."""
+    """Parse dates as seconds since 1970 (UTC); NaN for texts that do not have the format."""
     return np.fromiter((_parse_date(text, format) for text in texts), np.float64, len(texts))
 
 
 def is_compact_date(text: str) -> bool:
-    """Whether a text has the form 20200131."""
+    """Return whether a text has the form 20200131."""
     return re.fullmatch(r"(?:19|20)\d{6}", text) is not None
 
 
 def _seconds(moment: datetime) -> float:
-    """Seconds since 1970; without a time zone a moment is taken as UTC."""
+    """Return seconds since 1970; a datetime without a time zone is taken as UTC."""
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
 
 
 def _parse_date(text: str, format: str) -> float:
+    """Parse one date; NaN if it does not have the format."""
     if format == "compact":
         if not is_compact_date(text):
             return np.nan
@@ -336,18 +339,18 @@ def _parse_date(text: str, format: str) -> float:
 
 
 def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
-    """Cycles that a column of moments varies in.
+    """Find the cycles in which a column of datetimes varies.
 
     Parameters
     ----------
     seconds : ndarray
-        Moments that are present.
+        Datetimes in seconds since 1970, none missing.
 
     Returns
     -------
     tuple of str
-        Of "year", "week", "day": those that the moments span and do not always meet at the same
-        place. The weekday of yearly or monthly dates only follows from the calendar: no cycle.
+        Those of "year", "week" and "day" that the datetimes span, unless all of them fall at the
+        same point of the cycle. Yearly and monthly dates have no weekly cycle.
     """
     if seconds.size == 0:
         return ()
@@ -356,7 +359,7 @@ def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
     found = []
     for name, length in CYCLES.items():
         place = np.sort(np.mod(sample, length))
-        # The largest arc without a moment; the cycle is closed.
+        # The longest part of the cycle without a datetime, across its end too.
         empty = max(float(np.diff(place).max(initial=0.0)), float(place[0] - place[-1]) + length)
         if span >= length and length - empty > 0.02 * length:
             found.append(name)
@@ -367,15 +370,15 @@ def find_cycles(seconds: FloatArray) -> tuple[str, ...]:
 
 
 def _same_day_of_month(seconds: FloatArray) -> bool:
-    """Whether all moments are on the same day of their months, or all on the last."""
+    """Return whether all dates are on the same day of the month, or all on the last."""
     day = np.floor(seconds / 86400.0).astype("datetime64[D]")
     first, last = (d - d.astype("datetime64[M]").astype("datetime64[D]") for d in (day, day + 1))
     return bool((first == first[0]).all() or (last == last[0]).all())
 
 
 def cycle_points(seconds: FloatArray, name: str) -> FloatArray:
-    """Points on a circle that is gone around once per cycle: sine and cosine, shape (n, 2)."""
-    # 1970 began on a Thursday; from Monday on the angle of a week is easier to read.
+    """Return sine and cosine of the position in a cycle, of shape (n, 2)."""
+    # 1970 began on a Thursday; shifted, weeks begin on Monday.
     shift = 3 * 86400.0 if name == "week" else 0.0
     angle = 2.0 * np.pi * np.mod(seconds + shift, CYCLES[name]) / CYCLES[name]
     return np.column_stack([np.sin(angle), np.cos(angle)])
@@ -406,18 +409,18 @@ _SCALES = (
 
 
 def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
-    """Words in the order of a scale that they all belong to, such as low, medium, high.
+    """Sort words that belong to a scale, such as low, medium, high.
 
     Parameters
     ----------
     words : sequence of str
-        The different texts of a column.
+        The distinct texts of a column.
 
     Returns
     -------
     tuple of str or None
-        The words in order; None where they are on no known scale. Ranges (``10-20``, ``under
-        18``, ``65+``) are a scale too.
+        The words in order; None if they are on no known scale. Ranges (``10-20``, ``under 18``,
+        ``65+``) are a scale, too.
     """
     if len(words) < 3:
         return None  # two values need no order
@@ -435,6 +438,7 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _range_ends(word: str) -> tuple[float, float] | None:
+    """Parse a range of numbers; return None for other words."""
     number = r"\s*(-?\d+(?:\.\d+)?)\s*"
     forms = (
         rf"()(?:<=?|under|below|less than|up to){number}[\])]?",

@@ -1,6 +1,6 @@
-"""What a column is (number, category, scale, text, image, date or left out), and its encoding.
+"""Decide the kind of each column (number, category, scale, text, image, date) and encode it.
 
-The same rules hold for files and data frames; every decision comes with its reason in words.
+The same rules apply to files and data frames, and every decision states its reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .texts import TextEncoding
 
 FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "image", "date", "drop")
-MOSTLY = 0.9  # a text column of which this share are numbers is a numeric column with errors
+MOSTLY = 0.9  # a text column with this share of numbers is a number column with errors
 ID_NAME = re.compile(
     r"\s*(file|file ?name|path|id|ids|uid|uuid|guid|pk|key|index|idx|row"
     r"|row ?(id|names?|num(ber)?|no)|record"
@@ -53,28 +53,28 @@ _ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Pyth
 @storable("column-plan")
 @dataclass(frozen=True)
 class ColumnPlan:
-    """One column: what it is taken for, why, and how it becomes features.
+    """The kind of one column, the reason for it, and the encoding.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the column.
     kind : {"number", "ordered", "category", "text", "image", "date", "left out"}
-        What it is taken for.
+        Kind of the column.
     reason : str
-        Why, in words; empty where it is plain to see.
+        Reason for the kind; empty if it is obvious.
     format : NumberFormat or str or None
-        How its texts write numbers or dates.
+        Format of the numbers or dates in text cells.
     ranks : tuple of str
-        The words of an ordered column, in order.
+        The values of an ordered column, in order.
     notes : tuple of str
-        What the user should know about the decision.
+        Messages for the user.
     encoding : NumberEncoding, CategoryEncoding, DateEncoding, TextEncoding, ... or None
-        How it becomes features; None if it is left out.
+        How the column is encoded; None if it is left out.
     missing : int
-        Missing cells of the table fitted on.
+        Number of missing cells in the fitted table.
     content : str
-        What is in it, in a few words.
+        Short description of the values.
     """
 
     name: str
@@ -98,45 +98,44 @@ class ColumnPlan:
 
     @property
     def n_features(self) -> int:
-        """Features that it becomes."""
+        """Number of features."""
         return 0 if self.encoding is None else len(self.encoding.suffixes)
 
     @property
     def needs_text(self) -> bool:
-        """Whether a file must be read as text, lest the reader takes its cells for numbers."""
-        format = self.format
+        """Whether a CSV reader must keep the cells as text instead of parsing numbers."""
         if isinstance(self.encoding, NumberEncoding):
-            return isinstance(format, NumberFormat) and not format.is_plain
+            return isinstance(self.format, NumberFormat) and not self.format.is_plain
         return self.encoding is not None
 
     def done(self) -> str:
-        """What is done with it, in words."""
+        """Describe the encoding."""
         encoding = self.encoding
         if encoding is None:
             return f"left out: {self.reason}"
         gaps = f", {self.missing} missing cell{'s' * (self.missing > 1)}" * bool(self.missing)
         if isinstance(encoding, CategoryEncoding):
             words = f"{len(encoding.categories)} categories{gaps}"
-            words += " taken as one of them" * bool(self.missing)
+            words += " encoded as a category" * bool(self.missing)
         elif isinstance(encoding, EmbeddingEncoding):
-            words = f"{self.kind}, {self.n_features} numbers of the model {encoding.name}"
+            words = f"{self.kind}, {self.n_features} features of the model {encoding.name}"
         elif isinstance(encoding, PictureEncoding):
-            words = f"image, typical patches in {self.n_features} directions"
+            words = f"image, {self.n_features} features of image patches"
         elif isinstance(encoding, TextEncoding):
-            words = f"text, words and character n-grams in {self.n_features} directions"
+            words = f"text, {self.n_features} features of words and character n-grams"
         elif isinstance(encoding, DateEncoding):
             cycles = {"year": "yearly cycle", "week": "weekly cycle", "day": "daily cycle"}
             words = " and ".join(["time", *(cycles[c] for c in encoding.cycles)])
         else:
             words = ("rank" if self.kind == "ordered" else "number") + gaps
             words += f" filled with the median ({encoding.fill:g})" * bool(self.missing)
-            words += " and marked" * bool(encoding.gap)
+            words += " and marked by an indicator" * bool(encoding.gap)
         return f"{words} ({self.reason})" if self.reason else words
 
     def messages(self) -> list[str]:
-        """What the log should list about it: all but plain numbers and categories without gaps."""
+        """Return log messages; plain numbers and categories without missing cells have none."""
         name = f"column {shorten(self.name)}"
-        unusual = self.kind == "date" or self.notes or self.reason not in ("", "as asked")
+        unusual = self.kind == "date" or self.notes or self.reason not in ("", "as requested")
         if unusual or (self.missing and self.kind not in ("text", "image", "left out")):
             return [f"{name}: {self.done()}", *(f"{name}: {note}" for note in self.notes)]
         return []
@@ -149,7 +148,7 @@ class ColumnPlan:
         embedder: Embedder | None,
         progress: Progress,
     ) -> int:
-        """Write the features of cells into `out`; return how many are unknown or unreadable."""
+        """Write features into `out`; return the number of unknown or unreadable cells."""
         encoding, unknown = self.encoding, 0
         if isinstance(encoding, TextEncoding):
             column = column.as_text()
@@ -166,13 +165,13 @@ class ColumnPlan:
                 values, unknown = ranks_of(column, self.ranks)
             else:
                 values = column_numbers(self, column, f"{source}, column {shorten(self.name)}")
-            for start in range(0, values.size, 50_000):  # what is made on the way stays small
+            for start in range(0, values.size, 50_000):  # bounds the memory
                 block = slice(start, start + 50_000)
                 encoding.encode(values[block], out[block])
         return unknown
 
     def to_plain(self) -> dict[str, Any]:
-        """The plan as JSON can hold it."""
+        """Return the plan as data for JSON."""
         arrays, plain = pack(self)
         coded = {
             name: [kind, list(a.shape), base64.b64encode(a.astype(kind).tobytes()).decode()]
@@ -183,7 +182,7 @@ class ColumnPlan:
 
     @classmethod
     def from_plain(cls, plain: Any) -> ColumnPlan:
-        """Rebuild a plan from :meth:`to_plain`; a ValueError if the data are not those of one."""
+        """Rebuild a plan from :meth:`to_plain`; invalid data raise ValueError."""
         try:
             arrays = {
                 name: np.frombuffer(base64.b64decode(data, validate=True), kind).reshape(shape)
@@ -192,13 +191,12 @@ class ColumnPlan:
             }
             return unpack(cls, arrays, {"objects": plain["objects"]})
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(
-                f"not a description of a column ({error}): {str(plain)[:200]!r}"
-            ) from error
+            message = f"invalid column description ({error}): {str(plain)[:200]!r}"
+            raise ValueError(message) from error
 
 
 def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[FloatArray, int]:
-    """Place of each cell among words, NaN where missing or unknown, and how many are unknown."""
+    """Return the index of each cell in `words`, NaN if missing, and the number of unknown cells."""
     column = column.as_text()
     place = dict(zip(words, range(len(words)), strict=True))
     places = np.array(list(map(place.get, (*(column.texts or ()), ""))), dtype=np.float64)
@@ -207,18 +205,18 @@ def ranks_of(column: Column, words: tuple[str, ...]) -> tuple[FloatArray, int]:
 
 
 class ColumnList(tuple[ColumnPlan, ...]):
-    """The plans of all columns, shown as a table."""
+    """The plans of all columns; displayed as a table."""
 
     __slots__ = ()
 
     @property
     def n_features(self) -> int:
-        """Features of all columns together."""
+        """Total number of features."""
         return sum(map(attrgetter("n_features"), self))
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features: the column's name, with the category or the part."""
+        """Feature names: the column name followed by the category or component."""
         return [p.name + s for p in self if p.encoding is not None for s in p.encoding.suffixes]
 
     def encode(
@@ -233,20 +231,20 @@ class ColumnList(tuple[ColumnPlan, ...]):
         Parameters
         ----------
         X : data frame, Table, or mapping of names to columns
-            Rows of all columns in use.
+            A table with all columns in use.
         dtype : dtype
-            Of the features.
+            Type of the features.
         embedders : mapping of str to Embedder, optional
-            Models of the columns that are embedded.
+            Embedding models by column.
         progress : callable, optional
-            Called with how many texts or pictures of a column are embedded, and how many it has.
+            Called with the number of embedded items of a column and their total number.
 
         Returns
         -------
         features : ndarray of shape (n_rows, n_features)
             The features.
         notes : tuple of str
-            What the user should know: categories not seen before.
+            Messages about unknown categories and unreadable pictures.
         """
         unknown: Counter[str] = Counter()
         n_rows, blocks = (X.n_rows, iter((X,))) if isinstance(X, Table) else row_blocks(X)
@@ -262,23 +260,21 @@ class ColumnList(tuple[ColumnPlan, ...]):
                 try:
                     unknown[plan.name] += plan.encode(table.column(plan.name), part, *given)
                 except TableError:
-                    if start:  # a row of a later block: the whole table knows its number
+                    if start:  # raise again with the row number in the whole table
                         self.encode(table_of(X), dtype, embedders)
                     raise
                 j += plan.n_features
             start += table.n_rows
+        reasons = {"ordered": "are not on the fitted scale", "image": "are unreadable pictures"}
         notes = []
         for plan in self:
             if unknown[plan.name]:
-                met = {
-                    "ordered": "are not on the scale of the table fitted on",
-                    "image": "are pictures that cannot be read",
-                }.get(plan.kind, "have a category not seen before")
-                notes.append(f"column {shorten(plan.name)}: {unknown[plan.name]} cells {met}")
+                reason = reasons.get(plan.kind, "have an unknown category")
+                notes.append(f"column {shorten(plan.name)}: {unknown[plan.name]} cells {reason}")
         return out, tuple(notes)
 
     def words(self, most: int = 6) -> str:
-        """All of it in one line: the columns by what they are taken for."""
+        """List the columns by kind, in one line."""
         names: dict[str, list[str]] = defaultdict(list)
         for plan in self:
             names[plan.kind].append(plan.name[:30])
@@ -290,7 +286,8 @@ class ColumnList(tuple[ColumnPlan, ...]):
         return "; ".join(parts)
 
     def _rows(self, most: int = 60) -> list[tuple[str, str, str, str]]:
-        rows = [("column", "taken as", "missing", "content")]
+        """Return the cells of the displayed table, header first."""
+        rows = [("column", "encoded as", "missing", "content")]
         rows += [(p.name[:40], p.done()[:90], str(p.missing), p.content[:60]) for p in self[:most]]
         return rows + [(f"... {len(self) - most} more", "", "", "")] * (len(self) > most)
 
@@ -310,7 +307,7 @@ class ColumnList(tuple[ColumnPlan, ...]):
 
 
 def describe_content(column: Column) -> str:
-    """What is in a column, in a few words."""
+    """Describe the values of a column in a few words."""
     if column.missing.all():
         return "empty"
     if column.texts is None:
@@ -323,9 +320,7 @@ def describe_content(column: Column) -> str:
     listed = []
     for k in np.argsort(-counts, kind="stable")[:4]:
         listed.append(f"{column.texts[k][:30]} ({counts[k]:,})")
-    return ", ".join(listed) + (
-        f" and {len(column.texts) - 4:,} more" if len(column.texts) > 4 else ""
-    )
+    return ", ".join(listed) + f" and {counts.size - 4:,} more" * (counts.size > 4)
 
 
 # -- decisions -------------------------------------------------------------------------------
@@ -340,20 +335,20 @@ def decide_column(
     source: str,
     comma: bool = False,
 ) -> ColumnPlan:
-    """Decide what a column is.
+    """Decide the kind of a column.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the column.
     column : Column
-        Its cells.
+        The cells.
     wanted : {"number", "category", "text", "image", "date", "drop"} or None
-        What the user says it is.
+        Kind requested by the user.
     max_categories : int
-        Most different texts of a category column.
+        Maximal number of distinct texts of a category column.
     source : str
-        For messages.
+        Name of the table, for messages.
     comma : bool, default=False
         Whether other columns of the table have decimal commas.
 
@@ -365,20 +360,20 @@ def decide_column(
     Raises
     ------
     TableError
-        If most cells say one thing and some contradict it, or the column is not what is wanted.
+        If most cells, but not all, have the same kind, or the requested kind does not fit.
     """
     where = f"{source}, column {shorten(name)}"
     texts, missing = column.texts, column.missing
     ranks = tuple(texts or ()) if column.ordered else ()
     if wanted == "drop":
-        return ColumnPlan(name, "left out", "as asked")
+        return ColumnPlan(name, "left out", "as requested")
     if wanted == "category":
-        return ColumnPlan(name, "ordered" if ranks else "category", "as asked", ranks=ranks)
+        return ColumnPlan(name, "ordered" if ranks else "category", "as requested", ranks=ranks)
     if wanted in ("text", "image"):
-        return ColumnPlan(name, wanted, "as asked")  # type: ignore[arg-type]
+        return ColumnPlan(name, wanted, "as requested")  # type: ignore[arg-type]
     if missing.all():
         if wanted is not None:
-            raise TableError(f"{where}: no cell has a value; it cannot be a {wanted}")
+            raise TableError(f"{where}: the column is empty; it cannot be a {wanted}")
         return ColumnPlan(name, "left out", "empty")
     if texts is None:
         plan = _decide_numbers(name, column, wanted, where)
@@ -391,14 +386,14 @@ def decide_column(
         if len(named) >= MOSTLY * len(texts[:100]) and any(
             (picture_folder(source) / text).is_file() for text in named
         ):
-            return ColumnPlan(name, "image", "names of picture files")
+            return ColumnPlan(name, "image", "picture file names")
         return _decide_texts(name, column, max_categories)
     elif wanted is None and column.declared:
         return _decide_texts(name, column, max_categories)
     else:
         plan = (
-            (_decide_number_texts(name, column, where, comma, wanted) if wanted != "date" else None)
-            or (_decide_date_texts(name, column, where, wanted) if wanted != "number" else None)
+            (wanted != "date" and _decide_number_texts(name, column, where, comma, wanted))
+            or (wanted != "number" and _decide_date_texts(name, column, where, wanted))
             or _decide_texts(name, column, max_categories)
         )
     if wanted is not None or plan.kind not in ("number", "date"):
@@ -416,18 +411,18 @@ def decide_column(
 def column_numbers(
     plan: ColumnPlan, column: Column, where: str, *, finite: bool = True
 ) -> FloatArray:
-    """Cells of a number or date column as numbers or seconds since 1970, NaN where missing.
+    """Return a number or date column as numbers or seconds since 1970, NaN where missing.
 
     Parameters
     ----------
     plan : ColumnPlan
-        What was decided about the column.
+        The decision about the column.
     column : Column
-        Cells, perhaps of later rows.
+        The cells.
     where : str
-        For messages.
+        Name of the table and column, for messages.
     finite : bool, default=True
-        Whether to refuse infinite numbers.
+        Whether infinite numbers raise an error.
 
     Returns
     -------
@@ -437,40 +432,34 @@ def column_numbers(
     Raises
     ------
     TableError
-        If a cell is neither missing nor a number (a date).
+        If a cell is neither missing nor a number or date.
     """
     is_date = plan.kind == "date"
     if column.moments and not is_date:
-        raise TableError(f"{where}: these are dates, numbers are expected")
-    values = column.values
+        raise TableError(f"{where}: the cells are dates, expected numbers")
+    values, present = column.values, ~column.missing
     if column.texts is not None or is_date > column.moments:
         column = column.as_text()
         parse: Any = parse_dates if is_date else parse_numbers
         known = parse(column.texts or (), plan.format or ("iso" if is_date else NumberFormat()))
         values = np.append(known, np.nan)[column.values]
-        bad = np.flatnonzero(np.isnan(values) & (column.values >= 0))
-        if bad.size:
-            what, cell = "date" if is_date else "finite number", column.cell(bad[0])[:60]
-            raise TableError(f"{where}, row {bad[0] + 1}: {cell!r} is not a {what}")
-    bad = np.flatnonzero(np.isinf(values) & finite)
+    bad = np.flatnonzero(present & (np.isnan(values) | (np.isinf(values) & finite)))
     if bad.size:
-        raise TableError(
-            f"{where}, row {bad[0] + 1}: the value {column.cell(bad[0])[:40]!r} is infinite, not a "
-            "finite number"
-        )
+        what, cell = "date" if is_date else "finite number", column.cell(bad[0])[:60]
+        raise TableError(f"{where}, row {bad[0] + 1}: {cell!r} is not a {what}")
     return np.asarray(values)
 
 
 def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -> ColumnPlan:
-    """A column that came as numbers or moments."""
+    """Decide a column of numbers or datetimes."""
     if column.moments:
         if wanted == "number":
-            raise TableError(f"{where}: these are dates; they can be date, category, text or drop")
+            raise TableError(f"{where}: the cells are dates; accepted: date, category, text, drop")
         return ColumnPlan(name, "date")
     low, high = float(np.nanmin(column.values)), float(np.nanmax(column.values))
     named = re.search(r"(^|[\W_])(date|day|dt)($|[\W_])|date$", name.strip(), re.IGNORECASE)
     if wanted == "date" or (wanted is None and named and low >= 19000101 and high <= 20991231):
-        reason = "as asked" if wanted else "named and written so"
+        reason = "as requested" if wanted else "by its name and values"
         plan = ColumnPlan(name, "date", reason, "compact")
         try:
             column_numbers(plan, column, where)
@@ -479,14 +468,14 @@ def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -
                 raise
         else:
             return plan
-    format = NumberFormat(unit=unit_in_name(name))  # later cells may carry the unit of the header
-    return ColumnPlan(name, "number", "as asked" if wanted else "", format)
+    format = NumberFormat(unit=unit_in_name(name))  # cells of new rows may repeat the unit
+    return ColumnPlan(name, "number", "as requested" if wanted else "", format)
 
 
 def _decide_number_texts(
     name: str, column: Column, where: str, comma: bool, wanted: str | None
 ) -> ColumnPlan | None:
-    """A text column as numbers; None where it is none, an error where it nearly is or must be."""
+    """Decide whether texts are numbers: a plan, None if not, an error if nearly all are."""
     texts = column.texts or ()
     try:
         format, count = find_number_format(texts, comma=comma)
@@ -497,7 +486,7 @@ def _decide_number_texts(
         advice = "" if wanted else f"; correct it, or use {_ADVICE}"
         raise TableError(f"{where}, row {row + 1}: {error}{advice}") from error
     if wanted:
-        plan = ColumnPlan(name, "number", "as asked", format)
+        plan = ColumnPlan(name, "number", "as requested", format)
         column_numbers(plan, column, where)
         return plan
     if count == 0:
@@ -509,7 +498,7 @@ def _decide_number_texts(
         cells = good[column.values] & present
         n_good, n_present = int(cells.sum()), int(present.sum())
         first = int(np.flatnonzero(present & ~cells)[0])
-        # A few words among a few numbers are categories; a long run of numbers has an error.
+        # A few distinct words and numbers are categories; a word among many numbers is an error.
         few = len(texts) <= 20 and 3 * len(texts) <= n_present
         if not few and (n_good >= MOSTLY * n_present or int(cells[:first].sum()) >= 1000):
             raise TableError(
@@ -520,7 +509,7 @@ def _decide_number_texts(
     notes: tuple[str, ...] = ()
     if not format.certain:
         k = int(np.flatnonzero((known % 1 != 0) | (np.abs(known) >= 1000))[0])
-        notes = (f"{texts[k]!r} is taken as {known[k]:g}",)
+        notes = (f"{texts[k]!r} is read as {known[k]:g}",)
     reason = format.describe()
     format = replace(format, unit=format.unit or unit_in_name(name))
     return ColumnPlan(name, "number", reason, format, notes=notes)
@@ -529,12 +518,12 @@ def _decide_number_texts(
 def _decide_date_texts(
     name: str, column: Column, where: str, wanted: str | None
 ) -> ColumnPlan | None:
-    """A text column as dates; None where it is none, an error where it nearly is or must be."""
+    """Decide whether texts are dates: a plan, None if not, an error if nearly all are."""
     texts = column.texts or ()
     format, certain, count = find_date_format(texts)
     if wanted:
         compact = "compact" if all(map(is_compact_date, texts[:100])) else "iso"
-        plan = ColumnPlan(name, "date", "as asked", format or compact)
+        plan = ColumnPlan(name, "date", "as requested", format or compact)
         column_numbers(plan, column, where)
         return plan
     if not format:
@@ -553,6 +542,7 @@ def _decide_date_texts(
 
 
 def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
+    """Decide between identifier, text, category and scale."""
     texts = column.texts or ()
     present, n = int((column.values >= 0).sum()), len(texts)
     if (2 * n > present or n > max_categories) and ID_NAME.fullmatch(name):
@@ -561,9 +551,9 @@ def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
         sample = texts[:: max(1, n // 500)]
         code = r"(?:[A-Za-z]*[-_/#. ]?\d+)(?:[-_/.][A-Za-z0-9]+)*|[0-9a-fA-F-]{16,}"
         if sum(re.fullmatch(code, t) is not None for t in sample) >= MOSTLY * len(sample):
-            return ColumnPlan(name, "left out", "identifier: a different code in every row")
+            return ColumnPlan(name, "left out", "identifier: a unique code in every row")
     if n > max_categories or (2 * n > present and n > 2):
-        return ColumnPlan(name, "text", f"{n:,} different texts")
+        return ColumnPlan(name, "text", f"{n:,} distinct texts")
     ranked = order_on_scale(texts)
     if ranked is None:
         return ColumnPlan(name, "category")
@@ -574,27 +564,25 @@ def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
 def _unless_identifier(
     plan: ColumnPlan, name: str, values: FloatArray, max_categories: int
 ) -> ColumnPlan:
-    """The plan, or another where whole numbers are given out instead of measured."""
+    """Return the plan, or another if the integers are identifiers rather than measurements."""
     n, named = values.size, ID_NAME.fullmatch(name)
     if not np.isfinite(values).all() or (values % 1).any():
         return plan
     if not named and re.search("year|date|time|age|day|month|week|hour|stamp", name.lower()):
         return plan
     if float(np.abs(values).max()) > 2.0**53:
-        return plan  # whole only because floating point has no fractions there
+        return plan  # floating-point numbers of this size are always integers
     steps = np.diff(values)
     in_order = n >= 20 and ((steps > 0).all() or (steps < 0).all())
     if in_order and (steps == steps[0]).all():
         return ColumnPlan(name, "left out", "numbers the rows")
     reach = float(values.max() - values.min()) + 1.0
-    # Among measured whole numbers some agree by chance; if none do, they were given out.
+    # Some measured integers would coincide by chance; if none do, they are identifiers.
     if n >= 20 and n * n > 30.0 * reach and (in_order or np.unique(values).size == n):
-        return ColumnPlan(
-            name, "left out", "identifier: all different, where chance would repeat some"
-        )
+        return ColumnPlan(name, "left out", "identifier: no value occurs twice")
     if not named:
         return plan
     different = np.unique(values).size
     if 2 * different > n or different > max_categories:
         return ColumnPlan(name, "left out", "identifier by its name")
-    return ColumnPlan(name, "category", "identifiers that repeat: their order means nothing")
+    return ColumnPlan(name, "category", "identifiers that repeat: their order has no meaning")

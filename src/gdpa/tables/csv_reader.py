@@ -1,7 +1,7 @@
-"""CSV and its relatives: the dialect is detected, Arrow reads the cells block by block.
+"""Read CSV files: detect the dialect, then parse the cells with Arrow, block by block.
 
-A column is numbers as long as every cell is a plain number or missing. A column that turns into
-text after blocks of numbers is read again from the start, as text.
+A column is numeric if every cell is a plain number or missing. A column whose first text appears
+after blocks of numbers is read again from the start, as text.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .cell_formats import FormatError, find_number_format, plain_number
 from .source import Source
 from .table import MISSING, Column, Table, TableError, clean_texts, merge_dictionaries, shorten
 
-SAMPLE_CHARACTERS = 2**16  # that delimiter and quotes are detected from
+SAMPLE_CHARACTERS = 2**16  # used to detect delimiter and quotes
 BLOCK_BYTES = 2**20  # read at a time
 MAX_ROW_BYTES = 2**27
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+DELIMITERS = {";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "white space"}
 
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """How a text file is written; a blank as delimiter stands for any white space."""
+    """Dialect of a CSV file; a space as delimiter stands for any white space."""
 
     encoding: str
     delimiter: str
     quote: str
     skip: int  # lines before the first row
-    notes: tuple[str, ...]  # what was detected that is unusual
+    notes: tuple[str, ...]  # messages about an unusual dialect
 
 
 def read_csv(
@@ -51,12 +51,12 @@ def read_csv(
     target: str | None,
     header: bool,
 ) -> Table:
-    """Read a text table; parameters as in :func:`gdpa.tables.read_table`."""
+    """Read a CSV file; for the parameters see :func:`gdpa.tables.read_table`."""
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
         raise TableError(f"delimiter={delimiter!r} must be one character (ASCII)")
     dialect = _detect_dialect(source, delimiter, encoding)
     try:
-        if dialect.delimiter == " ":  # any white space becomes one blank
+        if dialect.delimiter == " ":  # replace white space by single spaces
             with io.TextIOWrapper(source.open(), dialect.encoding) as lines:
                 source.rewrite("\n".join(" ".join(line.split()) for line in lines).encode())
             dialect = replace(dialect, encoding="utf-8")
@@ -67,11 +67,11 @@ def read_csv(
             names, notes = column_names(first, source.name, is_file=True)
         else:
             names = tuple(map(str, range(1, len(first) + 1)))
-            notes = (f"no header: the columns are called 1 to {len(names)}",)
+            notes = (f"no header: the columns are named 1 to {len(names)}",)
         as_text = as_text | {target} if target is not None else as_text
         columns = _read_columns(source, dialect, names, as_text, target, header)
         if any(map(_has_decimal_commas, columns)):
-            # The points of another column may then separate thousands.
+            # Then points in other columns may separate thousands.
             fractions = frozenset(
                 name
                 for name, column in zip(names, columns, strict=True)
@@ -88,6 +88,7 @@ def read_csv(
 
 
 def _detect_dialect(source: Source, delimiter: str | None, encoding: str | None) -> CsvDialect:
+    """Detect encoding, delimiter and quotes, unless they are given."""
     encoding, notes = (encoding, []) if encoding else _detect_encoding(source)
     try:
         codecs.lookup(encoding)
@@ -102,24 +103,24 @@ def _detect_dialect(source: Source, delimiter: str | None, encoding: str | None)
     blank = head[: len(head) - len(head.lstrip())]
     skip = blank.count("\n") or blank.count("\r")
     declared = re.match(r"\s*sep=([^\r\n])\s*?(?:[\r\n]|$)", head, re.IGNORECASE)
-    if declared is not None:  # as spreadsheets write it
+    if declared is not None:  # the line "sep=;" of spreadsheets
         skip, mark, quote = skip + 1, delimiter or declared[1], '"'
     else:
         mark, quote = _detect_marks(head, delimiter)
     if delimiter is None and mark != ",":
-        notes.append(f"cells are separated by {DELIMITERS.get(mark, repr(mark))}")
+        notes.append(f"the delimiter is {DELIMITERS.get(mark, repr(mark))}")
     if quote != '"':
-        notes.append("texts are quoted by ' instead of \"")
+        notes.append("the quote character is '")
     return CsvDialect(encoding, mark, quote, skip, tuple(notes))
 
 
 def _detect_encoding(source: Source) -> tuple[str, list[str]]:
-    """Encoding of a file, and a note where it is not UTF-8."""
+    """Return the encoding, and a message if it is not UTF-8."""
     with source.open() as stream:
         head = stream.read(4096)
         if head.startswith(codecs.BOM_UTF8):
             return "utf-8-sig", []
-        for name in ("utf-32", "utf-16"):  # a mark of the first begins with one of the second
+        for name in ("utf-32", "utf-16"):  # in this order: their marks begin with the same bytes
             marks = ("\ufeff".encode(f"{name}-le"), "\ufeff".encode(f"{name}-be"))
             if head.startswith(marks):
                 return name, [f"text in {name}"]
@@ -129,7 +130,7 @@ def _detect_encoding(source: Source) -> tuple[str, list[str]]:
             if b"\0" in head:
                 raise TableError(f"{source.name} has NUL bytes: it is not a text file")
             if re.search(rb"[\x81\x8d\x8f\x90\x9d]", head):
-                encoding = "latin-1"  # bytes that Windows-1252 does not have
+                encoding = "latin-1"  # bytes that Windows-1252 does not define
             try:
                 decoder.decode(b"" if bad_line else head)
             except UnicodeDecodeError as error:
@@ -138,24 +139,23 @@ def _detect_encoding(source: Source) -> tuple[str, list[str]]:
             head = stream.read(2**20)
     if not bad_line:
         return "utf-8", []
-    return encoding, [
-        f"line {bad_line} is not UTF-8: the text is read as Windows-1252; if names look wrong, use "
-        "--encoding"
-    ]
+    note = f"line {bad_line} is not UTF-8: reading Windows-1252; use --encoding if names look wrong"
+    return encoding, [note]
 
 
 def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
-    """Delimiter and quote that cut the first lines into the most even rows."""
-    if len(head) >= SAMPLE_CHARACTERS:  # the last line may be cut
+    """Return the delimiter and quote that split the first lines most evenly."""
+    if len(head) >= SAMPLE_CHARACTERS:  # the last line may be incomplete
         head = head[: head.rfind("\n") + 1] or head
     best, chosen = (-1.0, 0), (delimiter or ",", '"')
     for mark in delimiter or ",;\t|":
         for quote in "'\"":
             if quote == "'" and (f"'{mark}'" not in head or f'"{mark}"' in head):
                 continue
-            rows = csv.reader(io.StringIO(head, newline=""), delimiter=mark, quotechar=quote)
+            lines = filter(str.strip, io.StringIO(head, newline=""))
+            rows = csv.reader(lines, delimiter=mark, quotechar=quote)
             with suppress(csv.Error):
-                widths = [len(row) for row in islice(rows, 200) if "".join(row).strip()] or [0]
+                widths = list(map(len, islice(rows, 200))) or [0]
                 even = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
                 if (even, widths[0]) > best:
                     best, chosen = (even, widths[0]), (mark, quote)
@@ -163,7 +163,7 @@ def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
 
 
 def _blanks_separate(head: str) -> bool:
-    """Whether lines are rows of equal length between blanks, of numbers mostly."""
+    """Return whether lines are rows of equal length, mostly numbers, separated by white space."""
     rows = [line.split() for line in head.splitlines() if line.strip()][:200]
     if len(rows) < 2 or len(rows[0]) < 2 or {len(row) for row in rows} != {len(rows[0])}:
         return False
@@ -175,7 +175,7 @@ def _blanks_separate(head: str) -> bool:
 
 
 def _rows(source: Source, dialect: CsvDialect) -> Iterator[tuple[int, list[str]]]:
-    """Line and cells of each row: slow, for the first row and for errors."""
+    """Yield line number and cells of each row: slow, for the first row and for errors."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))  # raised, never lowered
     with io.TextIOWrapper(source.open(), dialect.encoding, newline="") as stream:
         lines = islice(stream, dialect.skip, None)
@@ -197,12 +197,13 @@ def _read_columns(
     header: bool,
     block_bytes: int | None = None,
 ) -> list[Column]:
+    """Read all columns; those in `as_text`, and those with other cells than numbers, as text."""
     arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
     parts: dict[str, list[Any]] = defaultdict(list)
     text = set(as_text)
-    late: set[str] = set()  # columns that turned into text after blocks of numbers
+    late: set[str] = set()  # columns whose first text appeared after blocks of numbers
     skip = int(header)
-    # Blocks of a wide table have many rows, too: a block costs a moment for every column.
+    # Larger blocks for wide tables: each block has a cost per column.
     block_bytes = block_bytes or min(max(BLOCK_BYTES, 2**12 * len(names)), MAX_ROW_BYTES)
     reading = arrow_csv.ReadOptions(
         use_threads=False,
@@ -231,32 +232,30 @@ def _read_columns(
                         part = clean_texts(cells, verbatim=name == target).dictionary_encode()
                     parts[name].append(part)
     except arrow.ArrowInvalid as error:
-        if "straddl" in str(error) and block_bytes < MAX_ROW_BYTES:  # a row longer than a block
+        if "straddl" in str(error) and block_bytes < MAX_ROW_BYTES:  # a row exceeds a block
             return _read_columns(source, dialect, names, as_text, target, header, MAX_ROW_BYTES)
         for line, row in _rows(source, dialect) if "columns, got" in str(error) else ():
             if len(row) != len(names):
-                raise TableError(
-                    f"{source.name}, line {line}: {len(row)} cells where the "
-                    f"{'header' if header else 'first line'} has {len(names)}"
-                ) from None
+                other = f"the {'header' if header else 'first line'} has {len(names)}"
+                raise TableError(f"{source.name}, line {line}: {len(row)} cells, {other}") from None
         raise TableError(f"{source.name} is not readable as CSV: {error}") from error
     if late:
         return _read_columns(source, dialect, names, as_text | late, target, header, block_bytes)
     columns = []
-    for name in names:  # one after the other: no second copy of the table is held
+    for name in names:  # one by one, without a second copy of the table
         cells = parts.pop(name)
         columns.append(
             Column(*merge_dictionaries(cells)) if name in text else Column(np.concatenate(cells))
         )
     arrow.default_memory_pool().release_unused()
     if columns[0].values.size == 0:
-        raise TableError(f"{source.name} has a header and no rows")
+        raise TableError(f"{source.name} has a header but no rows")
     return columns
 
 
 def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
-    """Cells as plain numbers, NaN where missing; None if one is something else."""
-    for clean in (False, True):  # few files need it
+    """Parse cells as plain numbers, NaN where missing; return None if a cell is not a number."""
+    for clean in (False, True):  # few files need cleaning
         with suppress(require("pyarrow", "tables").ArrowInvalid):
             numbers = (clean_texts(cells) if clean else cells).cast("float64")
             return np.asarray(numbers.to_numpy(zero_copy_only=False))
@@ -264,13 +263,13 @@ def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
 
 
 def _has_decimal_commas(column: Column) -> bool:
+    """Return whether all cells are numbers, some with an unambiguous decimal comma."""
     if column.texts is None:
         return False
-    try:
+    with suppress(FormatError):
         format, count = find_number_format(column.texts)
-    except FormatError:
-        return False
-    return count == len(column.texts) and format.decimal == "," and format.certain
+        return count == len(column.texts) and format.decimal == "," and format.certain
+    return False
 
 
 # -- names of columns -------------------------------------------------------------------------
@@ -279,23 +278,23 @@ def _has_decimal_commas(column: Column) -> bool:
 def column_names(
     header: list[str], source: str, *, is_file: bool = False
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the columns of a header; columns without one are called by their place.
+    """Return the column names of a header, and messages; columns without a name are numbered.
 
     Parameters
     ----------
     header : list of str
-        The cells.
+        The cells of the header.
     source : str
-        For messages.
+        Name of the file, for messages.
     is_file : bool, default=False
-        Whether the header is the first line of a text file, which may as well be data.
+        Whether the header is the first line of a text file, which might be data instead.
 
     Returns
     -------
     names : tuple of str
         The names.
     notes : tuple of str
-        Which columns had no name, and whether the header looks like data.
+        Messages about columns without a name and headers that look like data.
 
     Raises
     ------
@@ -310,18 +309,16 @@ def column_names(
     if 2 * n_data > len(cells):
         doubt = (
             f"the first line ({', '.join(cells[:3])[:40]}...) looks like data, not like names: add "
-            "a line of names, or use --no-header (header=False in Python)"
+            "a header, or use --no-header (header=False in Python)"
         )
     for j, name in enumerate(names):
         if not name:
             names[j] = f"column {j + 1}"
             while names[j] in cells:
                 names[j] += "'"
-            notes.append(f"column {j + 1} has no name in the header: called {names[j]!r}")
+            notes.append(f"column {j + 1} has no name in the header; it is named {names[j]!r}")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise TableError(
-            f"{source}: two columns are called {shorten(twice)}; rename one"
-            + f"; {doubt}" * bool(doubt)
-        )
-    return tuple(names), (*notes, f"{doubt} if it is") if doubt else tuple(notes)
+        hint = f"; {doubt}" if doubt else ""
+        raise TableError(f"{source}: two columns are named {shorten(twice)}; rename one{hint}")
+    return tuple(names), (*notes, doubt) if doubt else tuple(notes)

@@ -1,8 +1,8 @@
-"""Texts and pictures as points by a model: a function, an ONNX network in a folder, or a name.
+"""Embed texts and pictures with a model: a function, an ONNX network in a folder, or a name.
 
-Vectors are kept beside the table, by the content of the text or picture and of the model, in files
-of up to 128 vectors: a run that was stopped goes on where it was, and what is known is not computed
-again. Nothing is downloaded but a model that was asked for by its name.
+Embeddings are cached next to the table, keyed by the content of the item and of the model, in files
+of up to 128 vectors. An interrupted run continues where it stopped, and nothing is computed twice.
+Only models requested by name are downloaded.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .table import Column, TableError
 
 FloatArray = NDArray[np.float32]
 Progress: TypeAlias = Callable[[int, int], object] | None
-# What users give: a function from a list of texts or pictures, a folder, or a name.
+# A function from a list of texts or pictures to an array, a folder, or a name.
 Embedding: TypeAlias = Callable[[list[Any]], Any] | str | os.PathLike[str]
 
-BLOCK = 128  # texts or pictures in a file of the cache
-BATCH = 32  # of them that a network takes at a time
+BLOCK = 128  # items per cache file
+BATCH = 32  # items per call of a network
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class Embedder:
     Parameters
     ----------
     name : str
-        For messages.
+        Name for messages.
     run : callable
-        From a list of texts or of Pillow images to an array with a row for each.
+        Function from a list of texts or Pillow images to an array with one row per item.
     kind : {"text", "image"} or None
-        What it takes; None if only its author knows.
+        Kind of the items; None if unknown.
     source : str
-        Folder or name by which it is found again; empty for a function.
+        Folder or name of the model, to load it again; empty for a function.
     digest : str
-        Stands for its content; empty if that is not known, and nothing is kept in files.
+        Digest of the model; empty if unknown, in which case no files are written.
     memory : dict
-        Vectors by content, where they are not kept in files.
+        Vectors by content, if there are no cache files.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Embedder:
 @storable("embedding-encoding")
 @dataclass(frozen=True)
 class EmbeddingEncoding:
-    """Texts or pictures: the vectors of a model, centred, with a total variance of one.
+    """Encode texts or pictures by embeddings, centred and scaled to unit total variance.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class EmbeddingEncoding:
 
     @classmethod
     def fit(cls, embedder: Embedder, vectors: FloatArray) -> EmbeddingEncoding:
-        """Learn from some vectors."""
+        """Fit to a sample of vectors."""
         shift = vectors.mean(axis=0, dtype=np.float64)
         scale = float(np.sqrt(((vectors - shift) ** 2).sum(axis=1).mean())) or 1.0
         about = (embedder.name, embedder.source, embedder.digest)
@@ -99,15 +99,15 @@ class EmbeddingEncoding:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
+        """Suffixes of the feature names."""
         return tuple(f" embedding {k + 1}" for k in range(self.shift.size))
 
     def place(self, vectors: FloatArray) -> FloatArray:
         """Return the features of vectors."""
         if vectors.shape[1] != self.shift.size:
             raise ValueError(
-                f"embed={self.name} gives {vectors.shape[1]} numbers per row, the table was fitted "
-                f"with {self.shift.size}"
+                f"embed={self.name} returns {vectors.shape[1]} numbers per item; the encoder was "
+                f"fitted with {self.shift.size}"
             )
         return np.asarray((vectors - self.shift) / np.float32(self.scale))
 
@@ -118,9 +118,9 @@ class EmbeddingEncoding:
 def encode_items(
     encoding: EmbeddingEncoding | PictureEncoding, column: Column, out: NDArray[Any], *about: Any
 ) -> int:
-    """Write the features of cells into `out`; return how many have a picture that is unreadable.
+    """Write features into `out`; return the number of cells with an unreadable picture.
 
-    Such cells, and missing ones, are in the middle. `about` are the other arguments of
+    These cells and missing cells get the mean, zero. `about` are the other arguments of
     :func:`embed_items`.
     """
     Z = np.zeros((len(column.texts or ()) + 1, out.shape[1]), dtype=np.float32)
@@ -140,35 +140,35 @@ def embed_items(
     source: str,
     progress: Progress = None,
 ) -> tuple[FloatArray, dict[int, str]]:
-    """Return the vectors of different texts, or of the pictures in files.
+    """Return the embeddings of distinct texts or picture files.
 
     Parameters
     ----------
     items : sequence of str
-        Texts, or names of files.
+        Texts or file names.
     embedder : Embedder
         The model.
     kind : {"text", "image"}
-        What the items are.
+        Kind of the items.
     source : str
-        The table's file or folder; vectors are kept beside it.
+        File or folder of the table; the cache is written next to it.
     progress : callable, optional
-        Called with how many are done, and how many there are.
+        Called with the number of embedded items and their total number.
 
     Returns
     -------
     vectors : ndarray of float32 of shape (n_items, n_features)
-        The vectors, zeros for pictures that cannot be read.
+        The vectors; zeros for unreadable pictures.
     unreadable : dict of int to str
-        Those pictures, and why.
+        Reasons why pictures are unreadable.
 
     Raises
     ------
     ValueError
-        If the model takes something else, or does not give one row of finite numbers for each.
+        If the model is for another kind of items, or does not return finite numbers.
     """
     if embedder.kind not in (None, kind):
-        raise ValueError(f"embed={embedder.name} takes {embedder.kind}, the column has {kind}")
+        raise ValueError(f"embed={embedder.name} is for {embedder.kind}, the column has {kind}")
     store, folder = _Store(embedder, source), picture_folder(source)
     out, unreadable = np.zeros((len(items), 0), dtype=np.float32), dict[int, str]()
     for start in range(0, len(items), BLOCK):
@@ -201,13 +201,13 @@ def embed_items(
 
 
 def _run(embedder: Embedder, batch: list[Any]) -> FloatArray:
-    """Call the model and check what it returns."""
+    """Call the model and check the result."""
     vectors = np.asarray(embedder.run(batch))
     if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.dtype.kind not in "fiu":
         raise ValueError(
             f"embed={embedder.name} returned an array of shape {vectors.shape} and type "
-            f"{vectors.dtype} for a list of {len(batch)}; numbers of shape ({len(batch)}, width) "
-            "are needed"
+            f"{vectors.dtype} for {len(batch)} items; numbers of shape ({len(batch)}, width) are "
+            "needed"
         )
     vectors = vectors.astype(np.float32)
     if not np.isfinite(vectors).all():
@@ -216,7 +216,7 @@ def _run(embedder: Embedder, batch: list[Any]) -> FloatArray:
 
 
 class _Store:
-    """Vectors by content: in files beside the table, or in memory where there is no file."""
+    """Cache of vectors by content: in files next to the table, or in memory."""
 
     def __init__(self, embedder: Embedder, source: str) -> None:
         path = Path(source).absolute()
@@ -238,10 +238,10 @@ class _Store:
                 check_numbers("vectors", vectors, (len(keys), None))
                 self.vectors.update(zip(map(bytes, keys), vectors, strict=True))
             except (OSError, ValueError, KeyError):
-                warnings.warn(f"{file} is damaged; its part is computed again", stacklevel=2)
+                warnings.warn(f"{file} is damaged; its items are embedded again", stacklevel=2)
 
     def add(self, keys: list[bytes], vectors: FloatArray) -> None:
-        """Keep some vectors."""
+        """Add vectors to the cache."""
         self.vectors.update(zip(keys, vectors, strict=True))
         if self.folder is None:
             return
@@ -253,7 +253,8 @@ class _Store:
             self._forget(error)
 
     def _forget(self, error: OSError) -> None:
-        message = f"embeddings are not kept in {self.folder}: {error.strerror or error}"
+        """Warn, and continue without files."""
+        message = f"embeddings are not cached in {self.folder}: {error.strerror or error}"
         warnings.warn(message, stacklevel=3)
         self.folder = None
 
@@ -268,9 +269,9 @@ def find_embedders(
     *,
     offline: bool = False,
 ) -> dict[str, Embedder]:
-    """Return the models of columns, whose kinds are given by name.
+    """Return the models by column, given the kind of each column.
 
-    One model is for all columns of texts or of pictures, whichever it takes.
+    A single model is used for all text columns or all image columns.
     """
     if isinstance(model, Mapping):
         return {name: find_embedder(each, offline=offline) for name, each in model.items()}
@@ -278,8 +279,8 @@ def find_embedders(
     takes = {found.kind} if found.kind else {"text", "image"} & set(kinds.values())
     if len(takes) > 1:
         raise ValueError(
-            f"embed={found.name} is a function, {source} has text and image columns; name its "
-            "column, embed={column: function}"
+            f"embed={found.name} is a function, but {source} has text and image columns; name the "
+            "column: embed={column: function}"
         )
     if not takes & set(kinds.values()):
         wanted = found.kind or "text or image"
@@ -288,33 +289,34 @@ def find_embedders(
 
 
 def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
-    """Return the model that a function, a folder or a name stands for.
+    """Return the model for a function, a folder or a name.
 
     Parameters
     ----------
     model : callable, path or str
-        A function; a folder with an ONNX network and its ``tokenizer.json``, or, for pictures, its
-        size in ``preprocessor_config.json`` or in the network; or a name of the list of models.
+        A function, a folder with an ONNX network, or a name in the list of models. For texts, the
+        folder contains ``tokenizer.json``. For pictures, the size is in the network or in
+        ``preprocessor_config.json``.
     offline : bool, default=False
-        Whether a named model must be in the cache already.
+        Whether a named model must already be in the cache.
 
     Returns
     -------
     Embedder
-        The model. A function's vectors are kept in files only if it has an attribute
+        The model. The vectors of a function are cached only if it has an attribute
         ``cache_name``, which must change with the model.
 
     Raises
     ------
     ValueError
-        If there is no such folder or name, or the model has another shape or checksum.
+        If there is no such folder or name, or the model has unexpected inputs or checksums.
     """
     if callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)
         kept = str(getattr(model, "cache_name", ""))
         return Embedder(name, model, digest=kept and hashlib.sha256(kept.encode()).hexdigest())
     if not str(model):
-        raise ValueError("a model that is a function is not stored; set encoder_.embed to it")
+        raise ValueError("the embedding function is not stored; assign it to encoder_.embed")
     folder = Path(model) if Path(model).is_dir() else _fetch(str(model), offline)
     network = OnnxNetwork(str(folder.resolve()))
     parts = network.file.parent.glob(f"{network.file.name}*")  # weights may be in a second file
@@ -325,19 +327,20 @@ def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
 
 
 def _sha256(file: Path) -> str:
+    """Return the SHA-256 of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _fetch(name: str, offline: bool) -> Path:
-    """Return the folder of a named model; what is missing is downloaded, and checked."""
+    """Return the folder of a named model; missing files are downloaded and verified."""
     home = Path(os.environ.get("GDPA_MODELS", Path.home() / ".cache" / "gdpa" / "models"))
     listed = home / "models.json"
     try:
         known = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else {}
         if name not in known:
             raise ValueError(
-                f"embed={name!r} is no folder, and no model in {listed}; "
+                f"embed={name!r} is neither a folder nor a model in {listed}; "
                 f"{nearest_name(name, list(known)) if known else 'the list is empty'}"
             )
         files = known[name]["files"].items()
@@ -355,11 +358,9 @@ def _fetch(name: str, offline: bool) -> Path:
             raise ValueError(f"{listed}: {name!r} and {path!r} must stay in their folder")
         if file.exists():
             if _sha256(file) != sha256.lower():
-                raise ValueError(f"{file} has not the SHA-256 of {listed}; remove one of them")
+                raise ValueError(f"{file} does not match the SHA-256 in {listed}; delete the file")
         elif offline:
-            raise ValueError(
-                f"{file} of the model {name!r} is missing, and offline=True (--offline)"
-            )
+            raise ValueError(f"{file} of the model {name!r} is missing and offline is set")
         else:
             pooch = require("pooch", "text")
             try:
@@ -371,12 +372,12 @@ def _fetch(name: str, offline: bool) -> Path:
 
 @dataclass(frozen=True)
 class OnnxNetwork:
-    """A network in a folder: called with texts or pictures, it returns vectors of length one.
+    """An ONNX network in a folder; it returns normalised embeddings of texts or pictures.
 
     Parameters
     ----------
     folder : str
-        Has one ONNX file (also as ``onnx/model.onnx``), and for texts ``tokenizer.json``.
+        Folder with one ONNX file (or ``onnx/model.onnx``) and, for texts, ``tokenizer.json``.
     """
 
     folder: str
@@ -388,13 +389,13 @@ class OnnxNetwork:
             raise ValueError(f"{self.file} has the inputs {shapes}; a text model takes {tokens}")
         if self.kind == "image" and [len(shape) for shape in shapes.values()] != [4]:
             raise ValueError(
-                f"{self.file} has the inputs {shapes}; a picture model takes one of rank 4, and a "
-                "text model has a file tokenizer.json beside it"
+                f"{self.file} has the inputs {shapes}; a picture model has one input of rank 4, "
+                "a text model needs a file tokenizer.json"
             )
 
     @property
     def kind(self) -> str:
-        """What it takes."""
+        """Kind of the items: "text" or "image"."""
         return "text" if (Path(self.folder) / "tokenizer.json").exists() else "image"
 
     @property
@@ -404,16 +405,16 @@ class OnnxNetwork:
         usual = [*home.glob("model.onnx"), *home.glob("onnx/model.onnx")]
         files = usual[:1] or sorted(home.glob("*.onnx"))
         if len(files) != 1:
-            raise ValueError(f"{home} has {len(files)} ONNX files; one is needed, or model.onnx")
+            raise ValueError(f"{home} has {len(files)} ONNX files; one or model.onnx is needed")
         return files[0]
 
     @property
     def session(self) -> Any:
-        """The network, loaded."""
+        """The loaded network."""
         return _session(self.file, self.file.stat().st_mtime_ns, self.kind)
 
     def _settings(self, name: str) -> dict[str, Any]:
-        """A JSON file of the folder; empty if there is none."""
+        """Return the content of a JSON file; empty if it does not exist."""
         file = Path(self.folder) / name
         try:
             return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
@@ -428,12 +429,14 @@ class OnnxNetwork:
         return np.asarray(vectors / np.where(length > 0, length, 1.0))
 
     def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Run the network."""
         try:
             return np.asarray(self.session.run(None, dict(inputs))[0], dtype=np.float32)
         except Exception as error:  # onnxruntime has its own kinds of errors
-            raise ValueError(f"{self.file} does not take such input: {error}") from error
+            raise ValueError(f"{self.file} does not accept the input: {error}") from error
 
     def _texts(self, texts: list[str]) -> FloatArray:
+        """Embed texts; token vectors are pooled."""
         most = self._settings("tokenizer_config.json").get("model_max_length")
         most = most if isinstance(most, int) and most <= 8192 else 256
         file = Path(self.folder) / "tokenizer.json"
@@ -454,17 +457,18 @@ class OnnxNetwork:
         return np.asarray((output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1))
 
     def _pictures(self, pictures: list[Any]) -> FloatArray:
+        """Embed pictures; feature maps are averaged."""
         (taken,) = self.session.get_inputs()
         settings = self._settings("preprocessor_config.json")
-        last = taken.shape[3] == 3  # colours
+        last = taken.shape[3] == 3  # channels last
         size = settings.get("crop_size") or settings.get("size")
         if isinstance(size, dict):
             size = size.get("height") or size.get("shortest_edge")
         size = size or taken.shape[1 if last else 2]
         if not isinstance(size, int):
             raise ValueError(
-                f"{self.folder}: the size of pictures is neither in the network nor, as "
-                '{"size": 224}, in preprocessor_config.json'
+                f"{self.folder}: the picture size is neither in the network nor in "
+                'preprocessor_config.json, as {"size": 224}'
             )
         mean = np.array(settings.get("image_mean", (0.485, 0.456, 0.406)), dtype=np.float32)
         deviation = np.array(settings.get("image_std", (0.229, 0.224, 0.225)), dtype=np.float32)
@@ -472,17 +476,17 @@ class OnnxNetwork:
         pixels = np.stack([np.asarray(fit(p, (size, size), method=3)) for p in pictures])
         scaled = (pixels.astype(np.float32) / 255.0 - mean) / deviation
         output = self._infer({taken.name: scaled if last else scaled.transpose(0, 3, 1, 2)})
-        if output.ndim == 4:  # a map of features
+        if output.ndim == 4:  # a feature map
             return np.asarray(output.mean(axis=(1, 2) if last else (2, 3)))
         return np.asarray(output.mean(axis=1)) if output.ndim == 3 else output
 
 
 @lru_cache(maxsize=4)
 def _session(file: Path, changed: int, extra: str) -> Any:
-    """An ONNX network; loaded again if its file has changed."""
+    """Load an ONNX network; it is loaded again if the file has changed."""
     runtime = require("onnxruntime", extra)
     options = runtime.SessionOptions()
-    options.log_severity_level = 4  # errors are raised; nothing is printed
+    options.log_severity_level = 4  # raise errors instead of printing them
     try:
         return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has its own kinds of errors
@@ -491,7 +495,7 @@ def _session(file: Path, changed: int, extra: str) -> Any:
 
 @lru_cache(maxsize=4)
 def _tokenizer(file: Path, changed: int, most: int) -> Any:
-    """The tokenizer of a text model, with texts truncated and padded."""
+    """Load the tokenizer of a text model, with truncation and padding."""
     try:
         tokenizer = require("tokenizers", "text").Tokenizer.from_file(str(file))
     except MissingExtraError:

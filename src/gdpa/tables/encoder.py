@@ -1,4 +1,4 @@
-"""TableEncoder: a table of numbers, categories, texts and dates as a matrix of features."""
+"""TableEncoder: encode a table of numbers, categories, texts and dates as features."""
 
 from __future__ import annotations
 
@@ -42,62 +42,63 @@ from .table import Column, Frame, Table, TableError, shorten
 from .texts import TextEncoding
 
 SCALES = ("robust", "standard", "minmax", "none")
-# More cells than this are kept as float32. Beyond 200,000 rows texts get half the features: a point
-# of accuracy for half the memory.
+# Larger tables are stored as float32. Beyond 200,000 rows texts get half as many features: this
+# costs one point of accuracy and saves half the memory.
 HALF_PRECISION = 2**24
 WEAK = (
-    "without a model, features of photographs are weak (about 40 % on CIFAR-10 with 20 labels a "
-    "class; a pretrained network has 67 %); --embed FOLDER (embed= in Python) takes one"
+    "without a pretrained model, features of photographs are weak (about 40 % accuracy on CIFAR-10 "
+    "with 20 labels per class, 67 % with a model); give one with --embed FOLDER (embed= in Python)"
 )
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Columns of a table to features, learned from one table and applied to others.
+    """Encode the columns of a table as features.
 
-    Numbers are standardised, categories one-hot with a weight that lets a column count as one
-    column, scales (low, medium, high) ranked, texts placed by their words and character n-grams,
-    pictures by their patches, dates by time and cycles; identifiers, constant, empty and duplicate
-    columns are left out. ``columns_`` lists how each column was encoded, and why.
+    Numbers are standardised. Categories are one-hot encoded, scaled so that each column has unit
+    total variance. Scales (low, medium, high) are replaced by ranks, texts by features of their
+    words and character n-grams, pictures by features of their patches, and dates by time and
+    cycles. Identifiers and constant, empty and duplicate columns are left out. ``columns_`` lists
+    how each column was encoded, and why.
 
     Parameters
     ----------
     columns : mapping of str to {"number", "category", "text", "image", "date", "drop"}, optional
-        What some columns are; the others are detected automatically. An image column has names of
-        files, from the folder of the table.
+        Kinds of some columns; the others are detected automatically. An image column holds file
+        names relative to the folder of the table.
     embed : callable, path, str, or mapping of column names to these, optional
-        Model of the text or image columns: a function from a list of texts or Pillow images to an
-        array; a folder with an ONNX network (see the page "Text"); or the
-        name of a model in the list of models. Without one, texts and pictures have features of
-        their own, which for photographs are weak.
+        Embedding model for the text or image columns: a function from a list of texts or Pillow
+        images to an array, a folder with an ONNX network (see the page "Text"), or a name in the
+        list of models. Without a model, texts and pictures get built-in features, which are weak
+        for photographs.
     offline : bool, default=False
-        Whether a named model must be in the cache already.
+        Whether a named model must already be in the cache.
     scale : {"robust", "standard", "minmax", "none"}, default="robust"
-        Scale of numbers: by mean and deviation without the pull of outliers, which are bent
-        towards the others; by mean and deviation; to [0, 1]; or as they are.
+        Scaling of numbers. "standard" uses mean and standard deviation. "robust" does, too, but
+        limits the influence of outliers and compresses them. "minmax" scales to [0, 1].
     max_categories : int, default=40
-        A text column with more different values is taken as text.
+        A text column with more distinct values is encoded as text.
     text_features : int, default=64
-        Most features of text; columns share them, but each may have 30. Half of them for more
-        than 200,000 rows.
+        Maximal number of text features, shared by all columns; each column gets at least 30. Half
+        as many for more than 200,000 rows.
     random_state : int, default=0
-        Random seed of the directions of texts and pictures.
+        Random seed of the text and picture features.
     progress : callable, optional
-        Called with how many texts or pictures of a column are embedded, and how many it has.
+        Called with the number of embedded items of a column and their total number.
 
     Attributes
     ----------
     columns_ : ColumnList of ColumnPlan
-        One per column: its name, kind, why, missing cells, content and number of features.
+        Name, kind, reason, missing cells, content and number of features of each column.
     notes_ : tuple of str
-        What the user should know about the decisions.
+        Messages about the decisions.
     n_features_in_ : int
-        Columns of the table.
+        Number of columns of the table.
     feature_names_in_ : ndarray of str
-        Their names.
+        Names of the columns.
 
     See Also
     --------
-    gdpa.CommitteeClassifier : Encodes data frames by itself.
+    gdpa.CommitteeClassifier : Encodes data frames automatically.
 
     Examples
     --------
@@ -132,40 +133,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def __sklearn_clone__(self) -> TableEncoder:
-        return TableEncoder(**self.get_params(deep=False))  # a model is shared, not copied
+        return TableEncoder(**self.get_params(deep=False))  # embedding models are not copied
 
     def fit(self, X: Frame, y: Any = None) -> TableEncoder:
-        """Learn from a table without its target.
+        """Fit to a table without its target column.
 
         Parameters
         ----------
         X : data frame, Table, or mapping of names to columns
-            The columns.
+            The table.
         y : None
-            Not used.
+            Ignored.
 
         Returns
         -------
         TableEncoder
-            Itself.
+            The fitted encoder.
 
         Raises
         ------
         TableError
-            If a column contradicts itself (row and column are named), or none can be used.
+            If a column is inconsistent (the message names row and column), or none can be used.
         """
         if self.scale not in SCALES:
             raise ValueError(f"scale={self.scale!r}; {nearest_name(self.scale, list(SCALES))}")
         for name, least in (("max_categories", 2), ("text_features", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+                raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
         for name, kind in (self.columns or {}).items():
             if kind not in KINDS:
-                raise ValueError(
-                    f"columns: {shorten(str(name))} is to be {kind!r}; "
-                    f"{nearest_name(str(kind), list(KINDS))}"
-                )
+                known = nearest_name(str(kind), list(KINDS))
+                raise ValueError(f"columns: {shorten(str(name))} has the kind {kind!r}; {known}")
         table = X if isinstance(X, Table) else table_of(X)
         wanted = dict(self.columns or {})
         for name in (*wanted, *(self.embed if isinstance(self.embed, Mapping) else ())):
@@ -178,7 +177,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.embed, Mapping):
             for k, plan in enumerate(plans):
                 if plan.name in self.embed and plan.kind not in ("text", "image"):
-                    plans[k] = ColumnPlan(plan.name, "text", "as asked")
+                    plans[k] = ColumnPlan(plan.name, "text", "as requested")
         if self.embed is not None:
             named = dict(zip(table.names, kinds, strict=True))
             models = find_embedders(self.embed, named, table.source, offline=self.offline)
@@ -193,7 +192,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             encoding = self._learn(column, plan, table.source, n_columns, models.get(plan.name))
             if isinstance(encoding, NumberEncoding) and encoding.gap:
                 gaps = np.packbits(column.missing).tobytes()
-                if gaps in marked:  # columns that are missing together are marked once
+                if gaps in marked:  # one indicator for columns that are missing together
                     encoding = replace(encoding, gap=0.0)
                 marked.add(gaps)
             missing, content = int(column.missing.sum()), describe_content(column)
@@ -207,6 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _adopt(self, columns: ColumnList, half: bool) -> TableEncoder:
+        """Set the fitted attributes."""
         self.columns_, self.half_ = columns, half
         self._embedders = dict[str, Embedder]()
         self._kinds = set(map(attrgetter("kind"), columns))
@@ -215,6 +215,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnPlan]:
+        """Decide the kind of each column."""
         decide = partial(decide_column, max_categories=self.max_categories, source=table.source)
         plans, comma = [], False
         for name, column in zip(table.names, table.columns, strict=True):
@@ -222,14 +223,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             plans.append(plan)
             format = plan.format
             comma |= isinstance(format, NumberFormat) and format.decimal == "," and format.certain
-        # One column proves decimal commas: those that could be either have them too.
+        # If one column has decimal commas, ambiguous columns have them, too.
         for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True)):
             if comma and plan.kind == "number" and column.texts is not None:
                 plans[k] = decide(plan.name, column, wanted=wanted.get(plan.name), comma=True)
         return plans
 
     def _models(self) -> dict[str, Embedder]:
-        """Models of columns; those of an encoder from a file are found again."""
+        """Return the embedding models by column; those of a stored encoder are loaded again."""
         kinds = {plan.name: plan.kind for plan in self.columns_}
         stored = {plan.name: plan.encoding for plan in self.columns_}
         used = {n: e for n, e in stored.items() if isinstance(e, EmbeddingEncoding)}
@@ -241,7 +242,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if model.digest != encoding.digest:
                 raise ValueError(
                     f"column {shorten(name)} was embedded by {encoding.name}; embed={model.name} "
-                    "is another model"
+                    "is a different model"
                 )
         return self._embedders
 
@@ -253,6 +254,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_columns: int,
         embedder: Embedder | None,
     ) -> Encoding | None:
+        """Fit the encoding of a column."""
         where = f"{source}, column {shorten(plan.name)}"
         if plan.kind == "left out":
             return None
@@ -265,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         column = column.as_text()
         texts = column.texts or []
         if plan.kind in ("text", "image") and not texts:
-            raise TableError(f"{where}: no cell has a value; it cannot be {plan.kind}")
+            raise TableError(f"{where}: the column is empty; it cannot be {plan.kind}")
         if embedder is not None:
             sample = texts[:: -(-len(texts) // 1000)]  # for the mean and the scale
             vectors, bad = embed_items(sample, embedder, plan.kind, source, self.progress)
@@ -275,7 +277,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return PictureEncoding.fit(texts, folder, self.text_features, self.random_state)
         missing, *counts = np.bincount(column.values + 1, minlength=len(texts) + 1)
         if plan.kind == "text":
-            # Beside other columns few features: many would crowd these out of forests.
+            # Many text features would crowd out the other columns in a forest.
             most = min(self.text_features, max(30, self.text_features // n_columns))
             most = most if len(column) <= 200_000 else -(-most // 2)
             return TextEncoding.fit(texts, np.array(counts), most, self.random_state)
@@ -289,17 +291,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : data frame, Table, or mapping of names to columns
-            A table that has all columns in use (others are ignored).
+            A table with all columns in use; other columns are ignored.
 
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            The features; float32 for tables of more than 16 million cells, else float64.
+            The features: float32 for tables of more than 16 million cells, else float64.
 
         Raises
         ------
         TableError
-            If a column is missing, or a number column has text.
+            If a column is missing, or a number column contains text.
         """
         features, notes = self.encode(X)
         for note in notes:
@@ -307,7 +309,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return features
 
     def encode(self, X: Frame) -> tuple[NDArray[Any], tuple[str, ...]]:
-        """Encode the rows of a table; return notes instead of warnings.
+        """Encode the rows of a table and return messages instead of warnings.
 
         Parameters
         ----------
@@ -319,7 +321,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         features : ndarray of shape (n_rows, n_features)
             The features.
         notes : tuple of str
-            What the user should know: categories not seen before.
+            Messages about unknown categories and unreadable pictures.
         """
         check_is_fitted(self)
         models = self._models() if {"text", "image"} & self._kinds else {}
@@ -327,35 +329,35 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.columns_.encode(X, dtype, models, self.progress)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features.
+        """Return the feature names.
 
         Parameters
         ----------
         input_features : None
-            Not used.
+            Ignored.
 
         Returns
         -------
         ndarray of str objects
-            The column's name, with the category or the part.
+            The column name followed by the category or component.
         """
         check_is_fitted(self)
         return np.array(self.columns_.feature_names, dtype=object)
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What the user should know about the decisions."""
+        """Messages about the decisions."""
         check_is_fitted(self)
         return tuple(chain.from_iterable(map(ColumnPlan.messages, self.columns_)))
 
     @property
     def as_text_(self) -> frozenset[str]:
-        """Columns that a file must be read as text for, lest the reader takes them for numbers."""
+        """Columns that a CSV reader must keep as text."""
         check_is_fitted(self)
         return frozenset(plan.name for plan in self.columns_ if plan.needs_text)
 
     def to_plain(self) -> dict[str, Any]:
-        """The fitted encoder as plain data for JSON; see :meth:`from_plain`."""
+        """Return the fitted encoder as data for JSON; see :meth:`from_plain`."""
         check_is_fitted(self)
         columns = [plan.to_plain() for plan in self.columns_]
         return {"scale": self.scale, "half": bool(self.half_), "columns": columns}
@@ -367,7 +369,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         data : dict
-            What :meth:`to_plain` gave.
+            The output of :meth:`to_plain`.
 
         Returns
         -------
@@ -377,20 +379,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the data are not those of an encoder.
+            If the data do not describe an encoder.
         """
         columns = data.get("columns") if isinstance(data, dict) else None
-        if not isinstance(columns, list) or not isinstance(data.get("half"), bool):
-            raise ValueError("the description of the columns is missing")
-        if data.get("scale") not in SCALES:
-            raise ValueError(f"not a description of columns: scale={data.get('scale')!r}")
+        if (
+            not isinstance(columns, list)
+            or not isinstance(data.get("half"), bool)
+            or data.get("scale") not in SCALES
+        ):
+            raise ValueError("the description of the columns is missing or invalid")
         plans = ColumnList(ColumnPlan.from_plain(column) for column in columns)
         if len({plan.name for plan in plans}) != len(plans) or plans.n_features == 0:
-            raise ValueError("not a description of columns: names repeat, or none is in use")
+            raise ValueError("invalid column descriptions: names repeat, or no column is in use")
         return cls(scale=data["scale"])._adopt(plans, data["half"])
 
 
 def _fingerprint(column: Column) -> bytes:
+    """Return a digest of the cells, to find duplicate columns."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(np.ascontiguousarray(column.values).view(np.uint8).data)
     for start in range(0, len(column.texts or ()), 10_000):

@@ -1,7 +1,7 @@
-"""How one column becomes features: one frozen record per kind of column.
+"""Encodings of columns as features: one frozen dataclass per kind of column.
 
-The scale is common: over the rows, the features of a column have a total variance of about one, so
-that a column counts as one column in distances, however many features it needs.
+The features of each column have a total variance of about one, so that all columns contribute
+equally to distances, however many features they have.
 """
 
 from __future__ import annotations
@@ -19,28 +19,26 @@ from .pictures import PictureEncoding
 from .texts import TextEncoding
 
 FloatArray = NDArray[np.float64]
-# These numbers were chosen on 30 mixed tables of R's collections and twelve of KEEL's (5 and 20
-# labels a class; logistic regression, nearest neighbours). Fences at 3 lose where a tail is a
-# class; bending from 0 on loses where a line separates finely; categories of height 1 lose one
-# point against heights by variance.
-STRAIGHT = 3.0  # standardised values beyond this are bent towards twice this
+# Chosen on 30 mixed tables from R packages and twelve from KEEL, with 5 and 20 labels per class,
+# logistic regression and nearest neighbours.
+STRAIGHT = 3.0  # larger standardised values are compressed to at most twice this
 
 
 @storable("number-encoding")
 @dataclass(frozen=True)
 class NumberEncoding:
-    """A number, or a rank: standardised; a gap is filled, and marked by one more feature.
+    """Standardise a number or rank; missing values are imputed and may get an indicator.
 
     Parameters
     ----------
     shift, scale : float
-        What is subtracted and divided by.
+        Offset and divisor.
     fill : float
-        What a gap is filled with: the median.
+        Imputed value: the median.
     bend : bool
-        Whether outliers are bent towards the others.
+        Whether outliers are compressed.
     gap : float
-        Value of the feature that marks a gap; 0 for none (no gaps, or fewer than one in a hundred).
+        Value of the missing indicator; 0 for no indicator (fewer than 1 % of the values missing).
     """
 
     shift: float
@@ -57,14 +55,14 @@ class NumberEncoding:
 
     @classmethod
     def fit(cls, values: FloatArray, how: str) -> NumberEncoding:
-        """Learn from a column with gaps as NaN."""
+        """Fit to a column with NaN for missing values."""
         missing = np.isnan(values)
         present = values[~missing] if missing.any() else values
         low, high = float(present.min()), float(present.max())
         shift, scale = (low, high - low) if how == "minmax" else (0.0, 1.0)
         if how in ("robust", "standard"):
             size = max(abs(low), abs(high)) or 1.0
-            inner = present / size  # squares of 1e200 are beyond floating point
+            inner = present / size  # avoids overflow of squares
             first, third = np.quantile(inner, [0.25, 0.75])
             if how == "robust" and inner.size >= 8 and third > first:
                 reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
@@ -72,22 +70,22 @@ class NumberEncoding:
             shift, scale = float(inner.mean()) * size, float(inner.std()) * size
         if not 0 < scale < np.inf:
             scale = 1.0
-        # Rare gaps are not marked: a feature that is 0 nearly everywhere takes the place of others
-        # in a forest (penguins with 20 labels: 1.3 points).
+        # No indicator for rare gaps: a nearly constant feature displaces others in a forest
+        # (1.3 points on penguins with 20 labels).
         often = missing.any() and missing.mean() >= 0.01
         gap = 0.0 if not often else 0.5 if how != "none" else 1.0
         return cls(shift, scale, float(np.median(present)), how == "robust", gap)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
+        """Suffixes of the feature names."""
         return ("", " is missing") if self.gap else ("",)
 
     def encode(self, values: FloatArray, out: NDArray[Any]) -> None:
         """Write the features of a column into `out`."""
         missing = np.isnan(values)
         z = np.where(missing, self.fill, values) if missing.any() else values
-        # Halves, so that the range of floating point is never exceeded on the way.
+        # Halves avoid overflow.
         z = (0.5 * z - 0.5 * self.shift) / (0.5 * self.scale)
         far = np.flatnonzero(np.abs(z) > STRAIGHT) if self.bend else ()
         if len(far):
@@ -101,14 +99,14 @@ class NumberEncoding:
 @storable("category-encoding")
 @dataclass(frozen=True)
 class CategoryEncoding:
-    """A category: one feature each, of the height that makes the column count as one.
+    """One-hot encode a category, scaled to unit total variance.
 
     Parameters
     ----------
     categories : tuple of str
-        The categories; the empty one stands for missing cells.
+        The categories; the empty text stands for missing cells.
     height : float
-        Value of the feature of the row's category. Two categories share one feature.
+        Value of the indicator of a category. Two categories share one feature.
     """
 
     categories: tuple[str, ...]
@@ -116,32 +114,32 @@ class CategoryEncoding:
 
     def __post_init__(self) -> None:
         if not self.categories or len(set(self.categories)) != len(self.categories):
-            raise ValueError("categories must be different, and there must be one")
+            raise ValueError("categories must be distinct and not empty")
         if not 0 < self.height < np.inf:
             raise ValueError(f"height={self.height} must be positive")
 
     @classmethod
     def fit(cls, categories: tuple[str, ...], counts: NDArray[Any], how: str) -> CategoryEncoding:
-        """Learn from the categories and how often they occur."""
+        """Fit to the categories and their counts."""
         if how in ("none", "minmax"):
             return cls(categories, 1.0)
         share = counts / counts.sum()
         spread = float(1.0 - (share**2).sum())  # total variance of the indicators
-        # At most 2: a category that hardly any row has is not an outlier.
+        # At most 2, so that rare categories do not become outliers.
         return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), 2.0)))
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
+        """Suffixes of the feature names."""
         names = list(map("={}".format, self.categories))
         if "" in self.categories:
             names[self.categories.index("")] = " is missing"
         return tuple(names[len(names) == 2 :])
 
     def encode(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features into `out`; a code of -1 has none of the categories."""
+        """Write features into `out`; the code -1 stands for an unknown category."""
         if len(self.categories) == 2:
-            # One feature for two: sqrt(2) apart, as the corners would be; unknown in the middle.
+            # One feature with the distance of two indicators, sqrt(2); unknown in the middle.
             level = np.array([0.0, np.sqrt(2.0), np.sqrt(0.5)]) * self.height
             out[:, 0] = level[codes]
             return
@@ -153,12 +151,12 @@ class CategoryEncoding:
 @storable("date-encoding")
 @dataclass(frozen=True)
 class DateEncoding:
-    """A moment: its place in time, and in the cycles that the column varies in.
+    """Encode a datetime by its time and its position in cycles.
 
     Parameters
     ----------
     time : NumberEncoding
-        The place in time.
+        Encoding of the time.
     cycles : tuple of str
         "year", "week", "day".
     """
@@ -168,16 +166,16 @@ class DateEncoding:
 
     def __post_init__(self) -> None:
         if not set(self.cycles) <= CYCLES.keys():
-            raise ValueError(f"cycles={self.cycles} are not known")
+            raise ValueError(f"cycles={self.cycles}; accepted: {', '.join(CYCLES)}")
 
     @classmethod
     def fit(cls, seconds: FloatArray, how: str) -> DateEncoding:
-        """Learn from seconds with gaps as NaN."""
+        """Fit to seconds with NaN for missing values."""
         return cls(NumberEncoding.fit(seconds, how), find_cycles(seconds[~np.isnan(seconds)]))
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
+        """Suffixes of the feature names."""
         circles = (f" {part} of {c}" for c in self.cycles for part in ("sine", "cosine"))
         return (*self.time.suffixes, *circles)
 
@@ -189,7 +187,7 @@ class DateEncoding:
         out[:, n:] = 0.0
         for k, name in enumerate(self.cycles):
             out[known, n + 2 * k : n + 2 * k + 2] = cycle_points(seconds[known], name)
-        out /= np.sqrt(1.0 + len(self.cycles))  # together they count as one column
+        out /= np.sqrt(1.0 + len(self.cycles))  # unit total variance
 
 
 Encoding = (

@@ -1,7 +1,7 @@
-"""Data frames as tables: any library that narwhals knows, and mappings of names to columns.
+"""Convert data frames and mappings of names to columns into tables, with narwhals.
 
-The same cells give the same :class:`~gdpa.tables.Table` whichever library holds them, and as the
-text of a CSV file would: decisions about columns do not depend on where they came from.
+The same cells give the same :class:`~gdpa.tables.Table`, whether they come from a data frame
+library or a CSV file, so that columns are encoded the same way.
 """
 
 from __future__ import annotations
@@ -15,42 +15,39 @@ from numpy.typing import NDArray
 from ..errors import require
 from .table import Column, Frame, Table, TableError, intern_arrow, intern_texts, shorten, text_of
 
-BLOCK_ROWS = 50_000  # rows of a frame that are taken at a time where all at once are not needed
+BLOCK_ROWS = 50_000  # rows of a frame that are converted at a time
 
 
 def table_of(X: Frame, source: str = "X", *, target: str | None = None) -> Table:
-    """Take any frame as a :class:`Table`.
+    """Convert a data frame into a :class:`Table`.
 
     Parameters
     ----------
     X : Table, data frame (pandas, polars, pyarrow, ...), or mapping of names to columns
-        The frame.
+        The data frame.
     source : str, default="X"
-        What messages call it.
+        Name for messages.
     target : str, optional
-        Column of labels: kept as texts of its values, so that none is rounded or rewritten.
+        Column with the labels, which are converted to text without rounding.
 
     Returns
     -------
     Table
-        Its columns.
+        The table.
 
     Raises
     ------
     TableError
-        If it has no rows, two columns of one name, or cells that are no plain values.
+        If it has no rows, two columns with the same name, or cells that are not scalars.
     """
     if isinstance(X, Table):
         return X
-    pairs: list[tuple[str, Any]]
-    if isinstance(X, Mapping):
-        pairs = [(str(name), cells) for name, cells in X.items()]
-    else:
-        pairs = _series(X, source)
+    is_mapping = isinstance(X, Mapping)
+    pairs = [(str(n), cells) for n, cells in X.items()] if is_mapping else _series(X, source)
     names = tuple(name for name, _ in pairs)
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise TableError(f"{source}: two columns are called {shorten(twice)}; rename one")
+        raise TableError(f"{source}: two columns are named {shorten(twice)}; rename one")
     columns = (_labels(cells) if name == target else _column(cells) for name, cells in pairs)
     table = Table(names, tuple(columns), source)
     if table.n_rows == 0:
@@ -59,20 +56,9 @@ def table_of(X: Frame, source: str = "X", *, target: str | None = None) -> Table
 
 
 def row_blocks(X: Frame) -> tuple[int, Iterator[Table]]:
-    """Number of rows of a frame, and tables of some of them at a time.
+    """Return the number of rows of a frame, and its rows as tables of bounded size.
 
-    Parameters
-    ----------
-    X : frame
-        As for :func:`table_of`. The rows of data frames come in blocks, so that what is made of
-        them for a moment stays small; a :class:`Table` or a mapping comes whole.
-
-    Returns
-    -------
-    n_rows : int
-        Rows of all blocks together.
-    blocks : iterator of Table
-        The rows in order.
+    A :class:`Table` or a mapping is not split.
     """
     if isinstance(X, Table | Mapping) or len(X) <= BLOCK_ROWS:
         table = table_of(X)
@@ -83,8 +69,8 @@ def row_blocks(X: Frame) -> tuple[int, Iterator[Table]]:
 
 
 def _series(X: Frame, source: str) -> list[tuple[str, Any]]:
-    """Names and series of a data frame."""
-    if hasattr(X, "iloc"):  # pandas takes names of any kind, and one name twice
+    """Return the names and series of a data frame."""
+    if hasattr(X, "iloc"):  # pandas allows names of any type, and duplicate names
         names = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in X.columns]
         return list(zip(names, (X.iloc[:, j] for j in range(len(names))), strict=True))
     nw = require("narwhals", "tables")
@@ -99,7 +85,7 @@ def _series(X: Frame, source: str) -> list[tuple[str, Any]]:
 
 
 def _column(cells: Any) -> Column:
-    """A series of a library, an array or a list."""
+    """Convert a series, an array or a list."""
     if isinstance(cells, np.ndarray | list | tuple | range):
         array = np.asarray(cells) if isinstance(cells, np.ndarray) else np.asarray(cells, object)
         return _from_array(array)
@@ -116,7 +102,7 @@ def _column(cells: Any) -> Column:
         return _from_array(series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]"))
     if dtype == nw.Duration:
         return _from_array(series.to_numpy())
-    if dtype == nw.Enum:  # the categories that occur, in their order
+    if dtype == nw.Enum:  # only the categories that occur, in their order
         values = series.to_list()
         occurring = set(values)
         present = [c for c in dtype.categories if c in occurring]
@@ -127,20 +113,20 @@ def _column(cells: Any) -> Column:
         return Column(*intern_texts(_values(series)), declared=True)
     if dtype == nw.String:
         native = series.to_native()
-        if hasattr(native, "dictionary_encode"):  # Arrow numbers texts itself
+        if hasattr(native, "dictionary_encode"):  # an Arrow column
             return Column(*intern_arrow(native))
         return Column(*intern_texts(_values(series)))
     return _from_array(np.array([*_values(series), None], dtype=object)[:-1])
 
 
 def _values(series: Any) -> list[Any]:
-    """Cells as Python objects, None where missing."""
+    """Return the cells as Python objects, None where missing."""
     missing = series.is_null().to_list()
     return [None if gap else v for v, gap in zip(series.to_list(), missing, strict=True)]
 
 
 def _labels(cells: Any) -> Column:
-    """Labels as texts of their values: 19-digit numbers are not rounded, spaces are kept."""
+    """Convert labels to text without rounding large integers or stripping white space."""
     if isinstance(cells, np.ndarray):
         cells = cells.tolist()
     elif not isinstance(cells, list | tuple | range):
@@ -149,8 +135,9 @@ def _labels(cells: Any) -> Column:
 
 
 def _from_array(array: NDArray[Any]) -> Column:
+    """Convert an array; an array of objects is converted by the types of its cells."""
     if array.ndim != 1:
-        raise TableError(f"a column is one-dimensional; one has the shape {array.shape}")
+        raise TableError(f"a column has shape {array.shape}; columns must be one-dimensional")
     kind = array.dtype.kind
     if kind in "iuf":
         return Column(array.astype(np.float64))
@@ -160,20 +147,20 @@ def _from_array(array: NDArray[Any]) -> Column:
         seconds = array.astype(f"{kind}8[us]").astype(np.int64) / 1e6
         return Column(np.where(np.isnat(array), np.nan, seconds), moments=kind == "M")
     if kind == "c":
-        raise TableError("a column has complex numbers; split them into two columns")
-    # NumPy's own numbers and truth values, as a list of them has them, are Python's.
+        raise TableError("a column has complex numbers; split it into two columns")
+    # Lists of NumPy scalars become Python objects.
     cells = [c.item() if isinstance(c, np.generic) else c for c in array.tolist()]
     cells = [None if type(c).__name__ in ("NAType", "NaTType") else c for c in cells]
     kinds = {type(cell) for cell in cells} - {type(None)}
     if kinds and kinds <= {int, float}:
         try:
             return Column(np.array([np.nan if c is None else float(c) for c in cells]))
-        except OverflowError:  # whole numbers beyond 1e308
+        except OverflowError:  # integers beyond 1e308
             return Column(*intern_texts(cells))
     if bool in kinds and kinds <= {bool, float}:
         codes = [int(c) if type(c) is bool else -1 for c in cells]
         return Column(np.array(codes, dtype=np.int8), ["False", "True"])
     wrong = next((c for c in cells if isinstance(c, list | dict | set | np.ndarray)), None)
     if wrong is not None:
-        raise TableError(f"a column has a cell of kind {type(wrong).__name__}; cells are values")
+        raise TableError(f"a column has a {type(wrong).__name__} as a cell; use scalars")
     return Column(*intern_texts(cells))

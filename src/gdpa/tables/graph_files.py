@@ -1,9 +1,9 @@
 """Read a graph from a file (Matrix Market, edge list, NPZ or GraphML), and labels of its nodes.
 
-Nodes are called what the file calls them: names or numbers in edge lists and GraphML, rows counted
-from 1 in Matrix Market and from 0 in NPZ. A header of a few bytes can declare more nodes than there
-is memory, a document type can define text that grows without end: both are refused before anything
-is allocated or expanded.
+Nodes keep the names that the file gives them: names or numbers in edge lists and GraphML, row
+numbers from 1 in Matrix Market and from 0 in NPZ. Two attacks are refused before anything is
+allocated or expanded: a short header that declares more nodes than fit in memory, and a document
+type that defines exponentially growing text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 
 
 def graph_format(source: Source) -> str | None:
-    """Format of a graph file by its extension; None if that is not known."""
+    """Return the format that a file extension stands for, or None."""
     others = {"tsv": "csv", "edges": "csv", "xml": "graphml"}
     suffix = source.suffix.removeprefix(".") if source.path != "-" else "csv"
     return others.get(suffix, suffix if suffix in GRAPH_FORMATS else None)
@@ -53,8 +53,8 @@ def read_graph(
     format : {"mtx", "csv", "npz", "graphml"}, optional
         From the file extension by default.
     delimiter : str, optional
-        Between the cells of an edge list; detected by default: a comma, a semicolon, a tab, or
-        white space.
+        Delimiter of an edge list. By default it is detected: a comma, a semicolon, a tab or white
+        space.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def read_graph(
     kind = format or graph_format(source)
     if kind is None:
         raise TableError(
-            f"the ending of {path} does not tell its format; give one of: "
+            f"the file extension of {path} is not known; give the format, one of: "
             f"{', '.join(GRAPH_FORMATS)}"
         )
     raw, name = source.read(), source.name
@@ -92,26 +92,18 @@ def read_graph(
 
 
 def _parse_npz(raw: bytes, name: str) -> NamedGraph:
+    """Parse a graph saved by this package, by scipy.sparse.save_npz, or as a dense array W."""
     try:
         parts = read_npz(io.BytesIO(raw))
     except ValueError as error:
         raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
     W: Any = parts.get("W")
     if {"data", "indices", "indptr", "shape"} <= set(parts):
-        # Both this package's graphs and scipy.sparse.save_npz have these parts.
-        layout = parts.get("format", np.array(0))
-        if layout.dtype.kind in "SU" and layout.astype(str).item() not in ("csr", "csc"):
-            raise TableError(f"{name} holds a {layout.astype(str)} matrix; save it as CSR")
         shape = tuple(parts["shape"].ravel().tolist())
-        if len(shape) != 2:
-            raise TableError(f"{name} needs a two-dimensional matrix; its shape is {shape}")
         W = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
         W.check_format(full_check=True)
     if W is None:
-        raise TableError(
-            f"{name} holds no graph: a sparse matrix or an array W is needed, it has "
-            f"{sorted(parts)}"
-        )
+        raise TableError(f"{name} holds {sorted(parts)}; a CSR matrix or an array W is needed")
     W = check_adjacency(W, name="the matrix")
     return NamedGraph(W, np.arange(W.shape[0]))
 
@@ -121,16 +113,16 @@ def _parse_npz(raw: bytes, name: str) -> NamedGraph:
 
 @dataclass(frozen=True)
 class EdgeList:
-    """Edges as they are written.
+    """Edges as listed in a file.
 
     Parameters
     ----------
     ends : ndarray of str of shape (n_edges, 2)
-        Names of the ends.
+        Names of the two nodes.
     weights : ndarray of shape (n_edges,)
-        Weights; 1 where the file has none.
+        Weights; 1 if the file has none.
     unusual_header : tuple of str
-        The first line, where it is no edge and none of the usual names of columns.
+        The first line, if it was taken as a header although its words are unusual for one.
     """
 
     ends: NDArray[np.str_]
@@ -141,7 +133,7 @@ class EdgeList:
 def parse_edge_list(
     raw: bytes, name: str, delimiter: str | None = None, known: Set[str] | None = None
 ) -> EdgeList:
-    """Parse lines of two ends and, all or none of them, a weight.
+    """Parse lines of two nodes and, in all lines or none, a weight.
 
     Parameters
     ----------
@@ -150,10 +142,10 @@ def parse_edge_list(
     name : str
         Its name, for messages.
     delimiter : str, optional
-        Between the cells; detected by default.
+        Delimiter; detected by default.
     known : set of str, optional
-        Names that nodes have. A first line of two other names that are no numbers is a header;
-        without them it is one by its words.
+        Names of the nodes. A first line with two other names that are not numbers is a header.
+        Without this set, a header is recognised by its words.
 
     Returns
     -------
@@ -163,7 +155,7 @@ def parse_edge_list(
     Raises
     ------
     TableError
-        If a line has another number of cells, or a weight is no number, or there is no edge.
+        If lines differ in length, a weight is not a number, or there is no edge.
     """
     rows = _text_rows(raw, name, delimiter or _detect_delimiter(raw), (2, 3))
     unusual: tuple[str, ...] = ()
@@ -184,24 +176,19 @@ def parse_edge_list(
 
 
 def _graph_of_edges(listed: EdgeList) -> NamedGraph:
-    """The graph of a list that names every edge once, or in both directions with equal weight."""
+    """Return the graph of a list with every edge once, or in both directions with equal weight."""
     ends: NDArray[Any] = listed.ends
     if np.char.isdecimal(ends).all() and np.char.str_len(ends).max() < 19:
-        ends = ends.astype(np.int64)  # numbers in the order of numbers
-    try:
-        return from_edges(ends, listed.weights)
-    except ValueError as error:
-        if "more than once" not in str(error):
-            raise
-        once = from_edges(ends, listed.weights, duplicates="max")
-        twice = from_edges(ends, listed.weights, duplicates="sum")
-        if twice.W.nnz == once.W.nnz and np.allclose(twice.W.data, 2.0 * once.W.data):
-            return once
-        raise
+        ends = ends.astype(np.int64)  # sorted as numbers
+    once = from_edges(ends, listed.weights, duplicates="max")
+    total = from_edges(ends, listed.weights, duplicates="sum").W.data
+    if np.array_equal(total, once.W.data) or np.allclose(total, 2.0 * once.W.data):
+        return once
+    return from_edges(ends, listed.weights)  # raises an error that names the repeated edge
 
 
 def _detect_delimiter(raw: bytes) -> str:
-    """What is between cells, by the first line: a blank means white space."""
+    """Return the delimiter of the first line; a space stands for any white space."""
     for line in raw[:65536].decode("utf-8-sig", errors="replace").splitlines():
         text = line.strip()
         if text and not text.startswith(("#", "%")):
@@ -210,7 +197,7 @@ def _detect_delimiter(raw: bytes) -> str:
 
 
 def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
-    """Cells of a small text table without a fixed header; a blank stands for white space."""
+    """Return the cells of a small text table; a space as delimiter stands for any white space."""
     if len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
     text = io.StringIO(_decode(raw, name), newline="")
@@ -222,10 +209,8 @@ def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -
             if not row or row[0].lstrip().startswith(("#", "%")):
                 continue
             if len(row) not in widths:
-                wanted = " or ".join(map(str, widths))
-                raise TableError(
-                    f"{name}, line {reader.line_num}: {len(row)} cells where {wanted} are expected"
-                )
+                wanted = f"{len(row)} cells, expected {' or '.join(map(str, widths))}"
+                raise TableError(f"{name}, line {reader.line_num}: {wanted}")
             widths = (len(row),)
             rows.append([cell.strip() for cell in row])
     except csv.Error as error:
@@ -234,6 +219,7 @@ def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -
 
 
 def _decode(raw: bytes, name: str) -> str:
+    """Decode UTF-8 text."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -250,7 +236,7 @@ def _decode(raw: bytes, name: str) -> str:
 
 
 def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
-    """Return a square matrix; not by SciPy's reader, which a damaged file can crash."""
+    """Parse a square matrix. SciPy's own reader can crash on a damaged file."""
     header = re.match(
         rb"%%matrixmarket[ \t]+matrix[ \t]+(coordinate|array)[ \t]+(real|integer|pattern|double)"
         rb"[ \t]+(general|symmetric)\s*\n",
@@ -259,7 +245,7 @@ def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
     )
     if header is None:
         raise TableError(
-            f"{name} is not a readable Matrix Market file of real numbers; it does not begin with "
+            f"{name} is not a readable Matrix Market file of real numbers: it does not begin with "
             "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"
         )
     layout, field, form = map(bytes.lower, header.groups())
@@ -267,17 +253,17 @@ def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
     line = rb"[ \t]*(\d{1,30})[ \t]+(\d{1,30})" + (b"" if dense else rb"[ \t]+(\d{1,30})")
     sizes = re.compile(rb"(?:\s*%[^\n]*\n)*\s*" + line + rb"\s*(?:\n|$)").match(raw, header.end())
     if sizes is None:
-        raise TableError(f"{name} has no line with its numbers of rows, columns and entries")
+        raise TableError(f"{name} has no line with the numbers of rows, columns and entries")
     n, n_columns, *listed = map(int, sizes.groups())
     body = raw[sizes.end() :]
     if n_columns != n or n < 1:
         raise TableError(f"{name} has shape {(n, n_columns)}; a graph is a square matrix")
     width = 1 if dense else 2 if pattern else 3
     count = listed[0] if listed else n * (n + 1) // 2 if symmetric else n * n
-    # An entry takes a digit and an end of line at least.
+    # An entry takes at least a digit and a line end.
     if count > len(body) // 2 + 1:
-        raise TableError(f"{name} declares {count} entries and has room for {len(body) // 2}")
-    # The matrix as read, its symmetric copy and the arrays of the checks.
+        raise TableError(f"{name} declares {count} entries but has room for {len(body) // 2}")
+    # Bytes for the matrix, its symmetric copy and the arrays of the checks.
     check_memory(64 * (n + count), f"{name} with {n} nodes", "a smaller graph is needed")
     cells = np.empty((0, width))
     if body.strip():
@@ -285,19 +271,18 @@ def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
             cells = np.loadtxt(io.BytesIO(body), dtype=np.float64, comments="%", ndmin=2)
         except (ValueError, OverflowError) as error:
             raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
-    if cells.shape[1] != width:
-        raise TableError(f"{name} has {cells.shape[1]} numbers per entry where {width} are due")
-    if len(cells) != count:
-        raise TableError(f"{name} declares {count} entries and has {len(cells)}")
+    if cells.shape != (count, width):
+        raise TableError(
+            f"{name} declares {count} entries with {width} numbers per entry but has {len(cells)} "
+            f"with {cells.shape[1]}"
+        )
     if dense:
-        # Column by column; of a symmetric matrix what is on and below the diagonal.
+        # Column by column; for a symmetric matrix only the lower triangle.
         column, row = np.triu_indices(n) if symmetric else np.divmod(np.arange(n * n), n)
     else:
         ends = cells[:, :2]
-        if not (np.rint(ends) == ends).all():
-            raise TableError(f"{name} has an entry whose row or column is no whole number")
-        if ends.size and (ends.min() < 1 or ends.max() > n):
-            raise TableError(f"{name} has an entry outside its {n} rows and columns")
+        if not ((np.rint(ends) == ends) & (ends >= 1) & (ends <= n)).all():
+            raise TableError(f"{name}: rows and columns of entries must be integers from 1 to {n}")
         row, column = ends.T.astype(np.int64) - 1
     values = np.ones(count) if pattern else cells[:, -1]
     if symmetric:
@@ -308,7 +293,7 @@ def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
 
 
 def _check_prolog(raw: bytes, name: str) -> None:
-    """Refuse a document type, the one place where entities are declared; expat decodes the text."""
+    """Refuse a document type, the only place where entities can be declared."""
     declared: list[str] = []
     elements: list[str] = []
     parser = expat.ParserCreate()
@@ -319,11 +304,11 @@ def _check_prolog(raw: bytes, name: str) -> None:
     if declared:
         raise TableError(f"{name} has a document type; GraphML files need none")
     if not elements:
-        raise TableError(f"{name} has no element that ends within its first 64 kB")
+        raise TableError(f"{name} has no complete start tag in its first 64 kB")
 
 
 def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
-    """Weights are the edges' data called ``weight``."""
+    """Parse GraphML; the edge attribute ``weight`` holds the weights."""
     try:
         _check_prolog(raw, name)
         root = ElementTree.fromstring(raw)
@@ -348,7 +333,7 @@ def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
     for k, edge in enumerate(edges):
         pair = (edge.get("source"), edge.get("target"))
         if pair[0] not in number or pair[1] not in number:
-            raise TableError(f"{name}: the edge {pair} has an end that is no node")
+            raise TableError(f"{name}: an end of the edge {pair} is not a node")
         ends[k] = number[str(pair[0])], number[str(pair[1])]
         value = next((e.text for e in edge.iterfind("{*}data") if e.get("key") in keys), "1")
         try:
@@ -364,14 +349,14 @@ def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
 
 @dataclass(frozen=True)
 class NodeLabels:
-    """Labels of some nodes, and what they are called.
+    """Labels of some nodes.
 
     Parameters
     ----------
     codes : ndarray of int32
-        Class numbers, -1 where the label is not known.
+        Class number of each node; -1 if the label is unknown.
     classes : tuple of str
-        What they stand for.
+        Names of the classes.
     """
 
     codes: NDArray[np.int32]
@@ -379,15 +364,15 @@ class NodeLabels:
 
     @property
     def signs(self) -> NDArray[np.int8]:
-        """Of two classes: -1 for the first, +1 for the second, 0 where it is not known."""
+        """Labels of a two-class problem: -1 or +1; 0 if unknown."""
         return self.against_rest(1)
 
     def against_rest(self, c: int) -> NDArray[np.int8]:
-        """+1 for one class, -1 for all others, 0 where the label is not known."""
+        """Return +1 for class `c`, -1 for all others, and 0 for unknown labels."""
         return np.where(self.codes < 0, 0, np.where(self.codes == c, 1, -1)).astype(np.int8)
 
     def names(self, codes: NDArray[Any]) -> list[str]:
-        """Names of class numbers."""
+        """Return the class names of class numbers."""
         return [self.classes[c] for c in codes]
 
 
@@ -399,22 +384,22 @@ def read_labels(
     delimiter: str | None = None,
     classes: tuple[str, ...] | None = None,
 ) -> NodeLabels:
-    """Read labels of nodes: ``node,label`` lines, or one label per line in the order of the nodes.
+    """Read node labels: lines ``node,label``, or one label per line in node order.
 
     Parameters
     ----------
     path : str or Path
-        The file, or ``"-"``. Further columns are ignored, so that what ``gdpa solve`` wrote can
-        be read again.
+        The file, or ``"-"`` for standard input. Further columns are ignored, so the output of
+        ``gdpa solve`` is accepted.
     graph : NamedGraph
         The graph.
     unlabeled : str, optional
-        What marks an unknown label, besides an empty cell, ``?`` and ``NA``; with numbers -1 and
-        +1 also ``0``.
+        Marker of an unknown label, besides an empty cell, ``?`` and ``NA``. With labels -1 and
+        +1, ``0`` is unknown too.
     delimiter : str, optional
-        Between the cells; detected by default.
+        Delimiter; detected by default.
     classes : tuple of str, optional
-        The classes, where another file has told them; other labels are refused.
+        The classes, if already known; other labels raise an error.
 
     Returns
     -------
@@ -424,7 +409,7 @@ def read_labels(
     Raises
     ------
     TableError
-        If a node is not in the graph or comes twice, or there are fewer than two classes.
+        If a node is not in the graph or is listed twice, or there are fewer than two classes.
     """
     source = Source(path)
     raw, name, n = source.read(), source.name, graph.W.shape[0]
@@ -439,8 +424,8 @@ def read_labels(
             values.pop()
         if len(values) != n:
             raise TableError(
-                f"{name} has {len(values)} lines and the graph has {n} nodes; give one label per "
-                "line (empty: unknown), or lines node,label"
+                f"{name} has {len(values)} lines but the graph has {n} nodes; give one label per "
+                "line (empty if unknown), or lines node,label"
             )
         positions = list(range(n))
     marks = MISSING | {"unknown", (unlabeled or "").lower()}
@@ -449,13 +434,11 @@ def read_labels(
     found = {place: value for place, value in pairs if value.lower() not in marks}
     different = set(found.values())
     if different <= {"-1", "0", "1"} and "-1" in different | set(classes or ()):
-        different.discard("0")  # beside -1 and 1 it is no class
+        different.discard("0")  # with labels -1 and 1, 0 means unknown
         classes = classes or ("-1", "1")
     if classes is None:
-        if not different:
-            raise TableError(f"{name} has no label; at least one of each class is needed")
-        if len(different) == 1:
-            raise TableError(f"{name} has one class only ({different.pop()!r}); two are needed")
+        if len(different) < 2:
+            raise TableError(f"{name} has the classes {sorted(different)}; at least two are needed")
         classes = tuple(sorted(different))
     strangers = sorted(different - set(classes))
     if strangers:
@@ -471,7 +454,7 @@ def read_labels(
 def _labels_by_name(
     raw: bytes, name: str, delimiter: str, graph: NamedGraph
 ) -> tuple[list[int], list[str]]:
-    """Places of nodes and their labels."""
+    """Return the positions of the listed nodes and their labels."""
     rows = _text_rows(raw, name, delimiter, (2, 3, 4, 5))
     if rows and rows[0][0].lower() in ("node", "id", "name") and rows[0][1].lower() == "label":
         rows = rows[1:]
@@ -481,16 +464,16 @@ def _labels_by_name(
         node = row[0] if row[0] in places else _unquoted(row[0])
         if node not in places:
             raise TableError(
-                f"{name}: the graph has no node {node!r}; its {len(places)} nodes are called "
+                f"{name}: the graph has no node {node!r}; it has {len(places)} nodes, from "
                 f"{graph.nodes[0]} to {graph.nodes[-1]}"
             )
         positions.append(places[node])
     times = np.bincount(positions, minlength=1)
     if times.max() > 1:
-        raise TableError(f"{name} has the node {graph.nodes[times.argmax()]} twice")
+        raise TableError(f"{name} lists the node {graph.nodes[times.argmax()]} twice")
     return positions, [_unquoted(row[1]) for row in rows]
 
 
 def _unquoted(cell: str) -> str:
-    """A cell without the apostrophe that our tables put before what a spreadsheet would run."""
+    """Strip the apostrophe that our CSV files put before cells a spreadsheet would execute."""
     return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell

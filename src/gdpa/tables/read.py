@@ -1,6 +1,6 @@
-"""Read a table from a file of any format, and the labels of its target column.
+"""Read a table from a file, and the labels in its target column.
 
-Errors name the file and, where there is one, the line.
+Errors name the file and, where possible, the line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +32,7 @@ FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"
 SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
 SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
-# Cells and rows of a worksheet that are not empty, with the place that they name.
+# Matches the non-empty cells and rows of a worksheet, with their position.
 FILLED_CELL = re.compile(
     rb"<(?:\w+:)?(?:c|row)\s[^>]*?\br=[\"']([A-Z]{0,3})(\d{1,7})[\"'](?:[^>]*[^/>])?>"
 )
@@ -54,34 +55,33 @@ def read_table(
     ----------
     path : str or Path
         The file, or ``"-"`` for standard input. Any file may be compressed (.gz, .bz2, .xz, .zip,
-        .zst). A folder of Parquet files is one table; so is one of pictures (column ``file``) or
-        text files (``file`` and ``text``), with the subfolder as the label (``target``, or
-        ``label``), empty for loose files.
+        .zst). A folder of Parquet files is one table. So is a folder of pictures (column ``file``)
+        or text files (columns ``file`` and ``text``); the subfolder is the label of a file, in the
+        column `target` (``label`` by default). Files outside subfolders have no label.
     format : {"csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"}, optional
-        From the file extension by default; CSV from standard input.
+        From the file extension by default; standard input is CSV.
     delimiter : str, optional
-        One character between the cells of a CSV file; detected by default (commas, semicolons,
-        tabs, bars; blanks between numbers).
+        Delimiter of a CSV file; detected by default (commas, semicolons, tabs, bars, or spaces
+        between numbers).
     encoding : str, optional
         Encoding of a CSV file; detected by default.
     as_text : frozenset of str
-        Columns of a CSV file whose cells are kept as texts, numbers too.
+        Columns of a CSV file to keep as text, even if all cells are numbers.
     target : str, optional
-        Column of labels, if there is one of this name: its cells are kept exactly as the file has
-        them (``007`` is not ``7``), white space included.
+        Column with the labels, if any. Its cells are kept exactly as in the file: ``007`` is not
+        ``7``, and white space counts.
     header : bool, default=True
-        Whether the first line of a CSV file has the names of the columns; else they are called 1,
-        2, ...
+        Whether the first line of a CSV file is a header; otherwise columns are named 1, 2, ...
 
     Returns
     -------
     Table
-        The table. LIBSVM's and NPZ's labels are the column ``target``.
+        The table. The labels of LIBSVM and NPZ files are in the column ``target``.
 
     Raises
     ------
     TableError
-        If the file is missing, empty, broken or ragged.
+        If the file is missing, empty or damaged, or its rows differ in length.
     """
     if format is not None and format not in FORMATS:
         raise TableError(f"format={format!r}; {nearest_name(format, list(FORMATS))}")
@@ -90,11 +90,11 @@ def read_table(
     source = Source(path)
     kind = format or SUFFIXES.get(source.suffix) or ("csv" if str(path) == "-" else None)
     if kind is None and source.compression:
-        source.open().close()  # an archive knows the extension of its member
+        source.open().close()  # sets the extension of the file in a zip archive
         kind = SUFFIXES.get(source.suffix)
     if kind is None:
         raise TableError(
-            f"the ending of {source.name} does not tell its format; give one of: "
+            f"the file extension of {source.name} is not known; give the format, one of: "
             f"{', '.join(FORMATS)}"
         )
     if kind in ("csv", "tsv"):
@@ -107,7 +107,7 @@ def read_table(
             header=header,
         )
     if not header:
-        raise TableError(f"{source.name}: header=False (--no-header) belongs to CSV, not to {kind}")
+        raise TableError(f"{source.name}: header=False (--no-header) is for CSV, not for {kind}")
     with source.open() as stream:
         if kind == "jsonl":
             return _read_json_lines(stream, source.name, target)
@@ -125,7 +125,7 @@ def read_table(
             return _named_table(frame, frame.column_names, source.name, target)
         except (TableError, MissingExtraError, MemoryError):
             raise
-        except Exception as error:  # whatever the libraries raise about a damaged file
+        except Exception as error:  # libraries raise any kind of error on damaged files
             titles = {"npz": "NPZ file of plain arrays", "libsvm": "LIBSVM file"}
             title = titles.get(kind, f"{kind.title()} file")
             raise TableError(f"{source.name} is not a readable {title}: {error}") from error
@@ -134,13 +134,14 @@ def read_table(
 def _named_table(
     frame: Any, header: list[Any], source: str, target: str | None, notes: tuple[str, ...] = ()
 ) -> Table:
-    """A frame as a table whose columns are called as in a CSV header."""
+    """Convert a frame; column names are cleaned like those of a CSV header."""
     names, renamed = column_names([str(name) for name in header], source)
     columns = table_of(frame, source, target=target).columns
     return Table(names, columns, source, notes + renamed)
 
 
 def _read_folder(folder: Path, target: str | None) -> Table:
+    """Read a folder of Parquet files, pictures or text files."""
     parts = sorted(
         p
         for p in folder.rglob("*")
@@ -152,7 +153,7 @@ def _read_folder(folder: Path, target: str | None) -> Table:
 
 
 def _read_files(folder: Path, target: str) -> Table:
-    """A folder of pictures or of text files; subfolders are labels."""
+    """Read a folder of pictures or text files; subfolder names are labels."""
     paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     paths = [path for path in paths if not any(p.startswith((".", "_")) for p in path.parts)]
     pictures = [path for path in paths if path.suffix.lower() in PICTURE_SUFFIXES]
@@ -160,9 +161,9 @@ def _read_files(folder: Path, target: str) -> Table:
     if bool(pictures) == bool(texts):
         raise TableError(
             f"{folder} is a folder with {len(pictures)} pictures and {len(texts)} text files; "
-            f"accepted are a table file, a folder of Parquet files, a folder of pictures "
-            f"({', '.join(PICTURE_SUFFIXES)}) or a folder of text files (.txt, .text, .md), in "
-            "subfolders named by their class where that is known"
+            "accepted are a table file and a folder of Parquet files, of pictures "
+            f"({', '.join(PICTURE_SUFFIXES)}) or of text files (.txt, .text, .md), with labelled "
+            "files in subfolders named after their class"
         )
     kept = pictures or texts
     columns = {"file": [path.as_posix() for path in kept]}
@@ -171,7 +172,7 @@ def _read_files(folder: Path, target: str) -> Table:
     columns[target] = [path.parts[0] if len(path.parts) > 1 else "" for path in kept]
     other = len(paths) - len(kept)
     notes: tuple[str, ...] = ()
-    notes += (f"{other} other files in {folder} are ignored",) if other else ()
+    notes += (f"ignored {other} other files in {folder}",) if other else ()
     empty = sum(not text.strip() for text in columns.get("text", ()))
     notes += (f"{empty} of {len(kept)} text files are empty",) if empty else ()
     coded = (Column(*intern_texts(cells, verbatim=True)) for cells in columns.values())
@@ -179,7 +180,7 @@ def _read_files(folder: Path, target: str) -> Table:
 
 
 def _read_text(path: Path, most: int = 100_000) -> str:
-    """The first characters of a text file."""
+    """Return the first characters of a text file."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             return file.read(most)
@@ -188,7 +189,7 @@ def _read_text(path: Path, most: int = 100_000) -> str:
 
 
 def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str | None) -> Table:
-    """The rows of all parts, one column after the other: no other form of the table is held."""
+    """Read the rows of all parts column by column, to save memory."""
     arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
     files: dict[str, Any] = {}
     part = name
@@ -199,7 +200,7 @@ def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str |
             found = files[part].schema_arrow.names
             if set(found) != set(given):
                 first = Path(next(iter(files))).name
-                raise TableError(f"{part} has other columns than {first}: {found[:20]}")
+                raise TableError(f"{part} has different columns from {first}: {found[:20]}")
         if not given or not any(file.metadata.num_rows for file in files.values()):
             raise TableError(f"{name} has no rows")
         names, notes = column_names(list(map(str, given)), name)
@@ -218,7 +219,7 @@ def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str |
 
 
 def _check_extent(stream: BinaryIO, name: str) -> None:
-    """Refuse a workbook whose few cells are so far apart that the table would fill the memory."""
+    """Refuse a workbook with a few cells so far apart that the table would not fit in memory."""
     if not zipfile.is_zipfile(stream):
         return
     with zipfile.ZipFile(stream) as book:
@@ -236,30 +237,32 @@ def _check_extent(stream: BinaryIO, name: str) -> None:
             if rows * width > max(10_000_000, 100 * cells):
                 raise TableError(
                     f"{name}: {member} has {cells} filled cells in {rows} rows and {width} "
-                    "columns; remove the cells that are far from the others"
+                    "columns; remove the isolated cells"
                 )
     stream.seek(0)
 
 
 def _column_number(letters: bytes) -> int:
-    """The number of a column of a spreadsheet: A is 1, Z is 26, AA is 27."""
+    """Return the number of a spreadsheet column: A is 1, Z is 26, AA is 27."""
     return sum((c - 64) * 26**place for place, c in enumerate(reversed(letters)))
 
 
 def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
+    """Read the first sheet that is not empty."""
     _check_extent(stream, name)
     book = require("pandas", "excel").read_excel(stream, sheet_name=None, dtype=object)
     sheets = {title: sheet for title, sheet in book.items() if sheet.size}
     if not sheets:
         raise TableError(f"{name} has no rows")
     title, sheet = next(iter(sheets.items()))
-    notes = (f"the first sheet, {title!r}, of {len(sheets)} is read",) if len(sheets) > 1 else ()
+    notes = (f"reading the first of {len(sheets)} sheets, {title!r}",) if len(sheets) > 1 else ()
     header = ["" if str(c).startswith("Unnamed: ") else str(c) for c in sheet.columns]
     typed = {str(c): sheet[c] if c == target else sheet[c].infer_objects() for c in sheet.columns}
     return _named_table(typed, header, name, target, notes)
 
 
 def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
+    """Read one JSON object per line."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(stream, 1):
         if not line.strip():
@@ -270,11 +273,10 @@ def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
         except (ValueError, RecursionError) as error:
             raise TableError(f"{where}: not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise TableError(f"{where}: an object {{...}} is needed")
+            raise TableError(f"{where}: a JSON object {{...}} is needed")
         for key, value in row.items():
             if isinstance(value, list | dict):
-                kind = "list" if isinstance(value, list) else "nested object"
-                raise TableError(f"{where}: {shorten(key)} holds a {kind}; cells are values")
+                raise TableError(f"{where}: {shorten(key)} holds a list or object; use scalars")
         rows.append(row)
     if not rows:
         raise TableError(f"{name} is empty")
@@ -284,6 +286,7 @@ def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
 
 
 def _read_npz(stream: BinaryIO, name: str) -> Table:
+    """Read the arrays X and, if there is one, y."""
     arrays = read_npz(stream)
     if "X" not in arrays or arrays["X"].ndim != 2:
         raise TableError(f"{name} needs a two-dimensional array X; it has {sorted(arrays)}")
@@ -294,21 +297,21 @@ def _read_npz(stream: BinaryIO, name: str) -> Table:
 
 
 def _read_libsvm(raw: bytes, name: str) -> Table:
+    """Read a LIBSVM file; labels are kept as text."""
     from sklearn.datasets import load_svmlight_file
 
     X, _ = load_svmlight_file(io.BytesIO(raw))
     cells = (line.partition(b"#")[0].split(None, 1)[:1] for line in raw.splitlines())
     labels = [cell[0].decode() for cell in cells if cell]
     if X.shape[1] > 100 * X.nnz + 100_000:
-        raise TableError(
-            f"{name} has the index {X.shape[1]}, but only {X.nnz} values; is it right?"
-        )
-    need = X.shape[1] * (8 * X.shape[0] + 1000)  # a column is an object with a name
+        raise TableError(f"{name} has the index {X.shape[1]} but only {X.nnz} values")
+    need = X.shape[1] * (8 * X.shape[0] + 1000)  # each column is an object with a name
     check_memory(need, f"{name} with {X.shape[1]} columns", "a smaller file is needed")
     return _matrix_table(X.toarray(), labels, name)
 
 
 def _matrix_table(X: NDArray[Any], labels: list[Any] | None, name: str) -> Table:
+    """Return a matrix and its labels as a table."""
     if X.shape[0] == 0:
         raise TableError(f"{name} has no rows")
     names = [f"f{j + 1}" for j in range(X.shape[1])]
@@ -319,10 +322,43 @@ def _matrix_table(X: NDArray[Any], labels: list[Any] | None, name: str) -> Table
     return Table(tuple(names), tuple(columns), name)
 
 
+def drop_predictions(table: Table, target: str, keep: Collection[str] = ()) -> Table:
+    """Drop the output columns of an earlier ``gdpa label`` or ``gdpa fit``, with a note.
+
+    They were computed from labels, so features made of them would leak these labels.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    target : str
+        The target column.
+    keep : collection of str
+        Columns to keep in any case.
+
+    Returns
+    -------
+    Table
+        The table without these columns.
+    """
+    names = set(table.names)
+    earlier = {f"{target}_predicted", f"{target}_probability", f"{target}_skipped"}
+    if f"{target}_predicted" in names:
+        earlier |= {f"{target}_by", f"{target}_at"}
+        earlier |= {name for name in names if name.startswith(f"{target}_by_")}
+    if names >= {"prediction", "probability", "margin", "unsure", "known"}:
+        earlier |= {"prediction", "probability", "margin", "unsure", "known", "links"}
+    dropped = sorted(names & earlier - set(keep), key=table.names.index)
+    if not dropped:
+        return table
+    note = f"ignored columns written by an earlier run: {', '.join(map(shorten, dropped))}"
+    return replace(table.without(dropped), notes=(*table.notes, note))
+
+
 def read_target(
     table: Table, name: str, *, unlabeled: str | None = None, complete: bool = False
 ) -> tuple[NDArray[np.object_], tuple[str, ...]]:
-    """Labels of the rows, None where there is none.
+    """Return the labels of the rows, None where unknown.
 
     Parameters
     ----------
@@ -331,8 +367,7 @@ def read_target(
     name : str
         The target column.
     unlabeled : str, optional
-        What marks an unknown label, besides what is a missing cell in any column (empty, NA, NaN,
-        null, ?).
+        Marker of an unknown label, besides missing cells (empty, NA, NaN, null, ?).
     complete : bool, default=False
         Whether a table with a label in every row is accepted.
 
@@ -341,19 +376,19 @@ def read_target(
     labels : ndarray of objects
         Text, exactly as in the file, or None.
     notes : tuple of str
-        What the user should know.
+        Messages for the user.
 
     Raises
     ------
     TableError
-        If there is no such column, no label, one class only, nothing to predict, or the column
-        looks like numbers rather than classes.
+        If there is no such column, fewer than two classes, nothing to predict, or the column looks
+        like numbers rather than classes.
     """
     column = table.column(name, "target column").as_text()
     texts = list(column.texts or ())
     marker = (unlabeled or "").strip()
     marked: list[int] = []
-    if marker:  # as a text, or as a number (-1 is also -1.0) where no cell has it as a text
+    if marker:  # compare as text, else as a number: -1 is also -1.0
         marked = [i for i, text in enumerate(texts) if text.strip() == marker]
         value = plain_number(marker)
         if value is not None and not marked:
@@ -365,37 +400,37 @@ def read_target(
     where = f"{table.source}, target column {shorten(name)}"
     if m == 0:
         raise TableError(
-            f"{where}: no row has a label; at least two classes need one each. To label some rows "
-            f"in the browser, run: gdpa label {table.source} --target {shorten(name)}"
+            f"{where}: no row has a label; at least two classes need one. To label rows in the "
+            f"browser, run: gdpa label {table.source} --target {shorten(name)}"
         )
     no_marker = bool(marker) and not marked
-    hint = f"; no row has the marker {unlabeled!r}" if no_marker else ""
+    hint = f"; no row has the marker {unlabeled!r}" * no_marker
     if len(known) == 1:
         raise TableError(
             f"{where}: the only class is {known[0][:60]!r} ({m} rows); two are needed{hint}"
         )
     if len(known) > 1000 or (len(known) > 20 and 2 * len(known) > m):
         raise TableError(
-            f"{where}: {len(known)} different labels in {m} labelled rows; these look like "
-            "numbers or names, not classes"
+            f"{where}: {len(known)} distinct labels in {m} labelled rows; these look like numbers "
+            "or names, not classes"
         )
     if m == n and not complete:
         raise TableError(
-            f"{where}: all {n} rows have a label, nothing is left to predict; leave cells empty "
-            f"(or use --unlabeled MARKER), or use --model to keep the classifier for new rows{hint}"
+            f"{where}: all {n} rows have a label: there is nothing to predict; leave cells empty "
+            f"(or use --unlabeled MARKER), or use --model to save the classifier for new rows{hint}"
         )
     notes = [f"no row of target column {shorten(name)} has the marker {unlabeled!r}"] * no_marker
     suspects = "unknown unlabeled unlabelled undefined missing tbd todo n.a. - -- . .. ??? * x"
-    suspects += " -9 -99 -999 -9999 99999"  # often "unknown", and no missing cell to the reader
+    suspects += " -9 -99 -999 -9999 99999"  # common codes of unknown values
     for text in known:
         if text.lower() in suspects.split() or (text == "-1" and len(known) > 2):
             notes.append(
-                f"target column {shorten(name)}: {text!r} is taken as a class; if it marks unknown "
-                f"labels, use --unlabeled {text}"
+                f"target column {shorten(name)}: {text!r} is a class; if it marks unknown labels, "
+                f"use --unlabeled {text}"
             )
         if text != text.strip() and text.strip() in known:
             notes.append(
-                f"target column {shorten(name)}: {text!r} and {text.strip()!r} are two classes; "
-                "they differ in white space only"
+                f"target column {shorten(name)}: {text!r} and {text.strip()!r} are two classes "
+                "that differ only in white space"
             )
     return labels, tuple(notes)

@@ -1,4 +1,4 @@
-"""Bytes of a file, plain, compressed or from standard input; readable more than once."""
+"""Open files, compressed files and standard input, more than once."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import Any, BinaryIO, cast
 from ..errors import require
 from .table import TableError
 
-# A file that inflates to more than this many times its size, and beyond half a gigabyte, is a bomb.
+# Larger inflation ratios and sizes are refused as decompression bombs.
 MAX_INFLATION = 300
 SAFE_SIZE = 2**29
 
 
 class Source:
-    """A file that can be opened again and again.
+    """A file that can be opened more than once.
 
     Parameters
     ----------
     path : str or Path
-        The file; ``"-"`` is standard input, read once and kept.
+        The file; ``"-"`` is standard input, which is read once and kept.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -47,11 +47,11 @@ class Source:
                     self.compression = kind
 
     def rewrite(self, content: bytes) -> None:
-        """Let `content` stand for the file from now on."""
+        """Replace the content of the file, in memory."""
         self._content, self.compression = content, None
 
     def open(self) -> BinaryIO:
-        """A stream from the beginning, decompressed."""
+        """Return a decompressed stream from the beginning."""
         raw: BinaryIO = (
             open_file(self.path, self.name) if self._content is None else io.BytesIO(self._content)
         )
@@ -64,12 +64,12 @@ class Source:
         return cast(BinaryIO, io.BufferedReader(_GuardedStream(self, raw, size), 2**16))
 
     def read(self) -> bytes:
-        """The whole content, decompressed."""
+        """Return the whole decompressed content."""
         with self.open() as stream:
             return stream.read()
 
     def decompress(self, raw: BinaryIO) -> Any:
-        """A stream of the content of `raw`; a zip archive holds one file."""
+        """Return a decompressed stream of `raw`; a zip archive must hold one file."""
         if self.compression == "zstd":
             return require("pyarrow", "tables").CompressedInputStream(raw, "zstd")
         if self.compression != "zip":
@@ -79,13 +79,13 @@ class Source:
         members = [name for name in archive.namelist() if not name.startswith("__MACOSX")]
         members = [name for name in members if not name.endswith("/")]
         if len(members) != 1:
-            raise TableError(f"{self.name} holds {len(members)} files; one table is needed")
+            raise TableError(f"{self.name} holds {len(members)} files; exactly one is needed")
         self.suffix = self.suffix or Path(members[0]).suffix.lower()
         return archive.open(members[0])
 
 
 class _GuardedStream(io.RawIOBase):
-    """A decompressed stream that raises TableError where it is damaged or a bomb."""
+    """A decompressed stream that raises TableError if it is damaged or a bomb."""
 
     def __init__(self, source: Source, raw: BinaryIO, packed: int) -> None:
         self._source, self._limit = source, max(SAFE_SIZE, MAX_INFLATION * packed)
@@ -93,6 +93,7 @@ class _GuardedStream(io.RawIOBase):
         self._stream = self._guard(source.decompress, raw)
 
     def _guard(self, call: Any, argument: Any) -> Any:
+        """Call a function; its errors become TableError."""
         try:
             return call(argument)
         except (TableError, ImportError):
@@ -110,14 +111,14 @@ class _GuardedStream(io.RawIOBase):
         if self._size > self._limit:
             raise TableError(
                 f"{self._source.name} inflates to more than {MAX_INFLATION} times its size; "
-                "decompress it yourself if that is right"
+                "if that is intended, decompress it first"
             )
         buffer[: len(data)] = data
         return len(data)
 
 
 def open_file(path: str | Path, name: str) -> BinaryIO:
-    """Open a file (``"-"``: standard input), or raise an error that says why it cannot be read."""
+    """Open a file, or standard input for ``"-"``; errors say why it cannot be read."""
     if str(path) == "-":
         return io.BytesIO(sys.stdin.buffer.read())
     file = Path(path)
@@ -128,7 +129,7 @@ def open_file(path: str | Path, name: str) -> BinaryIO:
     try:
         return file.open("rb")
     except FileNotFoundError:
-        # The ending that most files share says nothing about how close two names are.
+        # Compared without the extension, which most files share.
         siblings = {p.stem: p.name for p in file.parent.glob("*") if p.is_file()}
         close = difflib.get_close_matches(file.stem, list(siblings)[:500], n=1, cutoff=0.7)
         hint = f"; did you mean {siblings[close[0]]!r}?" if close else ""

@@ -1,7 +1,7 @@
-"""A table: named columns of numbers, moments or texts, from any file or data frame.
+"""Table and Column: named columns of numbers, datetimes or texts, from any file or data frame.
 
-A text column keeps each different text once and, for every row, which one it is. Decisions about a
-column (numbers with decimal commas? dates?) then cost as many steps as there are different texts.
+A text column stores each distinct text once and an integer code per row. Detecting the kind of a
+column then takes time proportional to the number of distinct texts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..errors import nearest_name, require
 MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none", "?", "#value!", "#ref!"}
 )
-MAX_TEXT_LIST = 2**16  # more different texts stay in Arrow's memory: no Python object for each
+MAX_TEXT_LIST = 2**16  # more distinct texts are kept in an Arrow array
 
 
 # A data frame of any library, a Table, or a mapping of names to columns.
@@ -28,11 +28,11 @@ Frame = Any
 
 
 class TableError(ValueError):
-    """A table that cannot be read or used; the message names the file, and the row or column."""
+    """A table cannot be read or used; the message names the file and the row or column."""
 
 
 def is_missing_text(text: str) -> bool:
-    """Whether a cell's text stands for no value."""
+    """Return whether the text of a cell stands for a missing value."""
     return text.strip().lower() in MISSING
 
 
@@ -48,13 +48,13 @@ class Column:
     Parameters
     ----------
     values : ndarray
-        float64, NaN where missing; or, with `texts`, integers: which text, -1 where missing.
+        Numbers as float64, NaN where missing. With `texts`, integer codes, -1 where missing.
     texts : sequence of str, optional
-        The different texts, in order of appearance (in their own order if `ordered`).
+        The distinct texts, in order of appearance (in their own order if `ordered`).
     ordered : bool, default=False
-        Whether the order of the texts means something.
+        Whether the texts are ordered categories.
     moments : bool, default=False
-        Whether the numbers are moments: seconds since 1970 (UTC).
+        Whether the numbers are datetimes: seconds since 1970 (UTC).
     declared : bool, default=False
         Whether the source declares the texts to be categories.
     """
@@ -74,11 +74,11 @@ class Column:
         return np.asarray(np.isnan(self.values) if self.texts is None else self.values < 0)
 
     def cell(self, row: int) -> str:
-        """A cell as text, empty where it is missing."""
+        """Return a cell as text; empty if it is missing."""
         return Column(self.values[row : row + 1], self.texts, moments=self.moments).cells()[0]
 
     def cells(self) -> list[str]:
-        """All cells as text."""
+        """Return all cells as text."""
         values = self.values.tolist()
         if self.texts is None:
             return [moment_text(v) if self.moments else number_text(v) for v in values]
@@ -88,7 +88,7 @@ class Column:
         return [words[code] for code in values]
 
     def as_text(self) -> Column:
-        """The same column with numbers written out."""
+        """Return the column with numbers converted to text."""
         return self if self.texts is not None else Column(*intern_texts(self.cells()))
 
 
@@ -103,9 +103,9 @@ class Table:
     columns : tuple of Column
         The columns.
     source : str, default="the table"
-        Where it came from, for messages.
+        Name of the file or data frame, for messages.
     notes : tuple of str
-        What the user should know about how it was read.
+        Messages about how it was read.
     """
 
     names: tuple[str, ...]
@@ -120,6 +120,7 @@ class Table:
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:
+        """Columns by name."""
         return dict(zip(self.names, self.columns, strict=True))
 
     @property
@@ -145,12 +146,12 @@ class Table:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a table with named columns: a data frame, a mapping of names, or a Table.
+    """Return whether X is a data frame, a Table, or a mapping of names to columns.
 
     Parameters
     ----------
     X : object
-        Anything. No library is imported to find out.
+        Any object. No data frame library is imported.
 
     Returns
     -------
@@ -164,7 +165,7 @@ def is_frame(X: Any) -> bool:
 
 
 class ArrowTexts(Sequence[str]):
-    """Many texts in an Arrow array, read as a sequence of Python strings.
+    """Texts in an Arrow array, accessed as Python strings.
 
     Parameters
     ----------
@@ -193,21 +194,21 @@ class ArrowTexts(Sequence[str]):
 
 
 def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArray[Any], list[str]]:
-    """Number the different texts of some cells.
+    """Return integer codes and the distinct texts of cells.
 
     Parameters
     ----------
     cells : iterable
-        Texts; None and other objects are taken by their text.
+        Texts; other objects are converted to text.
     verbatim : bool, default=False
-        Whether to keep white space around a text.
+        Whether to keep leading and trailing white space.
 
     Returns
     -------
     codes : ndarray of int8, int16 or int32
-        Which text each cell has, -1 where it is missing.
+        Index of the text of each cell, -1 where missing.
     texts : list of str
-        The different texts, in order of appearance.
+        The distinct texts, in order of appearance.
     """
     index: dict[Any, int] = {}
     raw = np.fromiter((index.setdefault(cell, len(index)) for cell in cells), dtype=np.int32)
@@ -223,12 +224,12 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
 
 
 def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
-    """Number the different texts of an Arrow column of strings, as :func:`intern_texts` does."""
+    """Return integer codes and the distinct texts of an Arrow string column."""
     return merge_dictionaries([clean_texts(cells).dictionary_encode() for cells in column.chunks])
 
 
 def clean_texts(cells: Any, *, verbatim: bool = False) -> Any:
-    """Arrow strings, null where missing, without white space around them unless `verbatim`."""
+    """Replace missing cells by null and, unless `verbatim`, strip white space."""
     pc = require("pyarrow.compute", "tables")
     trimmed = pc.utf8_trim_whitespace(cells)
     words = require("pyarrow", "tables").array(sorted(MISSING), cells.type)
@@ -237,7 +238,7 @@ def clean_texts(cells: Any, *, verbatim: bool = False) -> Any:
 
 
 def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
-    """Codes and texts of Arrow arrays with a dictionary each; null is -1."""
+    """Return codes (-1 for null) and texts of dictionary-encoded Arrow arrays."""
     if not parts:
         return np.empty(0, dtype=np.int8), []
     arrow = require("pyarrow", "tables")
@@ -249,10 +250,10 @@ def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
 
 
 def text_of(cell: Any) -> str:
-    """Text of one cell of a data frame; empty where it is missing."""
+    """Return a cell of a data frame as text; empty if it is missing."""
     if isinstance(cell, str):
         return cell
-    if cell is None or cell != cell:  # NaN and NaT are not themselves
+    if cell is None or cell != cell:  # NaN and NaT
         return ""
     if isinstance(cell, bytes):
         return cell.decode("utf-8", "replace")
@@ -260,14 +261,14 @@ def text_of(cell: Any) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as text: whole ones without a point, NaN empty."""
+    """Return a number as text: integers without a decimal point, NaN as empty text."""
     if value != value:
         return ""
     return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
 
 
 def moment_text(seconds: float) -> str:
-    """A moment as text: a date alone at midnight, NaN empty."""
+    """Return a datetime as text: only the date at midnight, NaN as empty text."""
     if seconds != seconds:
         return ""
     text = str(np.datetime64(round(seconds * 1e6), "us"))

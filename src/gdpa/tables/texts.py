@@ -1,10 +1,11 @@
-"""Texts as points: TF-IDF of character n-grams and words, in its main directions.
+"""Encode texts: principal components of the TF-IDF of character n-grams and words.
 
-Character n-grams have 2 to 5 characters within a word and the blanks around it; words also count in
-pairs. All are hashed, so a million texts need no vocabulary in memory. With A = U S V' the TF-IDF
-matrix of a sample, a text a is placed at a V S: the directions that many texts share count more. On
-two sets of sentences with 5 and 20 labels a class, logistic regression on 60 to 200 such directions
-is 4.7 points more accurate than on A; the settings were chosen on these sets.
+Character n-grams have 2 to 5 characters within a word and the spaces around it; single words and
+pairs of words are counted. All are hashed, so no vocabulary is kept in memory. If A = U S V' is the
+TF-IDF matrix of a sample, the features of a text a are a V S: directions shared by many texts have
+larger weights. On two data sets of sentences with 5 and 20 labels per class, logistic regression on
+60 to 200 such features is 4.7 points more accurate than on A; the settings were chosen on these
+data sets.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from scipy.fft import dct
 
 from ..codec import check_numbers, storable
 
-BUCKETS = 2**18  # of hashed n-grams: the first half for characters, the second for words
-VOCABULARY = 2**15  # most buckets that are used
-TEXT_BLOCK = 500  # texts whose features are computed at a time
+BUCKETS = 2**18  # hash buckets: the first half for characters, the second for words
+VOCABULARY = 2**15  # maximal number of buckets in use
+TEXT_BLOCK = 500  # texts encoded at a time
 
 
 def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
-    """How often each bucket's n-grams occur in each text, of which 2,000 characters count."""
+    """Count the n-grams of each text by bucket, in its first 2,000 characters."""
     from sklearn.feature_extraction.text import HashingVectorizer  # takes a second to load
 
     shared: dict[str, Any] = {"n_features": BUCKETS // 2, "alternate_sign": False, "norm": None}
@@ -43,7 +44,7 @@ def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
 def _weigh(
     counts: sp.csr_array, buckets: NDArray[np.int32], rarity: NDArray[np.float32]
 ) -> sp.csr_array:
-    """Logarithmic counts times rarity; of every text characters and words have length one each."""
+    """Return log counts times rarity; characters and words of a text are normalised separately."""
     A = counts[:, buckets]
     A.data = (1.0 + np.log(A.data)).astype(np.float32)
     A.data *= rarity[A.indices]
@@ -57,20 +58,20 @@ def _weigh(
 @storable("text-encoding")
 @dataclass(frozen=True)
 class TextEncoding:
-    """Texts: places along the main directions of their n-grams and words.
+    """Encode texts by the principal components of their n-grams and words.
 
     Parameters
     ----------
     buckets : ndarray of int
-        Buckets of n-grams that are used.
+        Buckets in use.
     rarity : ndarray of float32
-        Their weights: the logarithm of how few texts have them.
+        Inverse document frequencies of the buckets.
     directions : ndarray of float32 of shape (n_buckets, n_features)
-        The directions.
+        Principal directions.
     shift : ndarray
-        Mean place.
+        Mean of the features.
     scale : float
-        Divisor that makes the column count as one.
+        Divisor that gives the column unit total variance.
     """
 
     buckets: NDArray[np.int32]
@@ -91,7 +92,7 @@ class TextEncoding:
     def fit(
         cls, texts: Sequence[str], counts: NDArray[Any], n_features: int, random_state: int
     ) -> TextEncoding:
-        """Learn from the different texts and how often they occur."""
+        """Fit to the distinct texts and their counts."""
         rng = np.random.default_rng(random_state)
         chosen = np.arange(len(texts))
         if chosen.size > 4000:
@@ -99,7 +100,7 @@ class TextEncoding:
         sample = [texts[c] for c in chosen.tolist()]
         raw = _count_ngrams(sample)
         present = np.bincount(raw.indices, minlength=BUCKETS)
-        least = 2 if chosen.size >= 20 else 1  # what one text alone has brings it near to none
+        least = 2 if chosen.size >= 20 else 1  # n-grams of a single text carry no similarity
         common = np.argsort(-present, kind="stable")[:VOCABULARY].astype(np.int32)
         often = common[present[common] >= least]
         buckets = np.sort(often if often.size else common[present[common] > 0])
@@ -114,8 +115,8 @@ class TextEncoding:
 
             B = A.multiply(times[:, None]).tocsr()
             _, S, V = randomized_svd(B, k, n_iter=2, n_oversamples=10, random_state=random_state)
-            # The first direction is that of the mean: it counts no more than the second. Rotated,
-            # all features have about the same variance: to standardise them changes nothing.
+            # The first direction is that of the mean, so its weight is limited to the second. The
+            # rotation gives all features about the same variance.
             V = dct((np.minimum(S, S[min(k - 1, 1)])[:, None] * V), axis=0, norm="ortho")
             directions = np.ascontiguousarray(V.T, dtype=np.float32)
         Z, weight = (A @ directions).astype(np.float64), counts[chosen] / counts[chosen].sum()
@@ -126,13 +127,13 @@ class TextEncoding:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What the names of the features add to the column's."""
+        """Suffixes of the feature names."""
         return tuple(f" text {k + 1}" for k in range(self.shift.size))
 
     def encode(self, texts: Sequence[str], codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features into `out`; missing texts are in the middle."""
+        """Write features into `out`; missing texts get the mean, zero."""
         codes = codes.astype(np.int32, copy=False)
-        # Rows in the order of their texts, so that these are read block by block.
+        # Rows sorted by text, so that texts are encoded block by block.
         rows = np.argsort(codes, kind="stable").astype(np.int32)
         ends = np.cumsum(np.bincount(codes // TEXT_BLOCK + 1, minlength=2)).tolist()
         out[rows[: ends[0]]] = 0.0

@@ -1,13 +1,13 @@
-// Requests to the server that sent this page. Everything is relative to the page's own address,
-// which holds the token. An answer that did not arrive is sent again: the server writes the same
-// label to the same row, so that repeating it does no harm.
+// Requests to the server of this page. All paths are relative to the address of the page, which
+// contains the token. An answer that was not received is sent again. This is safe, because setting
+// the same label twice changes nothing.
 
 const WAITS = [200, 500, 1000, 2000, 4000];
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Refused extends Error {}
 
-// Who answers: one name per tab, kept when the tab is reloaded; a random one until the user gives one.
+// Name of the annotator: one per tab, kept on reload, random until the user enters one.
 export let annotator = (() => {
   const kept = sessionStorage.getItem("annotator");
   if (kept) return kept;
@@ -34,7 +34,7 @@ async function send(path, options) {
     try {
       answer = await fetch(path, options);
     } catch {
-      answer = null; // not reached: the server may be starting again
+      answer = null; // the server may be restarting
     }
     if (answer !== null && answer.status !== 503) {
       onTrouble("");
@@ -42,7 +42,7 @@ async function send(path, options) {
       if (!answer.ok) throw new Refused(data.error || `error ${answer.status}`);
       return data;
     }
-    onTrouble("The server does not answer. Is it still running? Trying again …");
+    onTrouble("The server does not respond. Is it still running? Trying again …");
     await pause(WAITS[Math.min(attempt, WAITS.length - 1)]);
   }
 }

@@ -1,4 +1,4 @@
-// The labelling page: shows a row, takes an answer, shows the next one when the answer is on disk.
+// The labelling page: display a row, send the answer, and display the next row once it is saved.
 
 import { Refused, annotator, get, post, rename, whenTrouble } from "./api.js";
 import { arrange, classForKey, drawButtons, drawCounts, drawOptions, keysOf, setKey } from "./classes.js";
@@ -7,16 +7,16 @@ import { drawItem } from "./item.js";
 import { drawAccuracy, drawLabels, drawPreview, drawReview } from "./lists.js";
 import { RowMap } from "./map.js";
 
-const AHEAD = 2; // this row and the next, so that it shows at once
+const AHEAD = 2; // this row and the next, which can then be displayed immediately
 const POLL = 1500;
 const $ = (id) => document.getElementById(id);
 
 let state = null;
-let item = null; // the row that is shown
-let waiting = []; // rows that come next
-let trail = []; // rows that were answered here, for “back”
-let place = 0; // where in the trail we are; trail.length: at the present question
-let queue = Promise.resolve(); // one thing at a time, in the order of the keys
+let item = null; // the displayed row
+let waiting = []; // the next rows
+let trail = []; // rows answered in this tab, for “back”
+let place = 0; // position in the trail; trail.length is the current question
+let queue = Promise.resolve(); // actions run one at a time, in order
 let listed = -1;
 let coloured = "";
 let reviewed = "";
@@ -46,8 +46,8 @@ function act(work) {
   return queue;
 }
 
-// An answer is for the row that was on the screen when it was given: a key that is pressed twice
-// does not answer for the next row.
+// An answer belongs to the row displayed when the key was pressed: pressing a key twice does not
+// label the next row.
 function reply(what, value) {
   const row = item === null ? null : item.row;
   return act(async () => {
@@ -63,7 +63,7 @@ function show(next) {
   $("guess").setAttribute("aria-pressed", "false");
   $("item").classList.remove("leaving");
   if (item === null) {
-    $("ask").textContent = "Every row has an answer";
+    $("ask").textContent = "All rows have been answered";
     $("row-name").textContent = "";
     $("item").replaceChildren();
   } else {
@@ -76,7 +76,7 @@ function show(next) {
   drawAnswer();
 }
 
-// Beside the question, when it has come: nothing waits for it.
+// Loaded separately, so that the question does not have to wait.
 async function drawNear(row) {
   const rows = await get(`api/near/${row}`).catch(() => []);
   if (item === null || item.row !== row || !rows.length) return;
@@ -90,7 +90,7 @@ async function choose(rows, what, value) {
     return;
   }
   selected = rows;
-  // Twelve of them, evenly spread: the least similar one is among them.
+  // Preview twelve rows at equal steps, including the least similar one.
   const last = Math.min(12, rows.length) - 1;
   const some = Array.from({ length: last + 1 }, (_, i) => rows[Math.round((i * (rows.length - 1)) / (last || 1))]);
   const preview = await post("api/preview", { rows: some });
@@ -117,7 +117,7 @@ async function applyBulk() {
   waiting = [];
   await update();
   await present();
-  say(`${rows.length} rows labelled. Undo takes it back.`);
+  say(`${rows.length} rows labelled. Undo reverts this.`);
 }
 
 async function alike() {
@@ -149,7 +149,7 @@ function drawAnswer() {
 
 async function fill() {
   const rows = await post("api/next", { n: AHEAD });
-  // What was answered while this was on its way is no question any more.
+  // Skip rows that were answered in the meantime.
   waiting = rows.filter((next) => !trail.includes(next.row));
 }
 
@@ -183,7 +183,7 @@ async function answer(what, value) {
   if (waiting.length) {
     place = trail.length;
     show(waiting[0]);
-    follow(); // the next rows come while this one is looked at
+    follow(); // load the next rows in the background
   } else {
     await present();
     await update();
@@ -242,19 +242,19 @@ async function guess() {
   const words = found.map((g) => `${g.value} ${Math.round(100 * g.probability)} %`);
   $("guess").setAttribute("aria-pressed", "true");
   $("guess-text").textContent = words.length
-    ? `The model’s guess: ${words.join(", ")}`
-    : "The model has no guess yet: it needs labels of two classes.";
+    ? `Prediction: ${words.join(", ")}`
+    : "No prediction yet: the model needs labels of two classes.";
 }
 
-// What others did, what the background has found out.
+// Changes by other annotators and by the background work.
 let asked = 0;
 let drawn = 0;
 async function update() {
   const number = ++asked;
   const found = await get(`api/state?by=${encodeURIComponent(annotator)}`);
-  // Counts and list change together: no moment shows the new number beside the old list.
+  // Counts and list are updated together.
   const labels = listed === found.version ? null : await get("api/labels");
-  if (number < drawn) return; // an answer asked for later is on the screen
+  if (number < drawn) return; // a newer response is already displayed
   drawn = number;
   const before = state;
   state = found;
@@ -291,7 +291,7 @@ async function update() {
   await updateMap();
 }
 
-// Beside the queue: no key waits for it.
+// Outside the queue, so that keys do not have to wait.
 let following = null;
 function follow() {
   following ??= update().finally(() => {
@@ -306,9 +306,9 @@ async function updateMap() {
     if (!points.ready) return;
     map.setPoints(points);
     $("map-text").textContent =
-      (points.all ? "" : `${points.rows.length.toLocaleString("en")} rows at random. `) +
-      "Colour: predicted class, pale where uncertain; ring: labelled. Click a row to label it; " +
-      "drag with Shift to label all rows in a rectangle, or zoom and press Select.";
+      (points.all ? "" : `A random sample of ${points.rows.length.toLocaleString("en")} rows. `) +
+      "The colour is the predicted class, pale if uncertain. Labelled rows have a ring. Click a row to " +
+      "label it. Drag with Shift to label all rows in a rectangle, or zoom in and press Select.";
   }
   const now = `${state.model} ${state.version}`;
   if (coloured === now) return;

@@ -9,7 +9,7 @@ const COLOURS = 10;
 
 export const colourOf = (place) => `var(--k${place % COLOURS})`;
 
-// Keys that the user has chosen, kept in this browser.
+// Keys chosen by the user, stored in this browser.
 const STORE = `keys ${document.title}`;
 const custom = () => JSON.parse(localStorage.getItem(STORE) || "{}");
 export function setKey(value, key) {
@@ -18,9 +18,9 @@ export function setKey(value, key) {
   localStorage.setItem(STORE, JSON.stringify(Object.fromEntries(kept)));
 }
 
-// A class has the key that the user gave it, or, if it is called by one digit or letter, that. The
-// others have the numbers that are left, 1 to 9, in the order in which they appeared, and a letter,
-// one of their own name where that is free. A new class moves no key.
+// The key of a class is the one chosen by the user or, if its name is one digit or letter, its name.
+// The other classes get the free numbers from 1 to 9, in order of appearance, and a free letter, if
+// possible one of their name. A new class does not change the keys of others.
 export function keysOf(classes) {
   const chosen = custom();
   const order = classes.map((_, i) => i).sort((a, b) => classes[a].since - classes[b].since);
@@ -45,7 +45,7 @@ export function keysOf(classes) {
   return keys;
 }
 
-// Buttons as the classes were given, then alphabetically or by number; keys in order of appearance.
+// Buttons: preset classes first, then sorted by name or number. Keys: in order of appearance.
 export function arrange(state) {
   const { classes, preset } = state;
   classes.forEach((entry, place) => Object.assign(entry, { since: place }));
@@ -122,7 +122,7 @@ export function drawCounts(host, classes) {
   else {
     const none = document.createElement("p");
     none.className = "soft";
-    none.textContent = "None yet: type the first one beside “New class”.";
+    none.textContent = "None yet: enter the first one under “New class”.";
     host.replaceChildren(none);
   }
 }

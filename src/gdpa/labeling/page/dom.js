@@ -1,4 +1,4 @@
-// Elements are made from text only: nothing of the data is ever read as HTML.
+// Elements are created from text only; data are never parsed as HTML.
 
 export function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);

@@ -1,5 +1,4 @@
-// One row, large: its picture, its text, its cells with the most telling first. Cells are only ever
-// put in as text.
+// Display of one row: picture, text, and cells sorted by importance. Cells are inserted as text only.
 
 export function drawItem(host, item) {
   const parts = [];
@@ -38,7 +37,7 @@ function picture(item) {
   image.addEventListener("error", () => {
     const text = document.createElement("p");
     text.className = "soft";
-    text.textContent = "This picture cannot be shown.";
+    text.textContent = "This picture cannot be displayed.";
     frame.replaceChildren(text);
   });
   image.src = `picture/${item.row}`;

@@ -1,11 +1,11 @@
-// Lists of rows, and how accurate the predictions are.
+// Lists of rows, and the estimated accuracy.
 
 import { el } from "./dom.js";
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 const about = (entry) => [entry.name, entry.about].filter(Boolean).join(" · ");
 
-// A list of rows; whoever stands on a button stays on it when the list is drawn again.
+// A list of rows; the focus stays on the same button when the list is redrawn.
 function redraw(host, lines) {
   const held = host.contains(document.activeElement) ? document.activeElement : null;
   host.replaceChildren(...lines);
@@ -48,7 +48,7 @@ export function drawReview(found, onOpen) {
   const named = (value) => (value === null ? "can’t tell" : String(value));
   redraw(host, [
     ...found.disagreements.map((entry) =>
-      el("li", {}, opener(entry, `Settle: ${entry.values.map(named).join(" or ")}`, onOpen))),
+      el("li", {}, opener(entry, `Resolve: ${entry.values.map(named).join(" or ")}`, onOpen))),
     ...found.suspicious.map((entry) => {
       const title = `${entry.value}: is it ${entry.predicted} (${percent(entry.probability)})?`;
       return el("li", {}, opener(entry, title, onOpen));
@@ -56,7 +56,7 @@ export function drawReview(found, onOpen) {
   ]);
 }
 
-// Rows as small cards: a picture or a few words, with their label if they have one.
+// Rows as small cards: a picture or a few words, and the label if there is one.
 export function drawPreview(host, rows, onOpen) {
   host.replaceChildren(
     ...rows.map((entry) => {
@@ -87,8 +87,8 @@ export function drawAccuracy(state) {
   if (found === null) {
     figure.textContent = state.labelled ? "Not enough answers yet" : "Give the first label";
     text.textContent =
-      "After about ten answers in at least two classes, this shows how accurate the predictions " +
-      "for all the other rows are. Each row has one label.";
+      "After about ten answers in at least two classes, the accuracy of the predictions for the " +
+      "other rows is displayed here. Each row has one label.";
     return;
   }
   figure.textContent = `${percent(found.low)} to ${percent(found.high)}`;
@@ -97,12 +97,12 @@ export function drawAccuracy(state) {
   range.style.width = `${100 * (found.high - found.low)}%`;
   document.getElementById("gauge-point").style.left = `${100 * found.accuracy}%`;
   const words = [
-    `of the rows without a label are predicted right, with 90 % confidence. Based on ` +
+    `of the unlabelled rows are predicted correctly, with 90 % confidence. Based on ` +
       `${found.answers} answers that the model had not seen`,
   ];
-  if (found.checks) words[0] += `; ${found.right} of ${found.checks} random checks were right`;
+  if (found.checks) words[0] += `; ${found.right} of ${found.checks} random checks were correct`;
   words[0] += ".";
-  if (found.settled) words.push("The predictions have settled: more labels change little.");
+  if (found.settled) words.push("The predictions are stable: more labels change little.");
   else if (found.changed !== null)
     words.push(`The latest labels changed ${percent(found.changed)} of the predictions.`);
   text.textContent = words.join(" ");

@@ -1,6 +1,6 @@
-// The map of the rows: colour is the predicted class, strength how sure the model is; labelled rows
-// have a ring. Wheel or buttons zoom, dragging moves, dragging with Shift selects a rectangle, a click
-// or Enter opens a row.
+// The map of the rows. The colour is the predicted class, its strength the confidence; labelled rows
+// have a ring. The wheel and the buttons zoom, dragging moves the map, dragging with Shift selects a
+// rectangle, and a click or Enter opens a row.
 
 const COLOURS = 10;
 
@@ -150,7 +150,7 @@ export class RowMap {
     if (near >= 0) this.onOpen(this.points.rows[near]);
   }
 
-  // Rows without a label in a rectangle of the screen; by default, in all that is visible.
+  // Unlabelled rows in a rectangle of the screen; by default, all visible ones.
   select(x0 = 0, y0 = 0, x1 = this.canvas.clientWidth, y1 = this.canvas.clientHeight) {
     if (!this.points) return;
     const between = (a, b, c) => Math.min(a, b) <= c && c <= Math.max(a, b);
@@ -173,7 +173,7 @@ export class RowMap {
     event.stopPropagation();
   }
 
-  // The nearest row in a direction, those beside the way counted as farther.
+  // The nearest row in a direction; distances across the direction count more.
   step(dx, dy) {
     const from = this.cursor >= 0 ? this.cursor : Math.max(this.current, 0);
     const [x, y] = this.toScreen(from);
@@ -205,7 +205,7 @@ export class RowMap {
     if (!this.colours || this.colours.classes[i] < 0) return `${name}, no prediction yet`;
     const said = this.names[this.colours.classes[i]];
     if (this.colours.known[i]) return `${name}, labelled ${said}`;
-    return `${name}, predicted ${said}, ${this.colours.sure[i]} % sure`;
+    return `${name}, predicted ${said}, ${this.colours.sure[i]} % confident`;
   }
 
   draw() {
