@@ -4,8 +4,8 @@ Every semidefinite problem of the package has the form
 
     min  c'x   subject to  F0 + sum_k x_k F_k  psd,   x_k >= 0 for some k,
 
-whose dual variable is a positive semi-definite matrix X. Both solvers expect ``A x + s = b``, s in K.
-The matrix is stored as the vector of one triangle, column by column, with off-diagonal entries
+whose dual variable is a positive semi-definite matrix X. Both solvers expect ``A x + s = b``, s in
+K. The matrix is stored as the vector of one triangle, column by column, with off-diagonal entries
 multiplied by sqrt(2). Clarabel uses the upper triangle, SCS the lower one.
 """
 

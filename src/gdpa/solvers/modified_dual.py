@@ -7,10 +7,10 @@ With ``z_i = -xh_i a_i``, ``a >= 0``,
 over all N nodes and both halves of the split apex. As in the paper, labelled nodes are not merged.
 The labels are ``sign(xh_1 v_1 v)``, where v is the first eigenvector of H(y*, z*).
 
-The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal and determines
-y. Therefore the labels depend on the point of the face at which a solver stops. An interior-point
-method stops inside the face, ADMM where its path meets it. Two solvers may agree on the value and
-disagree on the labels. This is a property of (Dual'), not of the solvers.
+The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal and
+determines y. Therefore the labels depend on the point of the face at which a solver stops. An
+interior-point method stops inside the face, ADMM where its path meets it. Two solvers may agree on
+the value and disagree on the labels. This is a property of (Dual'), not of the solvers.
 
 The labels are not good either. Inside the face lmin(H) > 0 and the constant mode dominates v, so on
 the paper's full graphs all unlabelled nodes get one class. The two halves of the apex enter

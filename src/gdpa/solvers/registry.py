@@ -1,7 +1,7 @@
 """Registry of all methods by name, and :func:`solve`, which runs one of them.
 
-A solver's module is imported when its method is first used. Importing the package stays cheap, and a
-missing extra affects only the methods that need it.
+A solver's module is imported when its method is first used. Importing the package stays cheap, and
+a missing extra affects only the methods that need it.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def choose_method(problem: Problem) -> str:
     """Return the method that ``method="auto"`` selects.
 
     This is "harmonic" for a graph with labels and non-negative weights. For other problems it is
-    "min-cut" if the couplings are non-negative or can be switched to be, because the cut is then the
-    exact optimum. Otherwise it is "branch-and-bound" up to 60 variables and "search" beyond.
+    "min-cut" if the couplings are non-negative or can be switched to be, because the cut is then
+    the exact optimum. Otherwise it is "branch-and-bound" up to 60 variables and "search" beyond.
     """
     if not isinstance(problem, BinaryQuadratic) and not getattr(problem, "signed", False):
         return "harmonic"
@@ -155,7 +155,8 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
         Name of the method; see :func:`list_methods`. "auto" is the harmonic function for a graph.
         For a binary quadratic problem it is the exact minimum cut where that is valid, otherwise
         branch and bound up to 60 variables, otherwise search with the semidefinite relaxation. If
-        only one of these has a given option, that one is used. ``Solution.method`` names the choice.
+        only one of these has a given option, that one is used. ``Solution.method`` names the
+        choice.
     **options
         Options of the method. All methods have `tol`, `max_iter`, `x0`, `callback` and
         `random_state`.

@@ -1,8 +1,8 @@
 """Solve the semidefinite relaxation by ADMM (SCS); the paper used CDCS.
 
 SCS gets the reduced form as ``min 1's, diag(s) - P psd``, whose dual variable is the X of the
-relaxation. ADMM leaves residuals, so both points are repaired: X is scaled to a unit diagonal, and s
-is raised until a factorisation proves it feasible.
+relaxation. ADMM leaves residuals, so both points are repaired: X is scaled to a unit diagonal, and
+s is raised until a factorisation proves it feasible.
 """
 
 from __future__ import annotations

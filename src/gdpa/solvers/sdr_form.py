@@ -5,9 +5,9 @@ The relaxation on the reduced form (labelled nodes merged into one apex) and its
     (SDR)   min  constant - <P, X>   subject to  X_ii = 1,  X psd,
     (dual)  max  constant - 1's      subject to  diag(s) - P psd.
 
-A computed s is only nearly feasible. :func:`certified_dual` raises it until a Cholesky factorisation
-*proves* feasibility, including rounding. Then ``constant - 1's`` is a lower bound of the relaxation
-and of the problem, whatever the solver did.
+A computed s is only nearly feasible. :func:`certified_dual` raises it until a Cholesky
+factorisation *proves* feasibility, including rounding. Then ``constant - 1's`` is a lower bound of
+the relaxation and of the problem, whatever the solver did.
 """
 
 from __future__ import annotations
@@ -107,9 +107,10 @@ def proved_psd(A: FloatArray) -> bool:
     """Return whether a Cholesky factorisation proves `A` positive semi-definite.
 
     If the factorisation of ``A - m I`` succeeds, then ``A - m I + E`` is positive semi-definite for
-    some E with ``|E|_2 <= g/(1-g) tr(A)``, ``g = (n+1) u / (1 - (n+1) u)`` (Rump 2006, "Verification
-    of positive definiteness"). The m used here is more than twice that bound, which also covers
-    underflow and the rounding of the subtraction. True is a proof; False is inconclusive.
+    some E with ``|E|_2 <= g/(1-g) tr(A)``, ``g = (n+1) u / (1 - (n+1) u)`` (Rump 2006,
+    "Verification of positive definiteness"). The m used here is more than twice that bound, which
+    also covers underflow and the rounding of the subtraction. True is a proof; False is
+    inconclusive.
     """
     n = A.shape[0]
     diagonal = A.diagonal()
