@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .notebook import card
 from .problem.dual import DualVariables
 
-__all__ = ["BoundStatus", "ClassSolution", "DualVariables", "Solution", "relative_gap"]
+__all__ = ["BoundStatus", "DualVariables", "Solution", "relative_gap"]
 
 BoundStatus = Literal["certified", "estimated", "none"]
 
@@ -162,40 +162,3 @@ class Solution:
         if self.unreached.size:
             facts.append(("nodes without a path to a label", f"{self.unreached.size:,}"))
         return card(f"Solution by {self.method}", facts, self.message)
-
-
-@dataclass(frozen=True)
-class ClassSolution:
-    """Scores of several classes on one graph, and how good they are.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    scores : ndarray of shape (n_nodes, n_classes)
-        One column per class; 0 on unreached nodes.
-    lower_bounds : ndarray or None
-        Certified trivial bound of each class against the rest; of two classes the second says all.
-        None: not computed.
-    iterations, matvecs : int
-        Iterations of the linear solve, and products with the matrix.
-    residual : float
-        Largest relative residual of a column.
-    converged, exact : bool
-        Whether the tolerance was met, and whether by a factorisation.
-    message : str
-        Why it stopped, in words.
-    seconds : mapping of str to float
-        Time per stage.
-    """
-
-    method: str
-    scores: NDArray[np.float64]
-    lower_bounds: NDArray[np.float64] | None = None
-    iterations: int = 0
-    matvecs: int = 0
-    residual: float = 0.0
-    converged: bool = True
-    exact: bool = False
-    message: str = ""
-    seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))

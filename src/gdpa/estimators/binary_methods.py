@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import UnreachedWarning
 from ..problem import ClassProblem, GraphProblem
-from ..solution import ClassSolution, Solution
+from ..solution import Solution
 from ..solvers.registry import get_solver, solve
 from .options import FitOptions
 from .tuning import Setting
@@ -61,7 +61,7 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
 
 def binary_scores(
     problem: ClassProblem, setting: Setting, options: FitOptions
-) -> tuple[ClassSolution, tuple[Solution, ...]]:
+) -> tuple[FloatArray, tuple[Solution, ...]]:
     """Return the scores of all classes, and the solution of each binary problem.
 
     The weights in `setting` go to methods that have these options.
@@ -76,16 +76,7 @@ def binary_scores(
     several = problem.targets.shape[1] > 2
     by_rest = several and options.multiclass == "one-vs-rest"
     scores, records = (_one_vs_rest if by_rest else _tree)(problem, options.method, arguments)
-    whole = ClassSolution(
-        method=options.method,
-        scores=scores,
-        iterations=max(s.iterations for s in records),
-        matvecs=sum(int(s.info.get("matvecs", 0)) for s in records),
-        converged=all(s.converged for s in records),
-        exact=True,
-        message="; ".join(dict.fromkeys(s.message for s in records)),
-    )
-    return whole, tuple(records)
+    return scores, tuple(records)
 
 
 def _solve(

@@ -547,16 +547,15 @@ def solve_graph(
         scores = np.ones((graph.n_nodes, 1))
         run = SolveRun(tol=options.tol, exact=True, message="one class")
     elif options.method != "harmonic":
-        found, records = binary_scores(graph.problem(labels), setting, options)
-        scores = found.scores
+        scores, records = binary_scores(graph.problem(labels), setting, options)
         run = SolveRun(
             tol=options.tol,
-            iterations=found.iterations,
-            matvecs=found.matvecs,
-            converged=found.converged,
+            iterations=max(s.iterations for s in records),
+            matvecs=sum(int(s.info.get("matvecs", 0)) for s in records),
+            converged=all(s.converged for s in records),
             exact=True,
-            method=found.method,
-            message=found.message,
+            method=options.method,
+            message="; ".join(dict.fromkeys(s.message for s in records)),
         )
     else:
         listening = options.callback is not None or options.verbose > 1
