@@ -155,7 +155,7 @@ class Solver(ABC):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the options against the class's declarations; None is valid if it is the default."""
+        """Check the options against the declarations; None is valid if it is the default."""
         for option in ("tol", *self.positive):
             check_positive(getattr(self, option), option)
         for option, least in {"max_iter": 1, **self.whole}.items():

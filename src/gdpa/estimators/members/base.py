@@ -1,9 +1,9 @@
-"""What every member sees (FitData), what a member is, and what a fitted member offers.
+"""Base classes of the members, and FitData, the data that every member sees.
 
-A member predicts every label from models that have not seen it: not in the solve, nor in the graph,
-the metric or the forest behind it. From these held-out probabilities it gets its weight; then it is
-fitted on all labels and all samples. With many samples the held-out probabilities come from a
-subsample (:func:`subsample`).
+Each member predicts every label from models that have not seen it, neither in the solve nor in the
+graph, the metric or the forest. These held-out probabilities determine the member's weight. Then
+the member is fitted on all labels and samples. With many samples the held-out probabilities come
+from a subsample (:func:`subsample`).
 """
 
 from __future__ import annotations
@@ -27,47 +27,46 @@ from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
 
 FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+FoldPredictions = Iterable[tuple[Any, FloatArray]]  # setting, and probabilities of the fold
 Key = TypeVar("Key", bound=Hashable)
 
-# Columns whose standard deviations differ by more than this factor (between the first and the last
-# tenth of them) may have different units; they are tried standardised too.
+# If the standard deviations of columns differ by more than this factor (between the first and the
+# last decile), the columns may have different units and standardised columns are tried too.
 SAME_UNITS = 10.0
-# In the ensemble 6 and 10 neighbours are equally good on tables, 6 a point better on digits; with
-# many samples 10 err 0.2 points less on Gaussian mixtures. Between 0.01 and 0.1 the self-loop
-# matters nowhere by more than 0.2 points, so it is not chosen each time; with too few labels to
-# hold any out it is as small as the default of a single graph. Chosen on real tables (5 and 20
-# labels a class), the paper's sets, digits and generated sets.
+# Chosen on real tables (5 and 20 labels per class), the paper's data sets, digits and generated
+# data; the number of neighbours for many samples on Gaussian mixtures.
 NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
 SELF_LOOP, FEW_LABELS_LOOP = 0.03, 0.01
-# From this many times the subsample's labels on, the neighbour graph is evaluated on all samples:
-# no other member gains as much from labels everywhere.
+# If there are this many times more labels than in the subsample, the neighbour graph is evaluated
+# on all samples, because it gains more from additional labels than other members.
 WHOLE_GRAPH_LABELS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Features and labels, as every member sees them.
+    """Features and labels that every member sees.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Features, re-scaled as the estimator was asked to.
+        Features, rescaled if the user asked for it.
     labels : LabelCoding
         Labels of the samples.
     folds : ndarray of int of shape (n_labels,) or None
-        Fold of each label, -1 if it is never held out; None where there are too few labels.
+        Fold of each label, -1 if it is never held out; None if there are too few labels.
     options : FitOptions
-        What the fit was asked for.
+        Options of the fit.
     links : csr_array of shape (n_samples, n_samples), optional
-        A given graph of the samples; of a subsample that of all samples.
+        User-supplied graph of the samples; for a subsample, the graph of all samples.
     rows : ndarray of int, optional
-        Which rows of `whole` a subsample has.
+        Rows of `whole` that form a subsample.
     whole : FitData, optional
-        The data that a subsample was drawn from; its labels are held out all at once.
+        Data from which a subsample was drawn; its labels are held out in one fold.
     class_shares : ndarray of shape (n_classes,), optional
-        Class shares that the user gave.
+        User-supplied class shares.
     cache : dict
-        What several members share, such as the forest.
+        Objects that several members share, such as the forest.
     """
 
     X: Features
@@ -104,7 +103,7 @@ class FitData:
 
     @cached_property
     def scaling(self) -> Rescaler:
-        """Columns to mean 0 and standard deviation 1 (of sparse features the deviation only)."""
+        """Scaling of columns to mean 0 and standard deviation 1; sparse columns keep their mean."""
         X = self.X
         if isinstance(X, sp.csr_array):
             mean = np.zeros(X.shape[1])
@@ -127,11 +126,12 @@ class FitData:
 
     @cached_property
     def is_embedding(self) -> bool:
-        """Whether rows are directions in many columns that are alike: embeddings, bags of words.
+        """Whether the rows look like embeddings or bags of words.
 
-        Dense rows are of about one length, their cells no whole numbers, and columns have about one
-        deviation (not exactly: such columns are a table's, standardised) and say nothing about the
-        next one, as pixels and points of a curve do.
+        Sparse rows with many columns do. Dense rows do if they have many columns, similar lengths
+        and mostly fractional values. Their columns must have similar but not equal standard
+        deviations, because equal ones indicate a standardised table. Neighbouring columns must be
+        weakly correlated, unlike pixels and points of a curve.
         """
         n, d = self.X.shape
         if d < MANY_COLUMNS or isinstance(self.X, sp.csr_array):
@@ -148,39 +148,36 @@ class FitData:
 
     @cached_property
     def Z(self) -> Features:
-        """The features so scaled."""
+        """The scaled features."""
         if isinstance(self.X, np.ndarray):
             return self.scaling.transform(self.X)
         return rescale_columns(self.scaling, self.X)
 
 
 class Member:
-    """A candidate of the ensemble.
+    """A candidate member of the ensemble.
 
-    ``cross_fit`` is called first, where labels can be held out; what it chooses (a penalty, a
-    kernel width) stays in the object, as `setting`, for ``fit``.
+    ``cross_fit`` is called first if labels can be held out. The setting that it chooses (a penalty,
+    a kernel width) is kept in `setting` for ``fit``.
     """
 
     name: str
-    needs_folds = False  # whether it is left out where no label can be held out
-    needs_search = False  # the same with many samples: it needs another neighbour search
-    labels_per_class = np.inf  # with more on average it is left out
-    label_free = False  # whether it is a graph of the samples that no label has a part in
+    needs_folds = False  # whether it is skipped if no label can be held out
+    needs_search = False  # the same, but only with many samples: it needs a neighbour search
+    labels_per_class = np.inf  # skipped if there are more on average
+    label_free = False  # whether it is a graph that does not depend on labels
     setting: Any = None
 
     def suits(self, data: FitData) -> bool:
-        """Return whether this member can be fitted to such features."""
+        """Return whether this member can be fitted to the features."""
         return True
 
     @one_thread()
     def cross_fit(self, data: FitData) -> FloatArray:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
-        whole, few = data.whole or data, data.labeled.size
-        if (
-            self.label_free
-            and data.links is None
-            and whole.labeled.size >= WHOLE_GRAPH_LABELS * few
-        ):
+        whole = data.whole or data
+        many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
+        if self.label_free and data.links is None and many:
             data = whole
         assert data.folds is not None
         judged, found = data.folds >= 0, {}
@@ -193,10 +190,8 @@ class Member:
         self.setting, held_out = best_candidate(found, data.codes[judged], data.folds[judged])
         return held_out
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterable[tuple[Any, FloatArray]]:
-        """Return, for each setting to choose from, probabilities of fold f without its labels."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
+        """Return, for each candidate setting, probabilities of fold f without its labels."""
         raise NotImplementedError
 
     def fit(self, data: FitData) -> FittedMember:
@@ -205,30 +200,30 @@ class Member:
 
 
 class FittedMember:
-    """A fitted member: a frozen dataclass of arrays.
+    """A fitted member, which is a frozen dataclass of arrays.
 
-    ``shares`` are non-negative rows that add up to 1, one per sample of the fit. They need not be
-    calibrated: the ensemble sharpens each member by its held-out probabilities.
+    The rows of ``shares``, one per sample of the fit, are non-negative and add up to 1. They need
+    not be calibrated, because the ensemble sharpens each member by its held-out probabilities.
     """
 
     name: str
     shares: FloatArray
-    knows_links: bool = False  # whether it uses a given graph of the samples
-    # Samples of the fit that this member knows nothing about.
+    knows_links: bool = False  # whether it uses a user-supplied graph of the samples
+    # Samples of the fit for which this member has no information.
     abstaining: NDArray[np.integer] = np.empty(0, dtype=np.intp)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows by their features, links or both; None if it cannot."""
+        """Return the shares of new rows from features, links or both; None if impossible."""
         raise NotImplementedError
 
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
     ) -> FittedMember:
-        """Return this member after further labels; only the scores of graphs change."""
+        """Return this member with further labels; only graphs change their scores."""
         return self
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedMember:
-        """Return this member beside more classes, those of `labels`, the old ones at `place`."""
+        """Return this member with the classes of `labels`; the old ones are at `place`."""
         raise NotImplementedError
 
 
@@ -236,14 +231,14 @@ class Model:
     """A fitted model that predicts from features alone."""
 
     def predict(self, X: Features) -> FloatArray:
-        """Return shares of rows, in the classes that it was fitted on."""
+        """Return the shares of rows in the classes of the fit."""
         raise NotImplementedError
 
 
 @storable("model member")
 @dataclass(frozen=True, eq=False)
 class FittedModel(FittedMember):
-    """A supervised model as a member: fitted once on the labelled rows.
+    """A supervised model, fitted once on the labelled rows.
 
     Parameters
     ----------
@@ -252,9 +247,9 @@ class FittedModel(FittedMember):
     model : Model
         The model.
     shares : ndarray of shape (n_samples, n_classes)
-        Its predictions for the samples.
+        Predictions for the samples.
     place : ndarray of int or None
-        Places of the model's classes among all; None where they are all.
+        Positions of the model's classes among all classes; None if it has all of them.
     """
 
     name: str
@@ -266,26 +261,25 @@ class FittedModel(FittedMember):
         """Raise an error if the parts do not fit together."""
         check_numbers(f"{self.name}: shares", self.shares, (None, None), at_least=0)
         if self.place is not None:
-            check_numbers(
-                "place", self.place, (None,), at_least=0, at_most=self.shares.shape[1] - 1
-            )
+            last = self.shares.shape[1] - 1
+            check_numbers("place", self.place, (None,), at_least=0, at_most=last)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows."""
+        """Return the shares of new rows."""
         if X is None:
             return None
         shares, k = self.model.predict(X), self.shares.shape[1]
         return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedModel:
-        """Return the same model beside more classes."""
+        """Return the same model with more classes."""
         shares = expand_class_columns(self.shares, place, labels.classes.size)
         known = place if self.place is None else place[self.place]
         return replace(self, shares=shares, place=known)
 
 
 def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
-    """Return the rows of many samples that members are cross-fitted on, and which labels."""
+    """Return the subsample on which members are cross-fitted, and the positions of its labels."""
     policy = data.options.policy
     assert data.folds is not None
     kept = stratified_subsample(data.codes, policy.judged_labels)
@@ -304,7 +298,7 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
 
 
 def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.intp]:
-    """Return the positions of at most so many labels, spread evenly over the classes."""
+    """Return the positions of at most `most` labels, spread evenly over the classes."""
     if codes.size <= most:
         return np.arange(codes.size)
     order = np.argsort(by_appearance(codes), kind="stable")
@@ -312,7 +306,7 @@ def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.in
 
 
 def rescale_columns(columns: Rescaler, X: Features) -> Features:
-    """Return features with other columns and scales; sparse ones stay sparse."""
+    """Select and rescale columns; sparse features stay sparse."""
     if isinstance(X, np.ndarray):
         rescaled: Features = columns.transform(X)
         return rescaled
@@ -323,7 +317,7 @@ def rescale_columns(columns: Rescaler, X: Features) -> Features:
 
 
 def different_units(X: Features) -> bool:
-    """Return whether standard deviations differ so much that columns may have different units."""
+    """Return whether columns may have different units, judged by their standard deviations."""
     if sp.issparse(X):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -340,7 +334,8 @@ def cross_validated_loss(
 ) -> tuple[FloatArray, float]:
     """Return the log-loss of each held-out label after sharpening, and the sharpness.
 
-    The only label of a class cannot be predicted without itself and does not count.
+    A class with a single label does not count, because that label cannot be predicted without
+    itself.
     """
     judged = judged_labels(codes, held_out.shape[1])
     beta = fit_sharpness(np.maximum(held_out[judged], LEAST_SHARE), codes[judged], fewest=8)
@@ -353,27 +348,11 @@ def best_candidate(
     codes: NDArray[np.integer],
     folds: NDArray[np.integer] | None = None,
 ) -> tuple[Key, FloatArray]:
-    """Choose the candidate with the least held-out loss; the first of equal ones.
+    """Return the candidate with the smallest held-out loss, and its held-out probabilities.
 
-    A choice among many looks better on the labels that it was made with than it is. With folds the
-    probabilities returned are unbiased: those of each fold come from the candidate that is best for
-    the labels of all other folds.
-
-    Parameters
-    ----------
-    candidates : mapping of any to ndarray of shape (n_labels, n_classes)
-        Held-out probabilities of each.
-    codes : ndarray of int of shape (n_labels,)
-        Classes of the labels.
-    folds : ndarray of int of shape (n_labels,), optional
-        Fold of each label.
-
-    Returns
-    -------
-    best : object
-        The candidate that is best for all labels.
-    held_out : ndarray of shape (n_labels, n_classes)
-        Its held-out probabilities, or with folds the unbiased ones.
+    The loss of the best of many candidates is biased towards 0 on the labels that chose it. With
+    `folds` the returned probabilities are unbiased: those of each fold come from the candidate that
+    is best on all other folds.
     """
     keys, losses = list(candidates), []
     if len(keys) == 1:

@@ -1,16 +1,15 @@
-"""A forest of extremely randomised trees: grown by scikit-learn, kept as plain arrays.
+"""A forest of extremely randomised trees, grown by scikit-learn and stored as plain arrays.
 
-All nodes of all trees lie one after the other. A node asks ``x[feature] <= threshold`` and sends
-the sample to `left` or `right`; a leaf has feature -1 and the shares of the classes in it. Every
-child lies behind its parent and within its tree, so that a walk always ends.
+The nodes of all trees are stored in one sequence. A node tests ``x[feature] <= threshold`` and
+sends the sample to `left` or `right`. A leaf has feature -1 and stores class shares. Every child
+comes after its parent within the same tree, so a walk always ends.
 
-The forest is grown in groups of trees, each of which has never seen one fold of the labels. The
-trees of a group give the held-out probabilities of their fold; all together predict new rows.
+The forest is grown in groups of trees, each without one fold of the labels. The trees of a group
+give the held-out probabilities of that fold. All trees together predict new rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, methodcaller
@@ -23,7 +22,16 @@ from numpy.typing import NDArray
 from ...codec import check_numbers, storable
 from ...threads import effective_jobs, in_threads
 from ..labels import by_appearance
-from .base import Features, FitData, FittedModel, Member, Model, stratified_subsample
+from .base import (
+    Features,
+    FitData,
+    FittedModel,
+    FoldPredictions,
+    Mask,
+    Member,
+    Model,
+    stratified_subsample,
+)
 
 if TYPE_CHECKING:
     from sklearn.tree import ExtraTreeClassifier
@@ -32,34 +40,34 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.int32]
 
-# Cells of one block of rows in a walk; rows up to which threads cost more than they save, because
-# a small tree is grown mostly by the interpreter.
+# Cells per block of rows in a walk. Up to FEW rows threads cost more than they save, because the
+# interpreter does most of the work for a small tree.
 BLOCK, FEW = 2**21, 2_000
-# Single precision holds values of up to this power of two as they are; scikit-learn's trees take
-# values within 1e-7 of each other for equal, so small columns are brought to the size of 1.
+# Exponents of two between which columns are not rescaled. Larger values overflow single precision,
+# and scikit-learn's trees treat values within 1e-7 of each other as equal.
 ORDINARY, SMALL = 60, -10
-FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # the range of a column is a number, too
+FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # keeps the range of a column finite
 
 
 @storable("forest")
 @dataclass(frozen=True, eq=False)
 class Forest(Model):
-    """Trees as arrays.
+    """Trees stored as arrays.
 
     Parameters
     ----------
     roots : ndarray of int of shape (n_trees + 1,)
-        Number of each tree's first node; at the end the number of nodes.
+        Index of each tree's first node; the last entry is the number of nodes.
     feature : ndarray of int of shape (n_nodes,)
-        Column that a node asks about, -1 in a leaf.
+        Column that a node tests, -1 in a leaf.
     threshold : ndarray of shape (n_nodes,)
-        What it compares with.
+        Threshold of the test.
     left, right : ndarray of int of shape (n_nodes,)
-        Where the answers yes and no lead; the node itself in a leaf.
+        Children; the node itself in a leaf.
     value : ndarray of shape (n_nodes, n_classes)
-        Shares of the classes.
+        Class shares.
     importances : ndarray of shape (n_features,)
-        How much each column decides; they add up to 1, or are all 0.
+        Feature importances, which add up to 1 or are all 0.
     """
 
     roots: NDArray[np.int64]
@@ -89,10 +97,10 @@ class Forest(Model):
         for child in (self.left, self.right):
             inner &= (child > number) & (child < end)
         if not (leaf | inner).all():
-            raise ValueError("forest: a node leads out of its tree or asks for no column")
+            raise ValueError("forest: a node leads out of its tree or tests no column")
 
     def predict(self, X: Features) -> FloatArray:
-        """Return the mean shares of the leaves that rows fall into."""
+        """Return the mean class shares of the leaves that rows fall into."""
         return leaf_means(self.roots, self.value, self.leaves(X))
 
     def leaves(self, X: Features) -> Leaves:
@@ -107,7 +115,7 @@ class Forest(Model):
         step = max(1, BLOCK // max(1, asked.size))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step][:, asked]
-            # Trees were grown on single precision: near a threshold that is what decides.
+            # Trees were grown in single precision, so rows are compared in single precision.
             dense = rows.toarray() if isinstance(rows, sp.csr_array) else rows
             cells = _single_digits(dense) if wide else as_single(dense)
             for t in range(self.roots.size - 1):
@@ -119,7 +127,7 @@ class Forest(Model):
         root = int(self.roots[t])
         node = np.full(cells.shape[0], root, dtype=np.int32)
         moving = np.arange(cells.shape[0])
-        for _ in range(int(self.roots[t + 1]) - root):  # children lie behind their parents
+        for _ in range(int(self.roots[t + 1]) - root):  # children come after parents
             at = node[moving]
             inside = self.feature[at] >= 0
             if not inside.all():
@@ -146,7 +154,7 @@ def leaf_means(
 
 
 def column_units(X: Features) -> NDArray[np.int32]:
-    """Return the power of two of each column's largest value; 0 where trees take it as it is."""
+    """Return the exponent of each column's largest value; 0 if trees can use it unscaled."""
     if sp.issparse(X):
         size = abs(X).max(axis=0).toarray().ravel()
     else:
@@ -157,7 +165,7 @@ def column_units(X: Features) -> NDArray[np.int32]:
 
 
 def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
-    """Return X in single precision, as trees compare it; the largest number where it is larger."""
+    """Convert X to single precision; values that are too large are clipped."""
     units = None if units is None or not units.any() else units
     if sp.issparse(X):
         X = sp.csr_array(X)
@@ -170,25 +178,25 @@ def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
 
 
 def _single_digits(X: NDArray[np.floating]) -> FloatArray:
-    """Round numbers of any size to the digits that single precision has."""
+    """Round numbers of any magnitude to the precision of single precision."""
     mantissa, exponent = np.frexp(X)
     return np.asarray(np.ldexp(mantissa.astype(np.float32).astype(np.float64), exponent))
 
 
 @dataclass(frozen=True, eq=False)
 class CrossForest:
-    """A forest grown in groups of trees, each of which has never seen one fold of the labels.
+    """A forest grown in groups of trees, each without one fold of the labels.
 
     Parameters
     ----------
     trees : list of ExtraTreeClassifier
-        scikit-learn's trees, those of one group after the other.
+        scikit-learn's trees, group by group.
     forest : Forest
         The same trees, in the units of the data.
     units : ndarray of int of shape (n_features,)
-        Powers of two that the columns were divided by.
+        Exponents of the powers of two by which columns were divided.
     n_groups : int
-        One group per fold; one in all, without folds.
+        One group per fold; a single group without folds.
     n_jobs : int
         Threads.
     """
@@ -200,14 +208,14 @@ class CrossForest:
     n_jobs: int
 
     def leaves(self, X: Features) -> Leaves:
-        """Return the leaves, as :meth:`Forest.leaves` does, by scikit-learn's compiled walk."""
+        """Return the same leaves as :meth:`Forest.leaves`, by scikit-learn's compiled code."""
         A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
         trees = map(attrgetter("tree_"), self.trees)
         found = in_threads(methodcaller("apply", A), trees, jobs)
-        return np.array(found, dtype=np.int32).T  # tree by tree in memory, as it is read
+        return np.array(found, dtype=np.int32).T  # contiguous per tree, as it is read
 
     def group(self, f: int) -> slice:
-        """Return the positions of the trees that have not seen fold f."""
+        """Return the positions of the trees grown without fold f."""
         size = len(self.trees) // self.n_groups
         return slice(f * size, (f + 1) * size)
 
@@ -222,13 +230,13 @@ def cross_forest(
     random_state: int,
     n_jobs: int | None = None,
 ) -> CrossForest:
-    """Grow extremely randomised trees on labelled samples, one group of them per fold."""
+    """Grow extremely randomised trees on labelled samples, one group per fold."""
     from sklearn.tree import ExtraTreeClassifier
 
     units = column_units(X)
     A = as_single(X, units)
-    # A split of equal gain is taken or not by rounding, and so by the order of the classes: one
-    # that does not depend on their names.
+    # Between splits of equal gain, rounding decides and depends on the order of the classes. This
+    # order does not depend on their names.
     place = by_appearance(codes)
     names = np.empty(n_classes, dtype=np.intp)
     names[place] = codes
@@ -255,7 +263,7 @@ def cross_forest(
         value[:, names[estimator.classes_.astype(np.intp)]] = tree.value[:, 0, :]
         value /= value.sum(axis=1, keepdims=True)
         exponent = units[np.maximum(tree.feature, 0)]
-        with np.errstate(over="ignore"):  # a threshold beyond all numbers: the largest one
+        with np.errstate(over="ignore"):  # an infinite threshold becomes the largest number
             threshold = np.nan_to_num(np.ldexp(tree.threshold, exponent))
         nodes.append(
             (
@@ -268,7 +276,7 @@ def cross_forest(
         )
         roots.append(start + n)
     feature, threshold, left, right, values = map(np.concatenate, zip(*nodes, strict=True))
-    totals = importances.sum(axis=1, keepdims=True)  # 0 where no split tells classes apart
+    totals = importances.sum(axis=1, keepdims=True)  # 0 if no split separates classes
     mean = np.mean(importances / np.where(totals > 0, totals, 1.0), axis=0)
     first = np.array(roots, dtype=np.int64)
     forest = Forest(first, feature, threshold, left, right, values, mean)
@@ -276,7 +284,7 @@ def cross_forest(
 
 
 def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) -> None:
-    """Grow a tree as ExtraTreesClassifier does, without checks that take longer than the tree."""
+    """Grow a tree without scikit-learn's validation, which takes longer than a small tree."""
     from sklearn import config_context
 
     with config_context(skip_parameter_validation=True):
@@ -284,7 +292,7 @@ def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) 
 
 
 def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
-    """Return the forest that several members share, and the leaves of all samples in it."""
+    """Return the forest that several members share, and the leaves of all samples."""
     cache, policy = data.cache, data.options.policy
     if "forest" not in cache:
         kept = stratified_subsample(data.codes, policy.forest_labels)
@@ -304,20 +312,18 @@ def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
 
 
 class ForestMember(Member):
-    """The forest itself: the mean of its trees."""
+    """The forest: the mean prediction of its trees."""
 
     name = "forest"
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[None, FloatArray]]:
-        """Predict a fold by the trees that have not seen it."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
+        """Predict a fold by the trees grown without it."""
         grown, leaves = shared_forest(data)
         rows = leaves[data.labeled[held]]
         yield None, leaf_means(grown.forest.roots, grown.forest.value, rows, grown.group(f))
 
     def fit(self, data: FitData) -> FittedModel:
-        """Take all trees."""
+        """Return the mean prediction of all trees."""
         grown, leaves = shared_forest(data)
         forest = grown.forest
         return FittedModel(self.name, forest, leaf_means(forest.roots, forest.value, leaves))

@@ -1,17 +1,17 @@
-"""Graphs as members: labels spread over neighbours, in the columns as they are or as learned.
+"""Graph members: labels spread over the neighbours of a graph of the samples.
 
     (L + diag(a + gamma)) F = a Y
 
-on a graph of the samples: labels Y with weight a (infinite: kept exactly), a self-loop gamma that
-keeps their influence local. In the ensemble there are three graphs: the nearest neighbours in the
-given columns; the same in whitened columns; and the samples that share most leaves of the forest,
-which, when a fold is held out, is built from the trees that have not seen it.
+Labels Y have weight a (infinite: kept exactly), and a self-loop gamma keeps their influence local.
+The ensemble has three graphs: the nearest neighbours in the given columns, the nearest neighbours
+in whitened columns, and the samples that share most leaves of the forest. When a fold is held out,
+the forest graph is built from trees that have not seen that fold.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
@@ -48,34 +48,34 @@ from ..labels import LabelCoding, expand_class_columns
 from ..options import FitOptions, Laplacian, report
 from ..probabilities import to_shares
 from ..tuning import Setting
-from .base import Features, FitData, FittedMember, Member, rescale_columns
+from .base import Features, FitData, FittedMember, FoldPredictions, Mask, Member, rescale_columns
 from .forest import Forest, shared_forest
 
 FloatArray = NDArray[np.float64]
 
-# Tried by n_neighbors="auto" in a single graph, the preferred one first.
+# Candidates for n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
-HELD_OUT_TOL = 1e-4  # held-out scores are compared, not kept
-# Updates may leave the residual at this multiple of their tolerance before all is solved again.
+HELD_OUT_TOL = 1e-4  # tolerance of held-out scores, which are only compared
+# The whole system is solved again when updates may have left this multiple of their tolerance.
 MOST_DRIFT = 5.0
-MOST_COPIES = 0.5  # part of the edges between equal rows from which on these are merged
+MOST_COPIES = 0.5  # duplicates are joined if they have more than this share of the edges
 
 
 @storable("graph")
 @dataclass(frozen=True, eq=False)
 class SampleGraph:
-    """A graph of the samples, its Laplacian, and what attaches new rows to it.
+    """A graph of the samples, its Laplacian, and the data needed to attach new rows.
 
     Parameters
     ----------
     kind : {"knn", "full", "precomputed", "forest"}
-        Where it comes from.
+        How the graph was built.
     W : csr_array of shape (n_samples, n_samples)
         Weights.
     laplacian : {"normalized", "combinatorial"}
         Kind of the Laplacian ``diag(diagonal) - adjacency``.
     neighbors : NeighborGraph or None
-        The search behind a neighbour graph.
+        Neighbour search of a k-nearest-neighbour graph.
     points, scales, bandwidth
         Features and bandwidths of a full graph.
     leaves, kept
@@ -94,14 +94,14 @@ class SampleGraph:
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
     signed: bool = field(init=False, repr=False)  # whether a weight is negative
-    unit: float = field(init=False, repr=False)  # mean diagonal: what self-loops are relative to
+    unit: float = field(init=False, repr=False)  # mean diagonal, the unit of self-loops
     n_nodes: int = field(init=False)
     n_neighbors: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         signed = bool(self.W.data.min(initial=0.0) < 0)
         adjacency, diagonal = laplacian_parts(self.W, self.laplacian, signed=signed)
-        # Relative to the largest: the sum of weights may be beyond the largest number.
+        # Divided by the largest entry first, because the sum may overflow.
         top = float(diagonal.max(initial=0.0))
         unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
         count = self.kept if self.neighbors is None else self.neighbors.n_neighbors
@@ -132,7 +132,7 @@ class SampleGraph:
 
     @property
     def features(self) -> Features | None:
-        """Features of the samples, as neighbours are searched in them."""
+        """Features in which neighbours are searched."""
         return self.points if self.neighbors is None else self.neighbors.index.X
 
     @cached_property
@@ -141,7 +141,7 @@ class SampleGraph:
         return degrees(abs(self.W) if self.signed else self.W)
 
     def problem(self, labels: LabelCoding) -> ClassProblem:
-        """Return the classes on this graph, as solvers take them."""
+        """Return the labelled problem on this graph for the solvers."""
         known = labels.labeled
         targets = np.eye(labels.classes.size)[labels.codes[known]]
         parts = (self.W, self.laplacian, self.adjacency, self.diagonal)
@@ -158,10 +158,10 @@ class SampleGraph:
         evidence: FloatArray | None = None,
         evidence_weight: float = 0.0,
     ) -> LabeledSystem:
-        """Return the labelled system; evidence, if any, ties every sample to probabilities."""
+        """Return the labelled system; optional evidence pulls every sample to probabilities."""
         loop = setting.self_loop
         if loop == 0 and evidence is None:
-            # Components without a label have no equation; the tiny pull makes their scores 0.
+            # Without a label the system of a component is singular. This makes its scores 0.
             loop = 1e-12 * self.unit
         return LabeledSystem(
             self.adjacency,
@@ -178,10 +178,10 @@ class SampleGraph:
         )
 
     def attach(self, X: Features) -> tuple[sp.csr_array, sp.csr_array | None]:
-        """Return the weights between new rows and the samples, and which are the same points.
+        """Return the weights between new rows and samples, and which of them coincide.
 
-        The second is None where that cannot be told: for a precomputed graph, whose rows are the
-        weights themselves, and for a forest graph, whose rows are leaves.
+        The second result is None for a precomputed graph, whose rows are weights, and for a forest
+        graph, whose rows are leaves.
         """
         if self.kind == "precomputed":
             return check_link_rows(X), None
@@ -210,7 +210,7 @@ class SampleGraph:
 
 
 def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) -> list[SampleGraph]:
-    """Build the graph of the features, or one for each number of neighbours."""
+    """Build the graph of the features, or one graph for each number of neighbours."""
     laplacian = options.laplacian
     if options.graph == "precomputed":
         return [given_graph(X, laplacian)]
@@ -231,21 +231,16 @@ def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) ->
         random_state=options.random_state,
         policy=options.policy,
     )
-    graphs = []
-    for near in built:
-        graphs.append(SampleGraph("knn", near.W, laplacian, near))
-    return graphs
+    return [SampleGraph("knn", near.W, laplacian, near) for near in built]
 
 
 def join_duplicates(graph: SampleGraph, points: Features, data: FitData) -> SampleGraph:
-    """Return a graph in which rows that occur many times do not only have each other as neighbours.
+    """Connect duplicated rows to other rows, not only to their own copies.
 
-    Of a table with few distinct rows the nearest neighbours of a row are its copies, and labels
-    never leave them. Where most edges join copies, each row is joined to the first of its copies,
-    and these to their neighbours among the distinct rows: with two labels a distinct row or more,
-    as fewer labels are spread more wrongly than not at all. On the passengers of the Titanic (14
-    distinct rows, three draws) the ensemble errs 22.1 instead of 24.4 % with 20 labels a class (as
-    logistic regression does), with 5 it would err 33.7 instead of 31.6.
+    In a table with few distinct rows the nearest neighbours of a row are its copies, and labels
+    never leave them. If most edges join copies, each row is joined to the first of its copies, and
+    the first copies are joined to their neighbours among the distinct rows. This needs at least two
+    labels per distinct row. Both rules were chosen on the passengers of the Titanic.
     """
     W, n = graph.W, graph.n_nodes
     near = W.data > 1.0 - 1e-6
@@ -265,12 +260,12 @@ def join_duplicates(graph: SampleGraph, points: Features, data: FitData) -> Samp
 
 
 def given_graph(W: sp.csr_array, laplacian: Laplacian) -> SampleGraph:
-    """Take checked weights that the user has."""
+    """Return the graph of checked weights given by the user."""
     return SampleGraph("precomputed", W, laplacian)
 
 
 def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
-    """Return the weights of new rows to the fitted samples, checked."""
+    """Validate the weights of new rows to the fitted samples."""
     rows = sp.csr_array(X, dtype=np.float64)
     if rows.nnz and (not np.isfinite(rows.data).all() or rows.data.min() < 0):
         raise ValueError(f"{name} holds weights to the fitted nodes: they must be finite and >= 0")
@@ -279,11 +274,8 @@ def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
 
 
 def _coincident(weights: sp.csr_array, X: Features, points: Features | None) -> sp.csr_array:
-    """Return which stored weights belong to a sample with the very same features.
-
-    A distance of 0 has weight 1; so has a small one beside a huge bandwidth, and a distance of
-    rounding errors has less. So near pairs are compared, feature by feature.
-    """
+    """Return which stored weights belong to a sample with exactly the same features."""
+    # A weight of 1 does not imply equal features, so features of near pairs are compared.
     near = weights.data > 1.0 - 1e-6
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))[near]
     columns = weights.indices[near]
@@ -302,18 +294,18 @@ def _coincident(weights: sp.csr_array, X: Features, points: Features | None) -> 
 @storable("view")
 @dataclass(frozen=True, eq=False)
 class View:
-    """What becomes of features before neighbours are searched.
+    """Transformation of the features before the neighbour search.
 
     Parameters
     ----------
     columns : Rescaler or None
-        Shift and factor of the columns.
+        Shift and scale of the columns.
     mix : ndarray of shape (n_kept, n_mixed) or None
-        Linear map of the columns so scaled.
+        Linear map of the scaled columns.
     forest : Forest or None
-        Trees whose leaves take the features' place.
+        Forest whose leaves replace the features.
     embedding : LeafEmbedding or None
-        Points that take the leaves' place.
+        Embedding that replaces the leaves.
     """
 
     columns: Rescaler | None = None
@@ -335,7 +327,7 @@ class View:
                 raise ValueError("the leaves' points do not fit the forest")
 
     def transform(self, X: Features) -> Features:
-        """Return features as the graph sees them."""
+        """Return the transformed features."""
         if self.forest is not None:
             leaves = self.forest.leaves(X)
             return leaves if self.embedding is None else self.embedding.transform(leaves)
@@ -346,24 +338,24 @@ class View:
 @storable("solve")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SolveRun:
-    """How the scores of a graph were solved for.
+    """Record of the solve for the scores of a graph.
 
     Parameters
     ----------
     tol : float
-        Relative residual asked for.
+        Requested relative residual.
     iterations, matvecs, edge_visits : int
-        Iterations, products with one vector, and stored entries read in them.
+        Number of iterations, matrix-vector products, and stored entries read in them.
     residual : float
         Largest relative residual.
     converged, exact : bool
-        Whether the tolerance was met, and whether by a factorisation.
+        Whether the tolerance was met, and whether a factorisation was used.
     method, message : str
         Method, and why it stopped.
     drift : float
-        Residual that updates since the last whole solve may have left.
+        Bound on the residual left by updates since the last full solve.
     active : int
-        Samples that the last update relaxed; 0 for a whole solve.
+        Number of samples that the last update changed; 0 for a full solve.
     seconds : float
         Time of the solve.
     """
@@ -400,25 +392,25 @@ class FittedGraph(FittedMember):
     graph : SampleGraph
         The graph.
     view : View
-        What becomes of features before they are attached.
+        Transformation of the features of new rows.
     setting : Setting
-        Weight of the labels and self-loop.
+        Label weight and self-loop.
     labels : LabelCoding
-        Labels that the scores come from.
+        Labels used for the scores.
     scores : ndarray of shape (n_samples, n_classes)
-        Solution of the system, column by column; non-negative up to rounding.
+        Solution of the system, one column per class; non-negative up to rounding.
     shares : ndarray of shape (n_samples, n_classes)
-        The scores, rows divided by their sums; the prior where nothing is known.
+        Scores divided by their row sums; the prior where no label reaches.
     prior : ndarray of shape (n_classes,)
-        What unreached samples get.
+        Shares of unreached samples.
     abstaining : ndarray of int
         Samples without a path to a label.
     run : SolveRun
-        How the scores were solved for.
+        Record of the solve.
     knows_links : bool
-        Whether the graph was given beside features.
+        Whether the user gave the graph in addition to features.
     records : tuple of Solution
-        Records of the binary problems of another method than "harmonic".
+        Solutions of the binary problems, for methods other than "harmonic".
     """
 
     name: str
@@ -445,16 +437,16 @@ class FittedGraph(FittedMember):
         check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def __getstate__(self) -> dict[str, object]:
-        # Records of binary problems are large and read-only; they are not carried along.
+        # Records of binary problems are large and read-only, so they are not pickled.
         return self.__dict__ | {"records": ()}
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows, by their neighbours or their links."""
+        """Return the shares of new rows from their neighbours or links."""
         rows = links if self.knows_links else X
         return None if rows is None else self.predict_rows(rows)[0]
 
     def predict_rows(self, X: Features) -> tuple[FloatArray, sp.csr_array | None, sp.csr_array]:
-        """Return shares of new rows, the samples they coincide with, and weights to samples."""
+        """Return the shares of new rows, the samples they coincide with, and their weights."""
         graph = self.graph
         weights, same = graph.attach(self.view.transform(X))
         scores = attached_scores(
@@ -473,7 +465,7 @@ class FittedGraph(FittedMember):
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
     ) -> FittedGraph:
-        """Return the same graph with more, corrected or fewer labels: the scores move."""
+        """Return the same graph with added, corrected or removed labels and updated scores."""
         labels = self.labels.with_labels(rows, codes)
         drift = self.run.drift + tol
         shared = options.method == "harmonic" and labels.classes.size > 1 and not self.graph.signed
@@ -494,26 +486,17 @@ class FittedGraph(FittedMember):
                 residual=update.residual,
                 converged=update.converged,
                 exact=self.run.exact,
-                message=f"{nodes} relaxed in {rounds} rounds",
+                message=f"{nodes} updated in {rounds} rounds",
                 drift=drift,
                 active=update.active,
             )
             solved = with_scores(self.graph, labels, self.setting, options, update.values, run)
-        return replace(
-            self,
-            labels=labels,
-            scores=solved.scores,
-            shares=solved.shares,
-            prior=solved.prior,
-            abstaining=solved.abstaining,
-            run=solved.run,
-            records=solved.records,
-        )
+        return replace(solved, name=self.name, view=self.view, knows_links=self.knows_links)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedGraph:
-        """Return the same graph beside more classes, which nothing speaks for yet."""
+        """Return the same graph with more classes, whose scores are 0 so far."""
         k = labels.classes.size
-        # One class is not solved for: the first label of a second one does it.
+        # With one class nothing was solved. An infinite drift makes the next label solve it.
         drift = np.inf if self.labels.classes.size == 1 else self.run.drift
         return replace(
             self,
@@ -538,7 +521,7 @@ def solve_graph(
     view: View | None = None,
     knows_links: bool = False,
 ) -> FittedGraph:
-    """Solve for the scores of all classes on a graph, by the method that is asked for."""
+    """Solve for the scores of all classes on a graph by the chosen method."""
     known, k, start = labels.labeled, labels.classes.size, time.perf_counter()
     records: tuple[Solution, ...] = ()
     if graph.signed:
@@ -583,7 +566,7 @@ def solve_graph(
 
 
 def _signed_options(graph: SampleGraph, labels: LabelCoding, options: FitOptions) -> FitOptions:
-    """Choose the method for weights of both signs, which need labels of two classes."""
+    """Choose the method for weights of both signs, which need exactly two classes."""
     if labels.classes.size != 2:
         raise ValueError(
             f"X has negative weights and y has {labels.classes.size} classes; weights of both "
@@ -601,14 +584,14 @@ def with_scores(
     scores: FloatArray,
     run: SolveRun,
 ) -> FittedGraph:
-    """Return the fitted graph that solved scores make: shares, and the prior where none reach."""
+    """Return the fitted graph of solved scores; samples that no label reaches get the prior."""
     known = labels.labeled
     codes = labels.codes[known]
     prior = np.bincount(codes, minlength=labels.classes.size) / codes.size
     if isinstance(options.class_prior, np.ndarray):
         prior = options.class_prior
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
-    # Below this the error of an iteration is as large as a score.
+    # Below this threshold the error of an iterative solve is as large as a score.
     threshold = 1e-250 if run.exact else 100.0 * options.tol
     trusted = scores
     if not graph.signed and (unreached.size or scores.sum(axis=1).min() < threshold):
@@ -623,13 +606,11 @@ class GraphMember(Member):
     """A graph of the samples on which labels spread."""
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the graph without the labels of a fold, and what features become for it."""
+        """Return the graph built without the labels of a fold, and its feature transformation."""
         raise NotImplementedError
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[None, FloatArray]]:
-        """Predict a fold by the labels of the others."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
+        """Predict a fold from the labels of the others."""
         graph, targets = self.graph(data, f)[0], data.targets[~held]
         setting = Setting(np.inf, data.self_loop * graph.unit)
         system = graph.system(data.labeled[~held], targets, setting, data.options)
@@ -644,16 +625,16 @@ class GraphMember(Member):
 
 
 class NeighborMember(GraphMember):
-    """The nearest neighbours in the columns as they are: no label has a part in the graph."""
+    """The nearest neighbours in the given columns; the graph does not depend on labels."""
 
     name = "neighbours"
     label_free = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the neighbour graph; it is built once."""
+        """Return the neighbour graph, which is built once."""
         if "neighbours" not in data.cache:
             alone = data.whole is None and data.links is None
-            # A number that is too large is reduced with a warning.
+            # An n_neighbors that is too large is reduced with a warning.
             count = (data.options.n_neighbors if alone else None) or data.n_neighbors
             near = graph_candidates(data.X, data.options, [count])[0]
             data.cache["neighbours"] = join_duplicates(near, data.X, data)
@@ -661,29 +642,29 @@ class NeighborMember(GraphMember):
 
 
 class WhitenedMember(GraphMember):
-    """The nearest neighbours in columns that are uncorrelated and of one variance.
+    """The nearest neighbours in whitened columns: uncorrelated, with the same variance.
 
         Z -> (Z - mean) V (D + floor)^-1/2,   cov(Z) = V D V^T
 
-    Columns that measure the same thing several times outweigh those that measure something once;
-    here directions count alike, the small ones too, in which classes often differ.
+    Without whitening, several correlated columns outweigh a single one. After whitening all
+    directions count equally, including those of small variance, in which classes often differ.
     """
 
     name = "whitened"
     needs_folds = True
 
     def suits(self, data: FitData) -> bool:
-        """Return whether the covariance of the columns is cheap and known well enough."""
+        """Return whether the covariance is cheap to compute and can be estimated well."""
         d = int(data.scaling.scale.size)
         return 2 <= d <= min(200, data.X.shape[0] // 3) and not sp.issparse(data.X)
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the neighbour graph in whitened columns; it is built once."""
+        """Return the neighbour graph in whitened columns, which is built once."""
         if "whitened" not in data.cache:
             with one_thread():
                 found = np.linalg.eigh(np.atleast_2d(np.cov(data.Z.T)))
             variances = np.maximum(found.eigenvalues, 0.0)
-            # Directions with less variance than this are taken for noise; 0.02 to 0.3 err alike.
+            # Directions of smaller variance are treated as noise. Chosen on real tables.
             floor = 0.02 * float(variances.mean()) or 1.0
             mix = np.asarray(found.eigenvectors / np.sqrt(variances + floor))
             view = View(columns=data.scaling, mix=mix)
@@ -701,7 +682,7 @@ class ForestGraphMember(GraphMember):
     needs_search = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the forest graph, of a fold from the trees that have not seen it."""
+        """Return the forest graph; for a fold, from the trees that have not seen it."""
         grown, leaves = shared_forest(data)
         options, k, exact = data.options, data.n_neighbors, data.options.policy.exact_leaves
         if data.X.shape[0] <= exact and "forest graphs" not in data.cache:

@@ -1,21 +1,20 @@
-"""Kernel machines: regularised least squares on the classes' indicators.
+"""Kernel machines: regularised least squares on class indicators.
 
     s(x) = sum_i k(x, x_i) c_i,   c = (K + lambda I)^-1 (Y - 1/n_classes),   shares ~ exp(4 s)
 
-*kernel*: the RBF kernel. Least squares instead of hinges because every fold is held out in closed
-form: with ``G = (K + lambda)^-1`` and the labels f of a fold, their scores without them are
-``Y_f - G_ff^-1 (G Y)_f``. One inverse evaluates a setting.
+The *kernel* member uses the RBF kernel. Least squares allows holding out every fold in closed form:
+with ``G = (K + lambda)^-1``, the scores of the labels f of a fold without these labels are
+``Y_f - G_ff^-1 (G Y)_f``. One inverse is enough to evaluate a setting.
 
-*forest kernel*: the share of trees in which two samples share a leaf. Its score
+The *forest kernel* of two samples is the share of trees in which they share a leaf. Its score
 
     s(x) = 1/T sum_t v_t(leaf of x),   v_t(leaf) = sum of c_i of the i in it
 
-is a walk through the same trees with other numbers in their leaves.
+is computed by a walk through the same trees with scores in their leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
@@ -34,6 +33,8 @@ from .base import (
     Features,
     FitData,
     FittedModel,
+    FoldPredictions,
+    Mask,
     Member,
     Model,
     best_candidate,
@@ -46,11 +47,11 @@ from .forest import Forest, leaf_means, shared_forest
 FloatArray = NDArray[np.float64]
 KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
 
-# Labels that are compared at most, and to choose the setting; more are subsampled, evenly over the
-# classes: an inverse takes the cube of their number.
+# Maximum number of labels in the fit, and for choosing the setting. More are subsampled evenly over
+# the classes, because the cost is cubic.
 MOST_LABELS, CHOICE_LABELS = 1_000, 400
 STEEPNESS = 4.0
-# Comparisons made at a time, and rows from which on they are made in single precision.
+# Kernel entries per block. Beyond SINGLE_ROWS rows they are computed in single precision.
 BLOCK, SINGLE_ROWS = 1_000_000, 20_000
 
 
@@ -62,9 +63,9 @@ class KernelMachine(Model):
     Parameters
     ----------
     scaling : Rescaler or None
-        Scales of the columns; None leaves them as they are.
+        Scales of the columns; None if they are not scaled.
     points : ndarray or csr_array of shape (n_labels, n_kept)
-        Labelled samples, so scaled.
+        Labelled samples, scaled.
     coefficients : ndarray of shape (n_labels, n_classes)
         c.
     gamma : float
@@ -85,11 +86,11 @@ class KernelMachine(Model):
             raise ValueError(f"gamma={self.gamma!r} of the kernel must be positive")
 
     def predict(self, X: Features) -> FloatArray:
-        """Return shares of rows."""
+        """Return the shares of rows."""
         return self.shares(X if self.scaling is None else rescale_columns(self.scaling, X))
 
     def shares(self, Z: Features) -> FloatArray:
-        """Return shares of rows that are scaled already, a block at a time."""
+        """Return the shares of scaled rows, block by block."""
         n, out = Z.shape[0], np.empty((Z.shape[0], self.coefficients.shape[1]))
         single = n > SINGLE_ROWS and not sp.issparse(Z)
         step = max(1, BLOCK // max(1, self.points.shape[0]))
@@ -103,15 +104,13 @@ class KernelMachine(Model):
         return out
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
-        """Return scores of rows in single precision.
-
-        Shifted to the points' mean, squared distances are of the size of ``1 / gamma`` where the
-        kernel is not 0, and their rounding does not matter.
-        """
+        """Return the scores of rows in single precision."""
+        # After centring, squared distances are about 1 / gamma where the kernel is not 0, so their
+        # rounding is harmless.
         middle = self.points.mean(axis=0, dtype=np.float64)
         gamma = np.float32(self.gamma)
         P = np.asarray(self.points - middle, dtype=np.float32)
-        A = np.clip(rows - middle, -1e18, 1e18).astype(np.float32)  # the square still fits
+        A = np.clip(rows - middle, -1e18, 1e18).astype(np.float32)  # the square is finite
         K = A @ (np.float32(2.0 * self.gamma) * P.T)
         with np.errstate(over="ignore", invalid="ignore"):
             K -= (gamma * (A * A).sum(axis=1))[:, None]
@@ -130,7 +129,7 @@ class LeafMachine(Model):
     forest : Forest
         The trees.
     scores : ndarray of shape (n_nodes, n_classes)
-        v; 0 where a node is no leaf or holds no label.
+        v; 0 if a node is not a leaf or contains no label.
     """
 
     forest: Forest
@@ -148,39 +147,38 @@ class LeafMachine(Model):
 
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
-    """Return the RBF kernel, 0 where a distance is too large to be a number."""
+    """Return the RBF kernel; 0 where a distance overflows."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     with np.errstate(over="ignore", invalid="ignore"):
-        if not sp.issparse(A):  # about the points' mean distances keep their digits
+        if not sp.issparse(A):  # centring avoids cancellation in distances
             middle = B.mean(axis=0, dtype=np.float64)
             if np.isfinite(middle).all():
                 A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
-            if np.abs(B).max(initial=0.0) > 1e150:  # squares that overflow would leave holes in K
+            if np.abs(B).max(initial=0.0) > 1e150:  # squares would overflow
                 A, B, gamma = A * np.sqrt(gamma), B * np.sqrt(gamma), 1.0
         K = np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
     return np.nan_to_num(K, copy=False, nan=0.0)
 
 
 def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
-    """Return c of a kernel matrix."""
+    """Return the coefficients c for a kernel matrix."""
     A = K + ridge * np.eye(K.shape[0])
     with one_thread():
         return np.asarray(linalg.solve(A, targets - 1.0 / targets.shape[1], assume_a="pos"))
 
 
 class KernelMember(Member):
-    """RBF kernel machine; width, ridge and scaling are chosen by held-out labels."""
+    """RBF kernel machine; width, ridge and scaling are chosen by cross-validation."""
 
     name = "kernel"
-    # Multiples of 1 / (columns * variance) for the width, and ridges. On real tables a coarser grid
-    # of ridges costs nothing, one width alone 0.2 points.
+    # Widths as multiples of 1 / (columns * variance), and ridges. Chosen on real tables.
     widths: ClassVar = (0.3, 1.0, 3.0)
     ridges: ClassVar = (0.03, 0.3, 3.0)
     setting: KernelSetting = (False, 0.0, 0.3)  # width 0: not chosen yet
 
     def cross_fit(self, data: FitData) -> FloatArray:
-        """Choose width and ridge, in the columns as they are and, if units differ, scaled."""
+        """Choose width and ridge, with unscaled and, if units differ, scaled columns."""
         assert data.folds is not None
         kept = stratified_subsample(data.codes, CHOICE_LABELS)
         Y, folds = data.targets[kept] - 1.0 / data.n_classes, data.folds[kept]
@@ -202,17 +200,15 @@ class KernelMember(Member):
         self.setting, held_out = best_candidate(found, data.codes[kept], folds)
         return held_out if kept.size == data.codes.size else super().cross_fit(data)
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[KernelSetting, FloatArray]]:
-        """Predict a fold, with the chosen setting, from a thousand other labels."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
+        """Predict a fold with the chosen setting from at most MOST_LABELS other labels."""
         kept = stratified_subsample(data.codes, MOST_LABELS)
         machine = self._machine(data, kept[~held[kept]])
         rows = kernel_points(data, self.setting)[0][data.labeled[held]]
         yield self.setting, machine.shares(rows)
 
     def fit(self, data: FitData) -> FittedModel:
-        """Fit to all labels, or a thousand of them."""
+        """Fit to all labels, or a subsample of MOST_LABELS."""
         if self.setting[1] == 0:
             self.setting = (different_units(data.X), 1.0, 0.3)
         machine = self._machine(data, stratified_subsample(data.codes, MOST_LABELS))
@@ -227,7 +223,7 @@ class KernelMember(Member):
 
 
 def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, float]:
-    """Return the features of a setting, and gamma in units of all cells' variance."""
+    """Return the features of a setting, and gamma relative to the variance of all cells."""
     points = data.Z if setting[0] else data.X
     if isinstance(points, sp.csr_array):
         variance = float(points.multiply(points).mean() - points.mean() ** 2)
@@ -241,17 +237,15 @@ def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, floa
 
 
 class ForestKernelMember(Member):
-    """Least squares on shared leaves; the ridge is chosen by held-out labels."""
+    """Least squares with the forest kernel; the ridge is chosen by cross-validation."""
 
     name = "forest kernel"
     needs_folds = True
     ridges: ClassVar = (0.1, 0.3, 1.0, 3.0)
     setting = 1.0
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[float, FloatArray]]:
-        """Predict a fold in the trees that have not seen it."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
+        """Predict a fold in the trees grown without it."""
         grown, all_leaves = shared_forest(data)
         leaves = all_leaves[data.labeled, grown.group(f)]
         kept = stratified_subsample(data.codes, CHOICE_LABELS)
@@ -263,7 +257,7 @@ class ForestKernelMember(Member):
             yield ridge, softmax(STEEPNESS * (asked @ c), axis=1)
 
     def fit(self, data: FitData) -> FittedModel:
-        """Fit to all labels, or a thousand of them."""
+        """Fit to all labels, or a subsample of MOST_LABELS."""
         grown, all_leaves = shared_forest(data)
         forest, kept = grown.forest, stratified_subsample(data.codes, MOST_LABELS)
         leaves = all_leaves[data.labeled[kept]]

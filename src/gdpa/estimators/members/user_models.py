@@ -1,8 +1,8 @@
-"""The user's own classifiers as members."""
+"""User-supplied classifiers as members."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
-from .base import Features, FitData, FittedModel, Member, Model
+from .base import Features, FitData, FittedModel, FoldPredictions, Mask, Member, Model
 
 FloatArray = NDArray[np.float64]
 
 
 def check_models(models: object) -> tuple[BaseEstimator, ...]:
-    """Check ``models=``: None, one classifier or several, with `fit` and `predict_proba`."""
+    """Validate ``models=``: None, one classifier or several, with `fit` and `predict_proba`."""
     if models is None:
         return ()
     several = tuple(models) if isinstance(models, list | tuple) else (models,)
@@ -34,17 +34,17 @@ def check_models(models: object) -> tuple[BaseEstimator, ...]:
 
 @dataclass(frozen=True, eq=False)
 class UserModel(Model):
-    """A fitted classifier of the user."""
+    """A fitted user-supplied classifier."""
 
     estimator: Any
     n_classes: int
 
     def predict(self, X: Features) -> FloatArray:
-        """Return probabilities of rows, equal ones where the model gives none."""
+        """Return the probabilities of rows; equal ones where the model's are not finite."""
         return self.probabilities(X, np.full(self.n_classes, 1.0 / self.n_classes))
 
     def probabilities(self, X: Features, fallback: FloatArray | None = None) -> FloatArray:
-        """Return probabilities of rows, `fallback` where they are not finite."""
+        """Return the probabilities of rows; `fallback` where they are not finite."""
         p = np.zeros((X.shape[0], self.n_classes))
         with np.errstate(all="ignore"):
             p[:, self.estimator.classes_.astype(np.intp)] = self.estimator.predict_proba(X)
@@ -57,7 +57,7 @@ class UserModel(Model):
 
 
 class UserMember(Member):
-    """A classifier of the user, cloned; unset seeds are set, so that fits repeat."""
+    """A clone of a user-supplied classifier; unset random seeds are set for reproducibility."""
 
     def __init__(self, model: BaseEstimator, name: str, random_state: int) -> None:
         self.name = name
@@ -66,21 +66,19 @@ class UserMember(Member):
             if value is None and (key == "random_state" or key.endswith("__random_state")):
                 self.model.set_params(**{key: random_state})
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[None, FloatArray]]:
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
         """Predict a fold by a model fitted on the others."""
         fitted = self._fitted(data, ~held)
         yield None, fitted.probabilities(data.X[data.labeled[held]])
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""
-        fitted = self._fitted(data, np.ones(data.codes.size, dtype=bool))
+        fitted = self._fitted(data, np.ones(data.codes.size, dtype=np.bool_))
         return FittedModel(self.name, fitted, fitted.predict(data.X))
 
-    def _fitted(self, data: FitData, kept: NDArray[np.bool_]) -> UserModel:
+    def _fitted(self, data: FitData, kept: Mask) -> UserModel:
         rows, codes = data.X[data.labeled[kept]], data.codes[kept]
-        one_class = np.unique(codes).size == 1  # few classifiers take it
+        one_class = np.unique(codes).size == 1  # most classifiers raise an error for it
         model: Any = DummyClassifier() if one_class else clone(self.model)
         return UserModel(model.fit(rows, codes), data.n_classes)
 
