@@ -1,10 +1,10 @@
-"""Class sizes as a member: labels on the neighbour graph decided jointly, for very few labels.
+"""Class-sizes member: threshold dynamics on the neighbour graph, for very few labels.
 
-Threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the graph of the neighbours, with larger
-weights where neighbours are shared if samples are many (:func:`shared_neighbor_weights`). Class
-shares come from the user's `class_prior`, else from the labels. Labels drawn at random tell shares
-up to ``1 / sqrt(count)``. Equal counts tell nothing: labels were drawn class by class, and equal
-shares are a guess, which held-out labels or the cut must support (:func:`supports_class_sizes`).
+The member runs :mod:`gdpa.solvers.class_sizes` on the neighbour graph. With many samples, weights
+are larger where neighbours are shared (:func:`shared_neighbor_weights`). Class shares come from the
+user's `class_prior`, otherwise from the labels. Labels drawn at random give the shares up to ``1 /
+sqrt(count)``. Equal counts indicate labels drawn class by class. Equal shares are then a guess that
+held-out labels or the cut must support (:func:`supports_class_sizes`).
 """
 
 from __future__ import annotations
@@ -28,39 +28,37 @@ from .graphs import FittedGraph, NeighborMember, SampleGraph
 
 FloatArray = NDArray[np.float64]
 
-# Slack of shares that are given, or guessed to be equal: chosen on MNIST, see ClassSizes.
+# Slack of shares that are given or assumed to be equal. Chosen on MNIST, see ClassSizes.
 SLACK = 1.2
-MANY_SAMPLES_TRIAL = 3  # rounds after which one of two starts goes on, see ClassSizes
-# Class sizes are used where their cut is less than this part of the neighbours', and this share
-# of the samples beyond chance keeps its label whatever the start and slack. Chosen on 16 tables and
-# digits with 1-3 labels a class (two draws), generated classes with shares of 90/9/1, and the first
-# five draws of MNIST with one label a class. The cut alone does not tell the tables on which class
-# sizes help from those on which they cost 10 points (chess, crx, penguins); stability does.
-# Agreement with other members does not: it falls on digits, too.
+MANY_SAMPLES_TRIAL = 3  # rounds after which one start is dropped. Chosen on MNIST.
+# Class sizes are used if their cut is below this fraction of the neighbours' cut, and this share of
+# the samples beyond chance keeps its label for all starts and slacks. Chosen on 16 tables and
+# digits with 1 to 3 labels per class, generated classes with shares of 90/9/1, and MNIST with one
+# label per class.
 LARGEST_CUT, LEAST_STABILITY = 0.88, 0.8
-# Of common neighbours: nodes with more edges are left out, and rows of one block.
+# Nodes with more edges do not count as common neighbours; rows per block.
 MOST_NEIGHBORS, BLOCK = 200, 10_000
 
 
 @storable("class sizes")
 @dataclass(frozen=True, eq=False)
 class FittedClassSizes(FittedMember):
-    """Labels decided with class sizes.
+    """Labels and shares found with class sizes.
 
     Parameters
     ----------
     graph : SampleGraph
         The neighbour graph.
     labels : LabelCoding
-        Labels that the shares come from.
+        Labels used for the shares.
     shares : ndarray of shape (n_samples, n_classes)
-        Scores of the last random walk, rows divided by their sums.
+        Scores of the last random walk, divided by their row sums.
     prior : ndarray of shape (n_classes,)
         Expected shares of the classes.
     abstaining : ndarray of int
         Samples without a path to a label.
     class_shares : ndarray of shape (n_classes,) or None
-        Class shares that the user gave.
+        User-supplied class shares.
     stability : float
         Share of the samples whose label depends neither on the start nor on the slack.
     """
@@ -82,11 +80,11 @@ class FittedClassSizes(FittedMember):
         check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows, by their neighbours."""
+        """Return the shares of new rows from their neighbours."""
         return None if X is None else self.by_weights(*self.graph.attach(X))
 
     def by_weights(self, weights: sp.csr_array, same: sp.csr_array | None) -> FloatArray:
-        """Return shares of new rows by their weights to samples, and which coincide with them."""
+        """Return the shares of new rows from their weights to samples and coinciding samples."""
         shares = to_shares(weights @ self.shares, self.prior)
         if same is not None:
             hit = np.flatnonzero(np.diff(same.indptr))
@@ -96,12 +94,12 @@ class FittedClassSizes(FittedMember):
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
     ) -> FittedClassSizes:
-        """Return the same graph with other labels: all are decided again."""
+        """Return the member with other labels; all predictions are recomputed."""
         labels = self.labels.with_labels(rows, codes)
         return decide(self.graph, labels, options, self.class_shares)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedClassSizes:
-        """Return this member beside more classes, which nothing speaks for yet."""
+        """Return the member with more classes, whose shares are 0 so far."""
         k = labels.classes.size
         return replace(
             self,
@@ -119,7 +117,7 @@ def decide(
     *,
     stability: bool = False,
 ) -> FittedClassSizes:
-    """Decide all labels on a graph, and measure on request how stable they are."""
+    """Label all samples of a graph, and optionally measure the stability."""
     prior, slack = expected_shares(labels, class_shares)
     policy, problem = options.policy, graph.problem(labels)
     many = graph.n_nodes > policy.judged_nodes
@@ -139,14 +137,12 @@ def decide(
 
 
 def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
-    """Return weights times the squared Jaccard index of two nodes' neighbours (and themselves).
+    """Multiply weights by the squared Jaccard index of the two nodes' closed neighbourhoods.
 
-    Edges between clusters have few common neighbours. On MNIST the part of the edge weight between
-    different classes falls from 5.2 to 2.7 % (3.8 without the square), and with one label a class,
-    ten draws, the error from 12.5 to 10.5 % (11.3). With six neighbours the index is too coarse: on
-    digits it costs 1.3 points (three draws), so small graphs keep their weights. Nodes with more
-    than :data:`MOST_NEIGHBORS` do not count as common: they are near everything, and a star would
-    take the square of its size.
+    Edges between clusters have few common neighbours. The square, and the restriction to graphs of
+    many samples, were chosen on MNIST and digits with one label per class. Nodes with more than
+    :data:`MOST_NEIGHBORS` neighbours do not count as common neighbours, because the cost is
+    quadratic in the degree.
     """
     n = W.shape[0]
     A = sp.csr_array((np.ones(W.nnz, dtype=np.float32), W.indices, W.indptr), shape=W.shape)
@@ -166,7 +162,7 @@ def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
 def expected_shares(
     labels: LabelCoding, class_shares: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the expected share of each class, and the factor by which it may be off."""
+    """Return the expected share of each class, and its slack."""
     counts = np.bincount(labels.codes[labels.labeled], minlength=labels.classes.size)
     slack = np.full(counts.size, SLACK)
     if class_shares is not None and class_shares.size == counts.size:
@@ -179,7 +175,7 @@ def expected_shares(
 
 
 def supports_class_sizes(graph: FittedGraph, sized: FittedClassSizes) -> bool:
-    """Return whether class sizes label the neighbour graph better, as far as no label can tell.
+    """Return whether class sizes label the neighbour graph better, judged without labels.
 
     The cut must be much smaller than that of the harmonic function, and the labelling stable.
     """
@@ -191,11 +187,10 @@ def supports_class_sizes(graph: FittedGraph, sized: FittedClassSizes) -> bool:
 
 
 class ClassSizesMember(Member):
-    """Labels on the neighbour graph, decided jointly so that class sizes are plausible."""
+    """Labels on the neighbour graph with plausible class sizes."""
 
     name = "class sizes"
-    # With 20 labels a class the 16 tables gain nothing (15.93 % error, 15.90 without), with 5 they
-    # do (25.30, 25.47 without).
+    # Chosen on 16 tables with 5 and 20 labels per class.
     labels_per_class = 8.0
 
     def suits(self, data: FitData) -> bool:
@@ -203,17 +198,16 @@ class ClassSizesMember(Member):
         return data.links is None
 
     def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold by the labels of the others."""
+        """Predict each fold from the labels of the others."""
         graph, held_out = NeighborMember().graph(data)[0], np.empty_like(data.targets)
         for f in range(data.n_folds):
             held = data.labeled[data.folds == f]
             left = data.labels.with_labels(held, np.full(held.size, -1, dtype=np.int32))
-            held_out[data.folds == f] = decide(graph, left, data.options, data.class_shares).shares[
-                held
-            ]
+            sized = decide(graph, left, data.options, data.class_shares)
+            held_out[data.folds == f] = sized.shares[held]
         return held_out
 
     def fit(self, data: FitData) -> FittedClassSizes:
-        """Decide with all labels."""
+        """Label all samples from all labels."""
         graph = NeighborMember().graph(data)[0]
         return decide(graph, data.labels, data.options, data.class_shares, stability=True)
