@@ -328,7 +328,7 @@ def test_two_samples_go_by_their_features_and_say_so():
     model = CommitteeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], adjacency=np.ones((2, 2)))
     assert model.predict([[0.1, 0.9]]).tolist() == [0]
     for ask in (model.predict, model.graph_share):
-        with pytest.raises(ValueError, match="on three samples or more"):
+        with pytest.raises(ValueError, match="on at least three samples"):
             ask([[0.1, 0.9]], adjacency=[[1.0, 0.0]])
 
 

@@ -1,1 +1,1 @@
-"""Members of the ensemble: one model each, with held-out probabilities to be weighted by."""
+"""Members of the ensemble; their held-out probabilities determine their weights."""
