@@ -145,7 +145,7 @@ def fitted():
         ([[1]], [0], "whole numbers"),
         ([20, 21], [0], "labels has 1 entries, indices has 2"),
         ([20, 20], [0, 1], "two classes for sample 20"),
-        ([20], [7], "none of the classes"),
+        ([20], [7], "not one of the classes"),
     ],
 )
 def test_bad_updates(fitted, indices, labels, message):
