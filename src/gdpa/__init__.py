@@ -62,6 +62,7 @@ __getattr__ = load_on_use(
         "gershgorin": "gershgorin",
         "graph": "graph",
         "list_methods": "solvers.registry",
+        "metric": "metric",
         "solve": "solvers.registry",
     },
 )

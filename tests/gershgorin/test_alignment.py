@@ -195,3 +195,16 @@ def test_bad_input_is_named(options, message):
 def test_transform_wants_the_matrix_that_was_aligned():
     with pytest.raises(ValueError, match="3 rows"):
         align(M).transform(np.eye(2))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_certified_bound_is_below_the_eigenvalue_and_near_it(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    W = np.triu(rng.random((n, n)) < 0.4, 1) * rng.uniform(0.1, 1, (n, n))
+    colors = rng.choice([-1, 1], n)
+    A = np.diag(rng.normal(size=n)) - (W + W.T) * np.outer(colors, colors)
+    a = align(A)
+    size = np.abs(A).sum(axis=1).max()
+    assert a.certified <= np.linalg.eigvalsh(A)[0] + 1e-15 * size
+    assert a.certified >= a.lambda_min - 1e-11 * size

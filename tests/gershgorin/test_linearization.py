@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import LinearConstraint
 
 from gdpa.errors import ConvergenceWarning
-from gdpa.gershgorin import linearize
+from gdpa.gershgorin import linearization, linearize
 
 FREE = (None, None)
 
@@ -290,6 +292,120 @@ def test_unbalanced_signs_are_refused_with_a_cycle():
     A0 = np.eye(3) * 5 + unit(3, 0, 1) - unit(3, 1, 2) - unit(3, 0, 2)
     with pytest.raises(ValueError, match=r"not balanced.*cycle of nodes"):
         linearize([1], A0, [np.eye(3)])
+
+
+def test_a_stacked_operator_equals_the_list():
+    c, A0, matrices, bounds, _ = instance("mixed", 8, 1)
+    stacked = sp.csr_array(np.column_stack([A.ravel() for A in matrices]))
+    result = linearize(c, A0, stacked, bounds=bounds)
+    assert result.objective == linearize(c, A0, matrices, bounds=bounds).objective
+    with pytest.raises(ValueError, match="64 rows"):
+        linearize(c, A0, stacked[:60], bounds=bounds)
+    with pytest.raises(ValueError, match="symmetric"):
+        linearize([1.0], A0, sp.csr_array(([1.0], ([1], [0])), shape=(64, 1)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_constraints_hold_and_bind(seed):
+    c, A0, matrices, _, _ = instance("trace", 8, seed)
+    free = linearize(c, A0, matrices)
+    A = np.zeros((2, 8))
+    A[0, :2] = 1.0  # a sum that must be larger than it would be
+    A[1, 2], A[1, 3] = 1.0, -1.0  # an equation
+    least = float(free.theta[:2].sum()) + 0.5
+    bound = LinearConstraint(A, [least, 0.0], [np.inf, 0.0])
+    result = linearize(c, A0, matrices, constraints=bound)
+    assert result.converged
+    assert result.objective >= free.objective - 1e-8
+    assert result.theta[:2].sum() >= least - 1e-8
+    assert result.theta[2] == pytest.approx(result.theta[3], abs=1e-8)
+    assert result.lambda_min >= -1e-8
+    assert result.gap <= 1e-6 * (1 + abs(result.objective))
+    with pytest.raises(ValueError, match="breaks linear constraint"):
+        linearize(c, A0, matrices, constraints=bound, theta0=free.theta)
+    with pytest.raises(ValueError, match="one finite column per matrix"):
+        linearize(c, A0, matrices, constraints=[LinearConstraint(np.ones((1, 2)), 0, 1)])
+
+
+def test_a_convex_objective_by_its_gradient():
+    # The nearest psd matrix among [[t1, -1], [-1, t2]] to t = (1/2, 1/2): t1 t2 >= 1 at (1, 1).
+    problem = (-unit(2, 0, 1), [unit(2, 0), unit(2, 1)])
+
+    def nearest(theta):
+        return float(np.square(theta - 0.5).sum()), 2 * (theta - 0.5)
+
+    result = linearize(nearest, *problem, bounds=(0, 9), tol=1e-7)
+    assert result.converged
+    assert result.objective == pytest.approx(0.5, abs=1e-5)
+    np.testing.assert_allclose(result.theta, [1, 1], atol=1e-2)
+    assert result.lower_bound <= 0.5 + 1e-9
+    assert result.gap <= 1e-5
+    values = [entry["objective"] for entry in result.history]
+    assert all(after <= before for before, after in pairwise(values))
+    # A linear function given as an oracle has the optimum of its costs.
+    linear = linearize(lambda t: (t[0] + 4 * t[1], [1.0, 4.0]), *problem, bounds=(0, 9))
+    assert linear.objective == pytest.approx(4, abs=1e-7)
+    with pytest.raises(ValueError, match="2 finite derivatives"):
+        linearize(lambda t: (0.0, [1.0]), *problem, bounds=(0, 9))
+    with pytest.raises(ValueError, match="takes a linear objective"):
+        linearize(nearest, *problem, bounds=(0, 9), update="eigenvector")
+
+
+def test_the_iterator_shows_every_program():
+    c, A0, matrices, bounds, _ = instance("edges", 8, 0)
+    points = list(linearization(c, A0, matrices, bounds=bounds))
+    result = linearize(c, A0, matrices, bounds=bounds)
+    assert len(points) == result.iterations
+    for point in points:
+        assert point.lower_bound <= result.objective + 1e-7
+        assert point.gap >= -1e-7
+        assert point.v.shape == point.multipliers.shape == (8,)
+    assert points[-1].gap <= 1e-6
+    assert np.array_equal(points[-1].theta, result.theta) or result.lambda_min >= 0
+    # Where the cone binds, the multipliers of the optimum are the squares of the null vector.
+    ratio = points[-1].multipliers / points[-1].v ** 2
+    assert ratio.max() <= ratio.min() * (1 + 1e-2)
+
+
+def test_a_warm_start_needs_fewer_programs():
+    c, A0, matrices, bounds, _ = instance("edges", 15, 2)
+    first = linearize(c, A0, matrices, bounds=bounds)
+    nearby = c * (1 + 1e-4 * np.random.default_rng(0).normal(size=c.size))
+    cold = linearize(nearby, A0, matrices, bounds=bounds)
+    warm = linearize(nearby, A0, matrices, bounds=bounds, warm_start=first)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-7)
+    assert warm.iterations < cold.iterations
+    # A start that the new problem forbids still lends its blocks.
+    tight = LinearConstraint(np.eye(c.size), -np.inf, 0.9 * first.theta.max())
+    again = linearize(c, A0, matrices, bounds=bounds, warm_start=first, constraints=tight)
+    assert again.theta.max() <= 0.9 * first.theta.max() + 1e-8
+
+
+def test_unbalanced_signs_get_an_inner_approximation():
+    # A triangle of positive entries: psd needs a smaller diagonal than diagonal dominance does.
+    A0 = np.ones((3, 3)) - np.eye(3)
+    matrices = [unit(3, k) for k in range(3)]
+    with pytest.raises(ValueError, match="not balanced"):
+        linearize([1, 1, 1], A0, matrices)
+    result = linearize([1, 1, 1], A0, matrices, inner=True)
+    assert result.objective == pytest.approx(6, abs=1e-6)  # the psd optimum is 3
+    A = A0 + np.diag(result.theta)
+    assert result.lambda_min <= np.linalg.eigvalsh(A)[0] + 1e-8
+    assert result.lower_bound == -np.inf
+    balanced = linearize([1, 1, 1], -A0, matrices, inner=True)
+    assert balanced.gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_proved_optimum_is_called_converged(seed):
+    kind = list(KINDS)[seed % 4]
+    c, A0, matrices, bounds, _ = instance(kind, 12, 100 + seed)
+    # More than HiGHS can give is asked for: the lower bound decides, and there is no warning.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        result = linearize(c, A0, matrices, bounds=bounds, tol=1e-13)
+    assert result.converged
+    assert result.gap <= 1e-6 * (1 + abs(result.objective))
 
 
 A0 = np.array([[2.0, -1], [-1, 2]])

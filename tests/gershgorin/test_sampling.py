@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from gdpa.gershgorin import discs, sample_nodes
-from gdpa.graph import neighbor_graph
+from gdpa.gershgorin import discs, reconstruct, sample_nodes
+from gdpa.gershgorin.sampling import signed_laplacian
+from gdpa.graph import balance, neighbor_graph
 
 
 def matrix(W, kind):
@@ -86,3 +88,50 @@ def test_components_and_lonely_nodes():
 def test_bad_input(options, message):
     with pytest.raises(ValueError, match=message):
         sample_nodes(np.ones((3, 3)) - np.eye(3), **options)
+
+
+def signed_graph(seed, flipped):
+    """A neighbour graph with the signs of random colours, a share of them flipped."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 50))
+    P = rng.random((n, 2))
+    D = ((P[:, None] - P) ** 2).sum(axis=-1)
+    W = np.where(np.sort(D, axis=1)[:, [6]] > D, np.exp(-10 * D), 0.0)
+    W = np.maximum(W, W.T)
+    np.fill_diagonal(W, 0.0)
+    colors = rng.choice([-1, 1], n)
+    flip = np.triu(rng.random((n, n)) < flipped, 1)
+    return np.where(flip | flip.T, -1.0, 1.0) * W * np.outer(colors, colors)
+
+
+@pytest.mark.parametrize("balancing", ["augmentation", "removal"])
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+@pytest.mark.parametrize("seed", range(12))
+def test_bound_holds_in_the_signed_graph_as_given(seed, kind, balancing):
+    W = signed_graph(seed, (0.0, 0.05, 0.2)[seed % 3])
+    n = len(W)
+    result = sample_nodes(W, max(2, n // 5), laplacian=kind, balancing=balancing)
+    L = signed_laplacian(sp.csr_array(W), kind).toarray()
+    A = L + np.diag(np.bincount(result.nodes, minlength=n).astype(float))
+    assert result.bound <= np.linalg.eigvalsh(A)[0] + 1e-12
+    if balancing == "augmentation":
+        assert discs(A, v=result.scaling).lower_bound >= result.bound - 1e-9
+    if seed % 3 == 0:  # balanced: the colours are exact and nothing is lost by the signs
+        assert (W * np.outer(result.colors, result.colors) >= 0).all()
+        assert result.bound == sample_nodes(np.abs(W), max(2, n // 5), laplacian=kind).bound
+
+
+def test_smooth_signals_are_reconstructed_with_their_signs():
+    W = signed_graph(0, 0.0)
+    signal = balance(W).colors.astype(float)  # x_i = sign(W_ij) x_j on every edge
+    nodes = sample_nodes(W, 5, laplacian="combinatorial").nodes
+    found = reconstruct(W, nodes, signal[nodes], laplacian="combinatorial")
+    np.testing.assert_allclose(found, signal, atol=1e-7)
+    both = reconstruct(W, nodes, np.column_stack([signal, -signal])[nodes])
+    assert both.shape == (len(W), 2)
+    with pytest.raises(ValueError, match="one row per node"):
+        reconstruct(W, nodes, signal)
+    with pytest.raises(ValueError, match="nodes are numbered"):
+        reconstruct(W, [10**6], [1.0])
+    with pytest.raises(ValueError, match="did you mean 'removal'"):
+        sample_nodes(W, 2, balancing="removals")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdpa.solvers.sdr_form import certified_dual, proved_psd, with_unit_diagonal
+from gdpa.linalg.psd_proof import proved_psd
+from gdpa.solvers.sdr_form import certified_dual, with_unit_diagonal
 
 
 def exactly_psd(A):

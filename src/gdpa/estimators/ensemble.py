@@ -110,8 +110,8 @@ LEAST_WEIGHT, LEAST_SAMPLE_WEIGHT = 0.01, 0.05
 # Chosen on 16 real tables, leaving one out at a time.
 FOREST_ALLOWANCE = 0.05
 FOREST_MEMBERS = ("forest", "forest graph", "forest kernel")
-# On embeddings and bags of words the smoothed member replaces the linear ones, and trees only
-# dilute it. Chosen on MiniLM embeddings and TF-IDF of TREC and Subj.
+# Not used on dense embeddings, where the smoothed member replaces linear models and trees only
+# dilute it, nor on embeddings with links. Chosen on MiniLM embeddings and TF-IDF of TREC and Subj.
 NOT_ON_EMBEDDINGS = (*FOREST_MEMBERS, "linear", "self-trained")
 # With many samples a smaller gain in log-loss does not justify another graph.
 LEAST_GAIN = 0.003
@@ -752,9 +752,11 @@ def fit_ensemble(
     if folds is not None and many:
         part, kept = subsample(data)
     kinds = [*(() if links is None else LINK_MEMBERS), *members.values()]
-    if links is None and data.is_embedding:
-        kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
-        kinds.insert(1, SmoothedMember)
+    if data.is_embedding:
+        if links is not None or not sp.issparse(X):
+            kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
+        if links is None:
+            kinds.insert(1, SmoothedMember)
     candidates: list[Member] = [kind() for kind in kinds]
     W = NeighborMember().graph(data)[0].W if links is None else links
     report(options, stage="graph", nodes=X.shape[0], edges=int(W.nnz) // 2)

@@ -29,7 +29,7 @@ from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike, check_positive
-from .discs import FloatArray, check_scaling, disc_radii
+from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
 
 # Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
 # factorised.
@@ -49,6 +49,8 @@ class Alignment:
         First eigenvector of each component (unit norm per component), with its signs.
     lambda_min : float
         Smallest eigenvalue of the matrix.
+    certified : float
+        Lower bound of it that the discs prove, rounding included.
     left_ends : ndarray of shape (n,)
         Disc left-ends of ``S A S^-1``. Within a component they equal its own smallest eigenvalue.
     spread : float
@@ -69,6 +71,7 @@ class Alignment:
 
     v: FloatArray
     lambda_min: float
+    certified: float
     left_ends: FloatArray
     spread: float
     colors: NDArray[np.int8]
@@ -181,6 +184,7 @@ def align(
     return Alignment(
         v=colors * problem.normalized(p),
         lambda_min=float(component_lambda.min()),
+        certified=float(np.ldexp(problem.proved_bound(p), exponent)),
         left_ends=np.ldexp(problem.left_ends(p), exponent),
         spread=float(np.ldexp(spread, exponent)),
         colors=colors,
@@ -252,6 +256,10 @@ class _Switched:
 
     def left_ends(self, p: FloatArray) -> FloatArray:
         return np.asarray(self.diagonal - disc_radii(self.A, p))
+
+    def proved_bound(self, p: FloatArray) -> float:
+        """Smallest left-end, radii rounded up: any positive p proves it."""
+        return float((self.diagonal - raised_diagonal(self.off, p, self.off @ p)).min())
 
     def bracket(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest left-end per component: they enclose its smallest eigenvalue."""

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from ..linalg import first_eigenvector
 from ..linalg.operator import EPS, inner_product
 from ..problem import ClassProblem, GraphProblem, Problem
+from .discs import raised_diagonal
 
 FloatArray = NDArray[np.float64]
 
@@ -227,26 +228,6 @@ def aligned_bound(
     s = raised_diagonal(W, y, Wy)
     r = c - s * x + Wx
     return float(constant - (s * (1.0 + x * x) - x * Wx + 2.0 * np.abs(r)).sum())
-
-
-def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArray:
-    """Diagonal ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
-
-    Parameters
-    ----------
-    W : csr_array
-        Non-negative couplings; only its longest row is looked at.
-    y, Wy : ndarray of shape (n,)
-        Positive vector and its product with W.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The diagonal; raised by more than the rounding of W y and of the division.
-    """
-    longest = int(np.diff(W.indptr).max(initial=0))
-    underflow = longest * float(np.finfo(np.float64).smallest_subnormal)
-    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * EPS))
 
 
 def rounding_margin(problem: Problem) -> float:

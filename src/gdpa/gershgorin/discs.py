@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency
-from ..linalg.operator import MatrixLike
+from ..linalg.operator import EPS, MatrixLike
 
 FloatArray = NDArray[np.float64]
 
@@ -140,3 +140,23 @@ def disc_radii(A: sp.csr_array, v: FloatArray | None = None) -> FloatArray:
             size = np.ldexp(fraction, power)
     with np.errstate(over="ignore"):
         return np.asarray(np.bincount(rows, weights=size, minlength=n), dtype=np.float64)
+
+
+def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArray:
+    """Diagonal ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
+
+    Parameters
+    ----------
+    W : csr_array
+        Non-negative couplings; only its longest row is looked at.
+    y, Wy : ndarray of shape (n,)
+        Positive vector and its product with W.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The diagonal; raised by more than the rounding of W y and of the division.
+    """
+    longest = int(np.diff(W.indptr).max(initial=0))
+    underflow = longest * float(np.finfo(np.float64).smallest_subnormal)
+    return np.asarray(((Wy + underflow) / y) * (1.0 + (longest + 8) * EPS))

@@ -8,7 +8,6 @@ edge's sign, hence the balance, whatever theta.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency
+from ..graph.signed import balance
 from ..linalg.operator import MatrixLike
 from .alignment import two_coloring
 from .discs import FloatArray
@@ -38,8 +38,10 @@ class AffineFamily:
         The diagonal.
     b0, B : ndarray of shape (n_edges,), csr_array of shape (n_edges, n_parameters)
         The edge weights in absolute value, where they are not negative.
-    colors : ndarray of int8 of shape (n_nodes,)
-        The 2-colouring.
+    R, r0 : csr_array of shape (n_rows, n_parameters), ndarray of shape (n_rows,)
+        Linear constraints, ``R theta <= r0``.
+    colors : ndarray of int8 of shape (n_nodes,) or None
+        The 2-colouring; None where the signs are not balanced.
     """
 
     n_nodes: int
@@ -50,7 +52,9 @@ class AffineFamily:
     D: sp.csr_array
     b0: FloatArray
     B: sp.csr_array
-    colors: NDArray[np.int8]
+    R: sp.csr_array
+    r0: FloatArray
+    colors: NDArray[np.int8] | None
 
     @property
     def n_parameters(self) -> int:
@@ -70,37 +74,50 @@ class AffineFamily:
         """Edge weights in absolute value; negative where theta breaks a sign."""
         return np.asarray(self.b0 + self.B @ theta)
 
-    def matrix(self, theta: FloatArray) -> sp.csr_array:
-        """``A(theta)``; weights that rounding made negative are taken as zero."""
-        off = -self.signs * np.maximum(self.weights(theta), 0.0)
+    def comparison(self, theta: FloatArray) -> sp.csr_array:
+        """``diag(A) - |off-diagonal|``: ``A(theta)`` with its signs switched away, if balanced.
+
+        Where it is psd, so is ``A(theta)``, whatever its signs. Weights that rounding made negative
+        are taken as zero.
+        """
+        off = -np.maximum(self.weights(theta), 0.0)
         n, nodes = self.n_nodes, np.arange(self.n_nodes)
         rows = np.concatenate([self.i, self.j, nodes])
         columns = np.concatenate([self.j, self.i, nodes])
         data = np.concatenate([off, off, self.diagonal(theta)])
         return sp.csr_array((data, (rows, columns)), shape=(n, n))
 
-    def shifted(self) -> AffineFamily:
-        """Append the identity as one more matrix: ``A(theta) + t I``."""
-        ones = sp.csr_array(np.ones((self.n_nodes, 1)))
-        none = sp.csr_array((self.n_edges, 1), dtype=np.float64)
-        D, B = sp.hstack([self.D, ones], format="csr"), sp.hstack([self.B, none], format="csr")
-        return replace(self, D=D, B=B)
+    def extended(self, shift: float) -> AffineFamily:
+        """One more parameter t: ``A(theta) + shift t I``."""
+        more = sp.csr_array(np.full((self.n_nodes, 1), shift))
+        none = [sp.csr_array((rows, 1), dtype=np.float64) for rows in (self.n_edges, self.r0.size)]
+        D, B, R = (
+            sp.csr_array(sp.hstack([part, column], format="csr"))
+            for part, column in zip((self.D, self.B, self.R), (more, *none), strict=True)
+        )
+        return replace(self, D=D, B=B, R=R)
+
+    def with_rows(self, rows: Any, right: Any) -> AffineFamily:
+        """Add linear constraints, ``rows theta <= right``."""
+        R = sp.csr_array(sp.vstack([self.R, sp.csr_array(np.atleast_2d(rows))], format="csr"))
+        return replace(self, R=R, r0=np.append(self.r0, right))
 
     @classmethod
     def build(
         cls,
         A0: MatrixLike,
-        matrices: Sequence[Any],
+        matrices: Any,
         *,
         bounds: FloatArray,
         theta0: FloatArray | None = None,
         signs: MatrixLike | None = None,
+        inner: bool = False,
     ) -> AffineFamily:
         """Validate the matrices and find the pattern, its signs and its 2-colouring.
 
         Parameters
         ----------
-        A0, matrices, bounds, theta0, signs
+        A0, matrices, bounds, theta0, signs, inner
             As in :func:`gdpa.gershgorin.linearize`, bounds and theta0 already validated.
 
         Returns
@@ -114,15 +131,10 @@ class AffineFamily:
             If a matrix is not symmetric and finite or has another shape, the sign of an edge
             cannot be known, or the signs are not balanced.
         """
-        checked = [check_adjacency(A0, name="A0", signed=True, keep_diagonal=True)]
-        n = checked[0].shape[0]
-        for k, matrix in enumerate(matrices):
-            A = check_adjacency(matrix, name=f"matrices[{k}]", signed=True, keep_diagonal=True)
-            if A.shape != (n, n):
-                raise ValueError(f"matrices[{k}] must have the shape of A0, {(n, n)}: {A.shape}")
-            checked.append(A)
-        m = len(checked) - 1
-        parts = [A.tocoo() for A in checked]
+        constant = check_adjacency(A0, name="A0", signed=True, keep_diagonal=True)
+        n = constant.shape[0]
+        parts = [constant.tocoo(), *_coordinates(matrices, n)]
+        m = len(parts) - 1
         row = np.concatenate([part.coords[0] for part in parts]).astype(np.int64)
         column = np.concatenate([part.coords[1] for part in parts]).astype(np.int64)
         data = np.concatenate([part.data for part in parts])
@@ -134,6 +146,8 @@ class AffineFamily:
         i, j = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
         sigma = _edge_signs(off, i, j, n, bounds, theta0, signs)
         pattern = sp.csr_array((-sigma, (i, j)), shape=(n, n))
+        pattern = sp.csr_array(pattern + pattern.T)
+        unbalanced = inner and not balance(-pattern).balanced
         B = (sp.diags_array(-sigma) @ off).tocsr()
         return cls(
             n_nodes=n,
@@ -144,8 +158,29 @@ class AffineFamily:
             D=diagonal[:, 1:].tocsr(),
             b0=B[:, [0]].toarray().ravel(),
             B=B[:, 1:].tocsr(),
-            colors=two_coloring((pattern + pattern.T).tocsr()),
+            R=sp.csr_array((0, m), dtype=np.float64),
+            r0=np.empty(0),
+            colors=None if unbalanced else two_coloring(pattern),
         )
+
+
+def _coordinates(matrices: Any, n: int) -> list[sp.coo_array]:
+    """The A_k as coordinates; column k of a stacked operator has the entries of A_k."""
+    if not sp.issparse(matrices):
+        parts = []
+        for k, matrix in enumerate(matrices):
+            A = check_adjacency(matrix, name=f"matrices[{k}]", signed=True, keep_diagonal=True)
+            if A.shape != (n, n):
+                raise ValueError(f"matrices[{k}] must have the shape of A0, {(n, n)}: {A.shape}")
+            parts.append(A.tocoo())
+        return parts
+    stacked = sp.csc_array(matrices, dtype=np.float64)
+    if stacked.shape[0] != n * n:
+        raise ValueError(f"stacked matrices must have {n * n} rows, got shape {stacked.shape}")
+    transposed = sp.csc_array(stacked[np.arange(n * n).reshape(n, n).T.ravel()])
+    if not np.isfinite(stacked.data).all() or abs(stacked - transposed).max() > 0:
+        raise ValueError("every column of the stacked matrices must be a finite symmetric matrix")
+    return [sp.coo_array(stacked[:, [k]].reshape((n, n))) for k in range(stacked.shape[1])]
 
 
 def _edge_signs(
@@ -215,6 +250,20 @@ def check_bounds(bounds: Any, m: int) -> FloatArray:
         k = bad[0]
         raise ValueError(f"bounds[{k}] = ({array[k, 0]:g}, {array[k, 1]:g}) is not an interval")
     return array
+
+
+def check_constraints(constraints: Any, m: int) -> tuple[FloatArray, FloatArray]:
+    """Bring linear constraints (SciPy's LinearConstraint, one or several) to ``R theta <= r0``."""
+    rows, right = [np.empty((0, m))], [np.empty(0)]
+    for one in [constraints] if hasattr(constraints, "A") else list(constraints):
+        A = np.atleast_2d(one.A.toarray() if sp.issparse(one.A) else one.A).astype(np.float64)
+        if A.shape[1] != m or not np.isfinite(A).all():
+            raise ValueError(f"constraints must have one finite column per matrix ({m}): {A.shape}")
+        for sign, side in ((1.0, one.ub), (-1.0, one.lb)):
+            end = sign * np.broadcast_to(np.asarray(side, dtype=np.float64), A.shape[:1])
+            rows.append(sign * A[end < np.inf])
+            right.append(end[end < np.inf])
+    return np.concatenate(rows), np.concatenate(right)
 
 
 def check_theta(theta: ArrayLike, m: int, name: str) -> FloatArray:

@@ -51,6 +51,11 @@ class Blocks:
             ratio = size[family.j] / size[family.i]
         return cls(np.arange(family.n_edges), np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO))
 
+    def joined(self, other: Blocks) -> Blocks:
+        """These blocks and others."""
+        edge = np.concatenate([self.edge, other.edge])
+        return Blocks(edge, np.concatenate([self.ratio, other.ratio]))
+
 
 @dataclass(frozen=True)
 class ProgramResult:
@@ -110,7 +115,7 @@ def inner_program(
     if status != "optimal":
         none = np.empty(0)
         return ProgramResult(status, str(result.message), none, none, none, none)
-    x = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0)
+    x = np.maximum(-np.asarray(result.ineqlin.marginals)[: family.n_nodes], 0.0)
     y = np.asarray(result.eqlin.marginals) if family.n_edges else np.empty(0)
     return ProgramResult(status, str(result.message), result.x[:m], result.x[m:], x, y)
 
@@ -167,8 +172,8 @@ def _solve(
     """
     program: dict[str, Any] = {
         "c": np.concatenate([c, np.zeros(paid.shape[1])]),
-        "A_ub": sp.hstack([-family.D, paid], format="csr"),
-        "b_ub": family.d0,
+        "A_ub": sp.block_array([[-family.D, paid], [family.R, None]], format="csr"),
+        "b_ub": np.concatenate([family.d0, family.r0]),
         "bounds": np.vstack([bounds, np.tile([0.0, np.inf], (paid.shape[1], 1))]),
     }
     if family.n_edges:

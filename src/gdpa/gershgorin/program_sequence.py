@@ -6,7 +6,7 @@ What the rules are and what they reach is told in ``linearization.py``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from .family import AffineFamily
 from .linear_program import LARGEST_RATIO, Blocks, ProgramResult, inner_program, outer_bound
 
 Callback = Callable[[Mapping[str, Any]], Any]
+Oracle = Callable[[FloatArray], tuple[float, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Point:
         with warnings.catch_warnings():
             # Every positive v is valid; how well it is aligned only decides how good the LP is.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            aligned = align(family.matrix(theta), v=v)
+            aligned = align(family.comparison(theta), v=v)
         return cls(theta, aligned.lambda_min, np.abs(aligned.v))
 
 
@@ -44,31 +45,99 @@ class InfeasibleError(Exception):
     """The first LP has no feasible point."""
 
 
+@dataclass(frozen=True)
+class LinearizationPoint:
+    """Where the linearisation stands after one linear program.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_parameters,)
+        The best parameters so far; with linear costs those of this program.
+    objective : float
+        Their objective.
+    multipliers : ndarray of shape (n_nodes,)
+        Multipliers of the disc rows: the diagonal of the dual matrix.
+    blocks : Blocks
+        2x2 blocks that the program could choose among.
+    """
+
+    theta: FloatArray
+    objective: float
+    multipliers: FloatArray
+    blocks: Blocks
+    _program: tuple[AffineFamily, FloatArray, FloatArray]
+    _tail: int
+
+    @property
+    def v(self) -> FloatArray:
+        """First eigenvector of ``A(theta)``, in absolute value; computed when asked for."""
+        family, _, _ = self._program
+        return Point.at(family, np.append(self.theta, np.zeros(self._tail))).v
+
+    @property
+    def lower_bound(self) -> float:
+        """Bound of the optimum from the multipliers: one more linear program, when asked for."""
+        family, c, bounds = self._program
+        if family.colors is None:
+            return -np.inf
+        v = np.sqrt(self.multipliers)
+        top = float(v.max(initial=0.0))
+        v = np.maximum(v, top / LARGEST_RATIO) if top > 0 else np.ones_like(v)
+        bound = outer_bound(family, c, bounds, v)
+        return bound if bound < np.inf else -np.inf
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``."""
+        return self.objective - self.lower_bound
+
+
 class ProgramSequence:
-    """The sequence of LPs, its incumbent and its history."""
+    """The sequence of LPs, its incumbent and its history.
+
+    A convex objective is a last parameter t above its tangents: every LP adds one tangent.
+    """
 
     def __init__(
         self,
         family: AffineFamily,
-        c: FloatArray,
+        c: FloatArray | Oracle,
         bounds: FloatArray,
         tol: float,
         max_iter: int,
         callback: Callback | None,
     ) -> None:
+        self.oracle = c if callable(c) else None
+        if callable(c):
+            family, bounds = family.extended(0.0), np.vstack([bounds, [-np.inf, np.inf]])
+            c = np.append(np.zeros(family.n_parameters - 1), 1.0)
         self.family, self.c, self.bounds = family, c, bounds
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.theta: FloatArray | None = None
-        self.multipliers = np.zeros(family.n_nodes)
+        self.objective = np.inf
+        self.point: LinearizationPoint | None = None
+        self.blocks: Blocks | None = None
         self.history: list[Mapping[str, Any]] = []
         self.converged = False
         self.message = f"stopped after max_iter={max_iter} linear programs"
 
-    @property
-    def objective(self) -> float:
-        """Objective of the incumbent."""
-        assert self.theta is not None
-        return float(self.c @ self.theta)
+    def evaluate(self, theta: FloatArray) -> float:
+        """Objective at `theta`; a convex one leaves its tangent among the constraints."""
+        if self.oracle is None:
+            return float(self.c @ theta)
+        value, gradient = self.oracle(theta.copy())
+        g = np.asarray(gradient, dtype=np.float64)
+        if g.shape != theta.shape or not (np.isfinite(value) and np.isfinite(g).all()):
+            raise ValueError(
+                f"c must return a finite value and {theta.size} finite derivatives, got {value!r} "
+                f"and shape {g.shape}"
+            )
+        self.family = self.family.with_rows(np.append(g, -1.0), float(g @ theta - value))
+        return float(value)
+
+    def start(self, theta: FloatArray) -> None:
+        """Take a feasible point as the incumbent."""
+        self.theta, self.objective = theta, self.evaluate(theta)
 
     def _solve(self, blocks: Blocks) -> ProgramResult | None:
         """One LP; None (and a message) where the solver has no answer to go on with."""
@@ -95,26 +164,37 @@ class ProgramSequence:
             return True
         return False
 
-    def by_multipliers(self, theta: FloatArray | None, blocks: Blocks) -> Blocks:
+    def _point(self, theta: FloatArray, x: FloatArray, blocks: Blocks) -> LinearizationPoint:
+        program = (self.family, self.c, self.bounds)
+        tail = 0 if self.oracle is None else 1
+        return LinearizationPoint(theta, self.objective, x, blocks, program, tail)
+
+    def by_multipliers(self, blocks: Blocks) -> Iterator[LinearizationPoint]:
         """Offer the LP the blocks its multipliers ask for, until they ask for none."""
-        self.theta = theta
         while len(self.history) < self.max_iter:
+            self.blocks = blocks
             program = self._solve(blocks)
             if program is None:
                 break
-            before = np.inf if not self.history else self.objective
-            self.theta, self.multipliers = program.theta, program.x
+            theta = program.theta if self.oracle is None else program.theta[:-1]
+            before, value = self.objective, self.evaluate(theta)
+            if self.oracle is None or value < before:
+                self.theta, self.objective = theta, value
             diagonal = np.maximum(self.family.diagonal(program.theta), 0.0)
             i, j = self.family.i, self.family.j
             excess = np.maximum(program.y - 2 * np.sqrt(program.x[i] * program.x[j]), 0.0)
             # A psd matrix has weights of at most sqrt(A_ii A_jj): what the excess can be worth. The
             # mean is added because a diagonal entry that is zero now need not stay so.
             room = diagonal + (diagonal.mean() or 1.0)
-            violation = float(excess @ np.sqrt(room[i] * room[j]))
+            above = self.objective - float(self.c @ program.theta)  # 0 for a linear objective
+            violation = float(excess @ np.sqrt(room[i] * room[j])) + above
             size = float(np.abs(self.c * program.theta).sum() + program.x @ room)
             stop = self._record(
                 objective=self.objective, violation=violation, blocks=int(blocks.edge.size)
             )
+            assert self.theta is not None
+            self.point = self._point(self.theta, program.x, blocks)
+            yield self.point
             if violation <= self.tol * size:
                 self.converged = True
                 self.message = "the multipliers ask for no other block"
@@ -122,16 +202,15 @@ class ProgramSequence:
             if stop:
                 break
             # Unused blocks are dropped only when that cannot lead round in a circle.
-            drop = before - self.objective > 1e-3 * self.tol * size
-            following = self._next_blocks(blocks, program, excess, drop=drop)
-            if following is None:
+            fell = before - self.objective > 1e-3 * self.tol * size
+            following = self._next_blocks(blocks, program, excess, drop=fell and above == 0.0)
+            if following is None and above <= self.tol * size:
                 self.message = (
                     f"stopped at the largest ratio of two entries of v, {LARGEST_RATIO:g}: the "
                     "optimum seems to be approached without being attained"
                 )
                 break
-            blocks = following
-        return blocks
+            blocks = following or blocks
 
     def _next_blocks(
         self, blocks: Blocks, program: ProgramResult, excess: FloatArray, *, drop: bool
@@ -168,20 +247,20 @@ class ProgramSequence:
         distinct = len(np.unique(every, axis=0))
         return following if distinct > len(np.unique(every[: blocks.edge.size], axis=0)) else None
 
-    def by_eigenvector(self, theta: FloatArray, v: FloatArray) -> None:
+    def by_eigenvector(self, v: FloatArray) -> Iterator[LinearizationPoint]:
         """Re-align at every optimum, until the objective no longer moves."""
-        self.theta = theta
         while len(self.history) < self.max_iter:
             blocks = Blocks.from_scaling(self.family, v)
             program = self._solve(blocks)
             if program is None:
                 break
-            before = self.objective
-            improved = before - float(self.c @ program.theta)
+            improved = self.objective - float(self.c @ program.theta)
             if improved > 0 or not self.history:
-                self.theta = program.theta
-            self.multipliers = v * v
+                self.theta, self.objective = program.theta, float(self.c @ program.theta)
+            assert self.theta is not None
+            self.point = self._point(self.theta, v * v, blocks)
             stop = self._record(objective=self.objective, blocks=int(blocks.edge.size))
+            yield self.point
             size = float(np.abs(self.c * self.theta).sum())
             if improved <= self.tol * size and len(self.history) > 1:
                 self.converged = True
@@ -190,11 +269,3 @@ class ProgramSequence:
             if stop:
                 break
             v = Point.at(self.family, self.theta).v
-
-    def lower_bound(self) -> float:
-        """Bound from the last multipliers (for the paper's rule: from the last eigenvector)."""
-        v = np.sqrt(self.multipliers)
-        top = float(v.max(initial=0.0))
-        v = np.maximum(v, top / LARGEST_RATIO) if top > 0 else np.ones_like(v)
-        bound = outer_bound(self.family, self.c, self.bounds, v)
-        return bound if bound < np.inf else -np.inf

@@ -16,20 +16,31 @@ which a given number of samples is enough.
 
 The idea is that of Y. Bai, F. Wang, G. Cheung, Y. Nakatsukasa, W. Gao, "Fast graph sampling set
 selection using Gershgorin disc alignment", IEEE Transactions on Signal Processing, 2020.
+
+*Signed graphs* (C. Dinesh, G. Cheung, S. Bagheri, I. Bajic, "Efficient signed graph sampling via
+balancing and Gershgorin disc perfect alignment", arXiv 2208.08726). The diagonal of L is
+``sum_j |W_ij|``, so ``x' L x = sum |W_ij| (x_i - sign(W_ij) x_j)^2``. An edge disagrees with the
+node colours, or not. The graph becomes balanced by changing the sign of every edge that disagrees
+(augmentation) or by leaving it out (removal); switching signs by the colours makes it a positive
+graph. The bound holds in the graph as given: the augmented matrix is, switched, the comparison
+matrix of L, and removal takes a positive semi-definite part from L.
 """
 
 from __future__ import annotations
 
 import heapq
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import unknown_choice
+from ..errors import ConvergenceWarning, unknown_choice
 from ..graph.adjacency import LAPLACIANS, check_adjacency
+from ..graph.signed import balance
+from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike, check_positive
 
 FloatArray = NDArray[np.float64]
@@ -38,6 +49,7 @@ FloatArray = NDArray[np.float64]
 # bound did not change any more beyond twelve.
 MOST_HOPS = 12
 BLOCK = 512
+BALANCING = ("augmentation", "removal")
 
 
 @dataclass(frozen=True)
@@ -55,12 +67,15 @@ class DiscSampling:
         v for :func:`gdpa.gershgorin.discs`: with it every left-end is at least `bound`.
     covered : int
         Nodes covered at `bound`, or by the greedy choice where the bound is 0.
+    colors : ndarray of int8 of shape (n_nodes,)
+        Node colours of the balanced graph; all +1 where no weight is negative.
     """
 
     nodes: NDArray[np.intp]
     bound: float
     scaling: FloatArray
     covered: int
+    colors: NDArray[np.int8]
 
 
 def sample_nodes(
@@ -70,13 +85,14 @@ def sample_nodes(
     weight: float = 1.0,
     laplacian: str = "normalized",
     known: Iterable[int] = (),
+    balancing: str = "augmentation",
 ) -> DiscSampling:
     """Choose nodes whose self-loops lift the smallest disc left-end of the Laplacian the most.
 
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric, non-negative weights.
+        Symmetric weights; negative ones say that the signal differs in sign.
     n : int
         How many nodes.
     weight : float, default=1.0
@@ -85,6 +101,9 @@ def sample_nodes(
         Which Laplacian.
     known : array-like of int, optional
         Nodes that are sampled already; they cover, and are not chosen again.
+    balancing : {"augmentation", "removal"}, default="augmentation"
+        What happens to edges of a signed graph that disagree with its colours. Augmentation never
+        proves a smaller bound for the same nodes; removal leaves a sparser graph.
 
     Returns
     -------
@@ -104,7 +123,7 @@ def sample_nodes(
     >>> sample_nodes(path, 2).nodes.tolist()
     [2, 4]
     """
-    A = check_adjacency(W, name="W")
+    A = check_adjacency(W, name="W", signed=True)
     size = A.shape[0]
     seen = np.unique(np.asarray(list(known), dtype=np.intp))
     if seen.size and (seen[0] < 0 or seen[-1] >= size):
@@ -114,14 +133,23 @@ def sample_nodes(
     weight = check_positive(weight, "weight")
     if laplacian not in LAPLACIANS:
         raise unknown_choice("laplacian", laplacian, LAPLACIANS)
-    degree = np.asarray(A.sum(axis=1)).ravel()
-    lonely = degree <= 0
-    base = np.ones(size)
+    if balancing not in BALANCING:
+        raise unknown_choice("balancing", balancing, BALANCING)
+    degree = np.asarray(abs(A).sum(axis=1)).ravel()
+    colors = node_colors(A) if (A.data < 0).any() else np.ones(size, dtype=np.int8)
+    if balancing == "removal":
+        row = np.repeat(np.arange(size), np.diff(A.indptr))
+        keep = np.sign(A.data) * colors[row] * colors[A.indices] > 0
+        A = sp.csr_array((A.data[keep], (row[keep], A.indices[keep])), shape=A.shape)
+    A = abs(A)
+    base: FloatArray = np.ones(size)
     if laplacian == "normalized":
         # diag(1/v) L diag(v) with v = sqrt(degree) has rows that add up to 0, like the other one.
-        base = np.sqrt(np.where(lonely, 1.0, degree))
-        A = sp.csr_array(sp.diags_array(1.0 / np.where(lonely, 1.0, degree)) @ A)
-        degree = np.where(lonely, 0.0, 1.0)
+        degree = np.where(degree > 0, degree, 1.0)
+        base = np.sqrt(degree)
+        A = sp.csr_array(sp.diags_array(1.0 / degree) @ A)
+    base = base * colors.astype(np.float64)
+    degree = np.asarray(A.sum(axis=1)).ravel()
     low, high = 0.0, weight
     best: tuple[NDArray[np.intp], float, sp.csc_array] | None = None
     for _ in range(14):
@@ -136,11 +164,82 @@ def sample_nodes(
     if best is None:
         R = _growth(A, degree, weight, high)
         chosen, covered = _cover(R, seen, int(n))
-        return DiscSampling(chosen, 0.0, base, covered)
+        return DiscSampling(chosen, 0.0, base, covered, colors)
     chosen, T, R = best
     members = np.concatenate([seen, chosen])
     shrink = np.asarray(R[:, members].max(axis=1).toarray()).ravel()
-    return DiscSampling(chosen, T, base * (1.0 - shrink), size)
+    return DiscSampling(chosen, T, base * (1.0 - shrink), size, colors)
+
+
+def node_colors(W: sp.csr_array) -> NDArray[np.int8]:
+    """Node colours that few edges of a signed graph disagree with.
+
+    Exact where the graph is balanced; otherwise the signs of the first eigenvector of the signed
+    Laplacian.
+    """
+    exact = balance(W)
+    if exact.balanced:
+        return exact.colors
+    L = signed_laplacian(W)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any colours will do
+        return np.where(first_eigenvector(L).vector < 0, -1, 1).astype(np.int8)
+
+
+def signed_laplacian(W: sp.csr_array, kind: str = "combinatorial") -> sp.csr_array:
+    """Laplacian of a graph with weights of either sign, ``diag(sum |W|) - W`` or normalised."""
+    degree = np.asarray(abs(W).sum(axis=1)).ravel()
+    L = sp.csr_array(sp.diags_array(degree) - W)
+    if kind == "normalized":
+        scale = sp.diags_array(1.0 / np.sqrt(np.where(degree > 0, degree, 1.0)))
+        L = sp.csr_array(scale @ L @ scale)
+    return L
+
+
+def reconstruct(
+    W: MatrixLike,
+    nodes: ArrayLike,
+    values: ArrayLike,
+    *,
+    weight: float = 1.0,
+    laplacian: str = "normalized",
+) -> FloatArray:
+    """Recover a smooth signal from samples: solve ``(L + diag(a)) x = a y``.
+
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_nodes, n_nodes)
+        Symmetric weights of either sign.
+    nodes : array-like of int
+        Sampled nodes, such as those of :func:`sample_nodes`.
+    values : array-like of shape (n_samples,) or (n_samples, n_signals)
+        Signal at the samples.
+    weight : float, default=1.0
+        Self-loop a of a sampled node: larger trusts the samples more.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+        Which Laplacian.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,) or (n_nodes, n_signals)
+        The signal everywhere; 0 on components without a sample.
+    """
+    A = check_adjacency(W, name="W", signed=True)
+    where = np.asarray(nodes, dtype=np.intp)
+    y = np.asarray(values, dtype=np.float64)
+    if y.shape[:1] != where.shape or not np.isfinite(y).all():
+        raise ValueError(f"values must be finite, one row per node ({where.size}), got {y.shape}")
+    if where.size and not 0 <= where.min() <= where.max() < A.shape[0]:
+        raise ValueError(
+            f"nodes are numbered 0 to {A.shape[0] - 1}, got {where.min()} to {where.max()}"
+        )
+    if laplacian not in LAPLACIANS:
+        raise unknown_choice("laplacian", laplacian, LAPLACIANS)
+    loops = np.zeros(A.shape[0])
+    loops[where] = check_positive(weight, "weight")
+    right = np.zeros((A.shape[0], *y.shape[1:]))
+    right[where] = weight * y
+    return solve_spd(signed_laplacian(A, laplacian) + sp.diags_array(loops), right, tol=1e-10).x
 
 
 def _growth(A: sp.csr_array, degree: FloatArray, a: float, T: float) -> sp.csc_array:

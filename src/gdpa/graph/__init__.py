@@ -7,12 +7,14 @@ from .adjacency import laplacian
 from .convert import from_edges, from_networkx, load_graph, save_graph
 from .forest import forest_graph
 from .kernels import FullGraphOperator, full_graph
+from .learning import BalancedGraph, learn_balanced_graph
 from .links import Links
 from .neighbor_graph import neighbor_graph
 from .rescale import rescale_minmax
 from .signed import balance
 
 __all__ = [
+    "BalancedGraph",
     "FullGraphOperator",
     "Links",
     "balance",
@@ -21,6 +23,7 @@ __all__ = [
     "from_networkx",
     "full_graph",
     "laplacian",
+    "learn_balanced_graph",
     "load_graph",
     "neighbor_graph",
     "rescale_minmax",

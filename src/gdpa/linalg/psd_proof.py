@@ -1,12 +1,14 @@
 """Prove that a symmetric matrix is positive semi-definite, rounding included.
 
-*Dense.* Cholesky with a margin (Rump 2006; see :func:`gdpa.solvers.sdr_form.proved_psd`).
+*Dense.* Cholesky with a margin (Rump 2006; see :func:`proved_psd`).
 
 *Sparse.* LU factors without pivoting in a symmetric order. If all pivots D = diag(U) are positive,
 ``L D L'`` is positive semi-definite, and ``A = L D L' + R`` with the symmetric remainder
 ``R = L (U - D L') - E``, where ``|E| <= g |L| |U|`` is the backward error of any factorisation
 (Higham 2002, theorem 9.3). Both parts are bounded a posteriori by products with a vector of ones,
 so the smallest eigenvalue of A is at least minus their sum.
+
+*Discs* prove a bound for one product: :func:`gdpa.gershgorin.discs.raised_diagonal`.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import splu
 
 from ..graph.memory import USABLE_SHARE, available_memory
+from .operator import EPS
 
-_EPS = float(np.finfo(np.float64).eps)
 _DENSE_ROWS = 9_000  # n^3 / 3 operations: about 10 s
 _SPARSE_ROWS = 40_000
 
@@ -52,20 +54,43 @@ def lowest_eigenvalue_bound(A: sp.csr_array) -> float | None:
         The bound; None if the factorisation met a pivot that is not positive, or would be too
         large.
     """
-    diagonal = A.diagonal()
-    if not bool((diagonal > 0).all()):
-        return None
     if A.shape[0] > 500 and _sparsely(A):
         return _sparse_bound(A)
-    return _dense_bound(A, diagonal) if _densely(A) else None
+    margin = _cholesky_margin(A.toarray(order="F"), shift=False) if _densely(A) else None
+    return None if margin is None else -margin
 
 
-def _dense_bound(A: sp.csr_array, diagonal: NDArray[np.float64]) -> float | None:
-    n = A.shape[0]
-    _, failed = lapack.dpotrf(A.toarray(order="F"), lower=1, clean=0, overwrite_a=1)
-    if failed != 0:
+def proved_psd(A: NDArray[np.float64]) -> bool:
+    """Whether a Cholesky factorisation proves that a dense matrix is positive semi-definite.
+
+    If the factorisation of ``A - m I`` runs to its end, then ``A - m I + E`` is positive
+    semi-definite for some E with ``|E|_2 <= g/(1-g) tr(A)``, ``g = (n+1) u / (1 - (n+1) u)``
+    (Rump 2006, "Verification of positive definiteness"). The m taken here is more than twice that,
+    which also covers the rounding of the subtraction and underflow.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric; not changed.
+
+    Returns
+    -------
+    bool
+        True is a proof; False means nothing.
+    """
+    return _cholesky_margin(np.array(A, order="F"), shift=True) is not None
+
+
+def _cholesky_margin(A: NDArray[np.float64], *, shift: bool) -> float | None:
+    """Rump's margin m if the factorisation of A, or of ``A - m I``, succeeds; overwrites A."""
+    n, diagonal = A.shape[0], A.diagonal()
+    if not bool((diagonal > 0).all()):
         return None
-    return -float((n + 2) * _EPS * diagonal.sum() + n * n * 1e-300)
+    margin = (n + 2) * EPS * float(diagonal.sum()) + n * n * 1e-300
+    if shift:
+        A.ravel("K")[:: n + 1] -= margin
+    _, failed = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
+    return margin if failed == 0 else None
 
 
 def _sparse_bound(A: sp.csr_array) -> float | None:
@@ -86,8 +111,8 @@ def _sparse_bound(A: sp.csr_array) -> float | None:
     DL = sp.diags_array(pivots) @ L.T.tocsr()
     size = abs(U) + abs(DL)
     ones = np.ones(n)
-    asymmetric = abs(L) @ (abs(U - DL) @ ones + 4.0 * _EPS * (size @ ones))
-    backward = 2.0 * (n + 4) * _EPS * (abs(L) @ (abs(U) @ ones))
+    asymmetric = abs(L) @ (abs(U - DL) @ ones + 4.0 * EPS * (size @ ones))
+    backward = 2.0 * (n + 4) * EPS * (abs(L) @ (abs(U) @ ones))
     # The sums are of non-negative terms: n eps of their size is what rounding can take from them.
     largest = float((asymmetric + backward).max())
-    return -float(largest * (1.0 + 4.0 * n * _EPS) + n * n * 1e-300)
+    return -float(largest * (1.0 + 4.0 * n * EPS) + n * n * 1e-300)

@@ -29,11 +29,12 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
+from ..linalg.psd_proof import proved_psd
 from ..problem import GraphProblem
 from ..problem.dual import DualVariables, oriented
 from ..solution import BoundStatus
 from .base import Outcome, Run, Solver, StopSolver
-from .sdr_form import check_dense_size, proved_psd
+from .sdr_form import check_dense_size
 
 FloatArray = NDArray[np.float64]
 

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack
+from scipy.linalg import eigh
 
 from ..errors import UnsupportedProblemError
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..linalg.operator import EPS
+from ..linalg.psd_proof import proved_psd
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
 from .conic import ConicResult
@@ -101,26 +102,6 @@ def dense_form(problem: Problem) -> DenseForm:
     scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
     P /= scale
     return DenseForm(P, scale, form.constant, form.apex, form.nodes)
-
-
-def proved_psd(A: FloatArray) -> bool:
-    """Return whether a Cholesky factorisation proves `A` positive semi-definite.
-
-    If the factorisation of ``A - m I`` succeeds, then ``A - m I + E`` is positive semi-definite for
-    some E with ``|E|_2 <= g/(1-g) tr(A)``, ``g = (n+1) u / (1 - (n+1) u)`` (Rump 2006,
-    "Verification of positive definiteness"). The m used here is more than twice that bound, which
-    also covers underflow and the rounding of the subtraction. True is a proof; False is
-    inconclusive.
-    """
-    n = A.shape[0]
-    diagonal = A.diagonal()
-    if not bool((diagonal > 0).all()):
-        return False
-    margin = (n + 2) * EPS * float(diagonal.sum()) + n * n * 1e-300
-    shifted = np.array(A, order="F")
-    shifted.ravel("K")[:: n + 1] -= margin
-    _, failed = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
-    return bool(failed == 0)
 
 
 def proved_shift(A: FloatArray) -> float | None:

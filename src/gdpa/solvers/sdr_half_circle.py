@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gershgorin.bounds import aligned_bound, raised_diagonal
+from ..gershgorin.bounds import aligned_bound
+from ..gershgorin.discs import raised_diagonal
 from ..linalg.operator import EPS
 from ..linalg.spd import Column, conjugate_gradients
 from .base import Run, StopSolver

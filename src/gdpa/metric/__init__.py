@@ -1,0 +1,6 @@
+"""Metrics learned by Gershgorin disc perfect alignment."""
+
+from .estimator import SignedGraphMetric
+from .objectives import OBJECTIVES
+
+__all__ = ["OBJECTIVES", "SignedGraphMetric"]
