@@ -25,7 +25,7 @@ The constraint on H_bar does not depend on the labels. With ``w = (1_N, 1, -1)``
 so F >= 2 sum_u |h| - 1'L1 at every feasible point, with equality exactly where ``H_bar w = 0``:
 ``y_i = a_i - (L1)_i`` on labelled nodes, ``y_i = |h_i| - (L1)_i`` on the others, ``y_(N+1)`` the
 sum of all edge weights of the apex, and ``a >= 0`` free. :func:`optimal_point` gives these points.
-Evidence on a labelled node shifts the objective by a constant and is left out of all matrices.
+Evidence on a labelled node shifts the objective by a constant and is not part of any matrix.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class ClassSizes(Solver):
     """
 
     name: ClassVar[str] = "class-sizes"
-    summary: ClassVar[str] = "threshold dynamics with class sizes, for very few labels a class"
+    summary: ClassVar[str] = "threshold dynamics with class sizes, for very few labels per class"
     kind: ClassVar[str] = "heuristic"
     whole: ClassVar[dict[str, int]] = {"steps": 1, "trial": 1}
 
