@@ -261,7 +261,8 @@ def solve_spheres(
     except StopSolver:
         best.message = "stopped by the callback"
     if best.status == "none":
-        improve_bound()
+        found = improve_bound()
+        best.bound, best.s, best.status = found.bound, found.s, "estimated"
     best.products = spheres.products + eigen_products
     return best
 
