@@ -1,4 +1,4 @@
-"""Sphinx configuration; `python -m sphinx -W --keep-going docs docs/_build/html` builds it."""
+"""Sphinx configuration; build with `python -m sphinx -W --keep-going docs docs/_build/html`."""
 
 import importlib.metadata
 import os
@@ -50,7 +50,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "min_reported_time": 10_000,
     "within_subsection_order": "FileNameSortKey",
-    # Displays are seen in their figure.
+    # The figures show the displays; do not print their repr.
     "ignore_repr_types": r"gdpa\.plotting|matplotlib",
     "image_srcset": ["2x"],
     "doc_module": ("gdpa",),
@@ -66,22 +66,22 @@ html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["gdpa.css"]
-html_math_renderer = "mathml"  # no request leaves the reader's machine
-html_context = {"default_mode": "auto"}  # without it the theme reports an error on a first visit
+html_math_renderer = "mathml"  # the pages work offline
+html_context = {"default_mode": "auto"}  # without it the theme logs an error on the first visit
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 7,  # with short titles in index.md they fit 1,280 px
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# Pages without a section of their own need no navigation beside them.
+# Pages without subpages need no sidebar.
 _single = (
     "index",
     "start",
@@ -94,7 +94,7 @@ _single = (
 )
 html_sidebars = {page: [] for page in (*_single, "REPRODUCTION", "performance")}
 
-# Pages with tables from a command (the reproduction, the benchmarks): listed where they exist.
+# Generated pages may be missing; the table of contents lists only those that exist.
 written_pages = ("REPRODUCTION", "performance")
 
 

@@ -1,7 +1,7 @@
 """Draw docs/_static/labeling.png: ``python examples/make_labeling_picture.py``.
 
-The page of ``gdpa label`` on scikit-learn's digits, after 40 answers of somebody who knows them,
-photographed in a headless Chromium (``pip install playwright``; the system's browser is used).
+A screenshot of ``gdpa label`` on scikit-learn's digits after 40 correct answers, in headless
+Chromium (``pip install playwright``; the browser of the system is used).
 """
 
 import shutil
@@ -32,13 +32,13 @@ def draw(target: Path) -> Path:
         server = LabelServer(controller, exporter)
         server.start()
         try:
-            photograph(server.url, target)
+            screenshot(server.url, target)
         finally:
             server.stop()
     return target
 
 
-def photograph(url: str, target: Path) -> None:
+def screenshot(url: str, target: Path) -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -2,13 +2,13 @@
 A first classification: handwritten digits from 30 labels
 =========================================================
 
-1797 images of digits, of which we pretend to know 30 labels. The classifier links each image to
-its nearest neighbours, lets the labels spread along these links, asks other models for their
-opinion, and says how sure it is.
+We classify 1797 images of digits from 30 labels. The classifier connects each image with its
+nearest neighbours, spreads the labels along these links, combines the result with other models, and
+returns probabilities.
 """
 
 # %%
-# The data, with -1 where the label is unknown.
+# Load the data; -1 marks unknown labels.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -22,27 +22,27 @@ y = np.full(truth.size, -1)
 y[known] = truth[known]
 
 # %%
-# Fit. Who has a say, and how much, is decided by leaving labels out; nothing needs to be set.
+# Fit the classifier. The model weights are chosen by cross-validation; nothing needs to be set.
 model = gdpa.CommitteeClassifier().fit(X, y)
 for name, weight in zip(model.committee_.names, model.committee_.weights, strict=True):
     print(f"{name:14s} {weight:.2f}")
 
 # %%
-# ``transduction_`` has a label for every sample of ``fit``; ``predict`` takes new rows.
+# ``transduction_`` has a label for every row of ``fit``; ``predict`` accepts new rows.
 unlabeled = y == -1
 accuracy = (model.transduction_[unlabeled] == truth[unlabeled]).mean()
 print(f"accuracy on the {unlabeled.sum()} unlabelled images: {accuracy:.1%}")
 
 # %%
-# What the graph looks like, along the two main directions of the pixels. The given labels have a
-# rim. Where two digits meet, the classifier is unsure.
+# Draw the graph along the first two principal components of the pixels. Given labels have an
+# outline. The classifier is uncertain where two digits meet.
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 GraphDisplay.from_estimator(model, X, ax=ax)
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 GraphDisplay.from_estimator(model, X, color="uncertainty", ax=ax)
 
 # %%
-# The images that are worth labelling next: those between two digits.
+# Show the images to label next, which lie between two digits.
 figure, axes = plt.subplots(1, 8, figsize=(9, 1.7), layout="constrained")
 for ax, i in zip(axes, model.query(8), strict=True):
     ax.imshow(X[i].reshape(8, 8), cmap="gray_r")

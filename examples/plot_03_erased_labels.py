@@ -2,14 +2,14 @@
 How linear programs can erase the labels
 ========================================
 
-The paper turns the dual of a semidefinite relaxation into a sequence of linear programs. On the
-normalised Laplacian of its experiments an exact solver ends in a point that no longer knows the
-labels; and what the authors' program printed is, in most runs, a one-step vote. The package has
-both as methods, and neither is its default.
+The paper replaces the dual of a semidefinite relaxation by a sequence of linear programs. On the
+normalised Laplacian of its experiments, an exact LP solver ends at a point that does not depend on
+the labels. The numbers that the authors published are in most runs those of a one-step vote. The
+package has both as methods; neither is the default.
 """
 
 # %%
-# The paper's setting: a full graph with weights exp(-d^2), half of the samples labelled.
+# Use the paper's setting: a full graph with weights exp(-d^2), and half of the samples labelled.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -27,8 +27,8 @@ W = gdpa.graph.full_graph(gdpa.graph.rescale_minmax(X))
 problem = gdpa.GraphProblem(W, labels, laplacian="normalized")
 
 # %%
-# Every label weight ``a`` gives an optimal point of the split dual, with the same objective, and so
-# do other labels: the optimum does not see them (fact 1 of :doc:`/theory`).
+# Every label weight ``a`` gives an optimal point of the split dual with the same objective. So do
+# other labels: the optimum does not depend on them (fact 1 of :doc:`/theory`).
 flipped = problem.with_labels(-labels)
 for a in (0.0, 1.0, 100.0):
     print(
@@ -37,15 +37,14 @@ for a in (0.0, 1.0, 100.0):
     )
 
 # %%
-# On this Laplacian ``a = 0`` is the only optimum of the linear program: the labels are multiplied
-# by zero (method "gdpa"). An interior-point solver stops near it; with the Laplacian scaled by
+# On this Laplacian ``a = 0`` is the only optimum of the linear program, which multiplies the labels
+# by zero (method "gdpa"). An interior-point solver stops near it. With the Laplacian scaled by
 # 1e-15, as in the authors' program, the first eigenvector is a vote of the labelled neighbours
-# (method "gdpa-published"). The default is the harmonic function. It spreads labels along the
-# graph, and on this graph, where everything is linked to everything, that does not help: the last
-# picture has it on a graph of 8 nearest neighbours.
+# (method "gdpa-published"). The default is the harmonic function, which spreads labels along the
+# graph. That does not help on a full graph, so the last figure uses 8 nearest neighbours.
 neighbors = gdpa.GraphProblem(gdpa.graph.neighbor_graph(X, 8), labels, laplacian="normalized")
 with warnings.catch_warnings():
-    # The warning says what this example is about.
+    # The warning reports the effect that this example shows.
     warnings.simplefilter("ignore", DegenerateProblemWarning)
     runs = {
         "as written": gdpa.solve(problem, "gdpa"),

@@ -2,13 +2,13 @@
 Restoring a binary signal, as in the paper's Table 1
 ====================================================
 
-A signal of +1 and -1 on a line, observed with noise. Neighbours probably agree: maximise
-``x' P x``, where P holds the line graph and the noisy observations. Here labels are absent; the
-observations are evidence.
+A signal of +1 and -1 on a line is observed with noise. Neighbours probably have the same sign, so
+we maximise ``x' P x``, where P contains the line graph and the noisy observations. There are no
+labels; the observations are evidence.
 """
 
 # %%
-# One noisy signal, and what three methods make of it. "gdpa" is the paper's.
+# Restore one noisy signal with three methods; "gdpa" is the method of the paper.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -38,10 +38,10 @@ axes[-1].set_xlabel("position")
 plt.show()
 
 # %%
-# A small table in the paper's form: mean error in percent over 20 signals. (From a source copy,
-# ``python -m reproduction table1`` gives the full one.) The minimum cut is the exact optimum of the
-# problem; with evidence at every node it is also the best restoration. With a few labels and no
-# evidence it is not, see
+# Print a small version of the paper's table: the mean error in percent over 20 signals. (In a copy
+# of the source, ``python -m reproduction table1`` prints the full table.) The minimum cut is the
+# exact optimum of the problem. With evidence at every node it is also the best restoration. With a
+# few labels and no evidence it is not; see
 # :ref:`sphx_glr_auto_examples_plot_09_certificates.py`.
 print("hops sigma  " + "  ".join(f"{name:>12s}" for name in methods))
 for hops in (1, 2):

@@ -2,12 +2,12 @@
 All methods side by side, with their bounds
 ===========================================
 
-Every method gives labels; most also give a number that no labelling can beat. On a small problem
-the exact optimum is known, so both sides can be seen.
+Every method returns labels, and most also return a lower bound of the objective of any labelling.
+On a small problem the exact optimum is known, so we can compare both with it.
 """
 
 # %%
-# A problem on which the methods disagree: noisy moons, three labels each.
+# Use a problem on which the methods disagree: noisy moons with three labels each.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ optimum = gdpa.solve(problem, "min-cut").objective
 rows = []
 for method in gdpa.list_methods():
     if method.name == "modified-dual-interior-point":
-        continue  # a few seconds; its value is that of modified-dual-admm
+        continue  # slow; the same value as modified-dual-admm
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         solution = gdpa.solve(problem, method.name)
@@ -38,8 +38,8 @@ for method in gdpa.list_methods():
     )
 
 # %%
-# Objectives to the right of the optimum, bounds to the left of it. A small objective is not a small
-# error: the minimum cut is exact, and it cuts off the few labels of one class.
+# Objectives are to the right of the optimum, bounds to the left. A small objective does not imply a
+# small error: the minimum cut is exact, but it cuts off the few labels of one class.
 figure, ax = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
 place = np.arange(len(rows))
 top = 1.15 * max(solution.objective for _, solution, _ in rows)
@@ -56,6 +56,6 @@ ax.set(xlim=(0, top), xlabel="bound (bar), optimum (line) and objective of the l
 plt.show()
 
 # %%
-# How the low-rank relaxation closes its gap.
+# Draw how the low-rank relaxation closes its gap.
 ConvergenceDisplay.from_solution(gdpa.solve(problem, "sdr-low-rank"))
 plt.show()

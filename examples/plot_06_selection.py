@@ -1,15 +1,16 @@
 """
-Label weight and self-loop: one family, chosen by leaving labels out
-====================================================================
+Label weight and self-loop, chosen by cross-validation
+======================================================
 
-The scores solve ``(L + diag(a + gamma)) F = a Y``. Heavy labels without self-loop are the harmonic
-function (Laplace learning); a large self-loop is a one-step vote of the labelled neighbours; light
-labels, with the constant removed, are Poisson learning. Which of them is right depends on the data,
-and the labels themselves can tell: each is predicted from the others.
+The scores solve ``(L + diag(a + gamma)) F = a Y``. A large label weight ``a`` without self-loop
+gives the harmonic function (Laplace learning). A large self-loop ``gamma`` gives a one-step vote of
+the labelled neighbours. A small label weight gives Poisson learning, after the constant is removed.
+The best choice depends on the data. Leave-one-out cross-validation finds it: each label is
+predicted from the others.
 """
 
 # %%
-# A single graph does this by itself. Breast cancer with 40 labels:
+# ``GraphClassifier`` does this by default. Fit it on breast cancer with 40 labels:
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -28,12 +29,12 @@ print(f"label weight {model.label_weight_:g}, self-loop {model.self_loop_:g}", e
 print(f"{model.n_neighbors_} neighbours; loss {model.tuning_.loss:.3f} by {model.tuning_.source}")
 
 # %%
-# The loss that it compared, and what it took. No label outside the 40 is seen.
+# Draw the held-out loss and the chosen setting. Only the 40 labels are used.
 SelectionDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# Was the choice good? The error on the other samples, which only we know:
+# Check the choice by the error on the other samples, whose labels were hidden:
 unlabeled = y == -1
 loops = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 errors = []
@@ -49,21 +50,21 @@ chosen = (model.transduction_ != truth)[unlabeled].mean()
 print(f"error of the chosen setting {chosen:.1%}, best of the curve {min(errors):.1%}")
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-ax.plot(loops, 100 * np.array(errors), "o-", color="#0072B2", label="labels kept exactly")
-ax.axhline(100 * chosen, color="#D55E00", linestyle="--", label="chosen by leaving labels out")
+ax.plot(loops, 100 * np.array(errors), "o-", color="#0072B2", label="infinite label weight")
+ax.axhline(100 * chosen, color="#D55E00", linestyle="--", label="chosen by cross-validation")
 ax.set(xscale="log", xlabel="self-loop", ylabel="error in percent", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The two ends of the family, as methods of their own: a tiny self-loop gives the harmonic function,
-# a huge one the vote.
+# The two limits are also separate methods: a tiny self-loop gives the harmonic function, a huge one
+# the vote.
 labels = np.where(y == -1, 0, np.where(y == 1, 1, -1))
 problem = gdpa.GraphProblem(model.graph_, labels, laplacian="normalized")
 harmonic = gdpa.solve(problem, "harmonic").scores
 near = gdpa.solve(problem, self_loop=1e-9).scores
 vote = gdpa.solve(problem, "vote").labels
 far = gdpa.solve(problem, self_loop=1e6, tol=1e-12)
-heard = problem.adjacency @ labels.astype(float) != 0
+has_vote = problem.adjacency @ labels.astype(float) != 0
 print(f"difference from the harmonic function: {np.abs(harmonic - near).max():.1e}")
-print(f"agreement with the vote: {(far.labels == vote)[heard].mean():.1%}")
+print(f"agreement with the vote: {(far.labels == vote)[has_vote].mean():.1%}")

@@ -2,13 +2,14 @@
 Active learning: ask for the labels that matter
 ===============================================
 
-``query`` names the samples that are worth labelling next, ``add_labels`` learns them without
-fitting again: only the neighbourhood whose scores change is touched.
+``query`` returns the samples to label next. ``add_labels`` adds their labels without refitting: it
+updates only the neighbourhood whose scores change.
 """
 
 # %%
-# Start from one label per digit, then ask ten times for five more. One label a class is too few to
-# hold any out, which a fit warns about; here the true labels tell.
+# Start from one label per digit, then query five more labels in each of ten rounds. With one label
+# per class none can be held out, so ``fit`` warns that the accuracy is unknown. Here we measure it
+# with the true labels.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -27,8 +28,8 @@ y = np.full(truth.size, -1)
 y[first] = truth[first]
 
 
-def course(choose, rounds=10, batch=5):
-    """Error after each round of questions."""
+def learning_curve(choose, rounds=10, batch=5):
+    """Return the error after each round."""
     model = gdpa.CommitteeClassifier(n_neighbors=10).fit(X, y)
     asked = set(first.tolist())
     errors = [(model.transduction_ != truth).mean()]
@@ -50,11 +51,11 @@ def at_random(seed):
 
 
 # %%
-# Against labels at random, four times. "margin" asks between two digits; "auto", the default, also
-# weighs how much the labels so far leave unknown about a sample.
-random = np.array([course(at_random(seed)) for seed in range(4)])
+# Compare with four runs of random labels. "margin" asks for samples between two digits. "auto", the
+# default, also considers how far a sample is from the labels so far.
+random = np.array([learning_curve(at_random(seed)) for seed in range(4)])
 curves = {
-    name: course(lambda model, asked, batch, s=name: model.query(batch, strategy=s))
+    name: learning_curve(lambda model, asked, batch, s=name: model.query(batch, strategy=s))
     for name in ("auto", "margin")
 }
 

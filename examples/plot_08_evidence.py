@@ -1,13 +1,13 @@
 """
-Your own models in the committee
-================================
+Your own models in the ensemble
+===============================
 
-With ``models=`` any scikit-learn classifier becomes a member of the committee. It is weighted by
-its held-out loss like the others, and gets no more weight than leaves the loss no worse.
+With ``models=`` any scikit-learn classifier becomes a member of the ensemble. It is weighted by its
+held-out loss like the others, but gets no weight that would increase the loss of the ensemble.
 """
 
 # %%
-# Two small sets with few labels. The weight of the model is chosen by cross-validation.
+# Use two small data sets with few labels. The weight of the model is chosen by cross-validation.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -46,9 +46,10 @@ for name, (X, truth, n_labeled) in sets.items():
     print(f"{name:14s} weight of the model in the last run: {both.committee_.weights[-1]:.3g}")
 
 # %%
-# Mean error over three choices of labels, with each run as a dot. A model helps where it knows what
-# no other member does; the committee has a linear member of its own, so little changes here.
-columns = ("logistic regression", "committee alone", "committee with it")
+# Draw the mean error over three random choices of labels; each run is a dot. A model helps if it
+# has information that the other members lack. The ensemble already has a linear member, so little
+# changes here.
+columns = ("logistic regression", "ensemble alone", "ensemble with it")
 figure, axes = plt.subplots(1, 2, figsize=(7, 4.4), layout="constrained")
 for ax, (name, errors) in zip(axes, table.items(), strict=True):
     ax.bar(np.arange(3), errors.mean(axis=0), color=["#9AA3AB", "#56B4E9", "#0072B2"])
@@ -61,8 +62,8 @@ for ax, (name, errors) in zip(axes, table.items(), strict=True):
 plt.show()
 
 # %%
-# On a graph without features, other knowledge is a number per node: ``bias`` of
-# :class:`~gdpa.GraphProblem`. It acts as an edge to a node of that label.
+# On a graph without features, ``bias`` of :class:`~gdpa.GraphProblem` adds other knowledge as a
+# number per node. It acts like an edge to a node with that label.
 W = np.diag(np.ones(5), 1)
 W += W.T
 problem = gdpa.GraphProblem(W, [1, 0, 0, 0, 0, 0], bias=[0, 0, 0, 0, -0.4, -2.0])

@@ -2,14 +2,14 @@
 Certificates: how good is a labelling?
 ======================================
 
-Whatever a labelling comes from, :func:`gdpa.certify` compares its objective with a number that no
-labelling can beat. For non-negative weights that number is the optimum itself, from a minimum cut.
-Where weights have both signs, the problem is NP-hard, and the semidefinite relaxation gives a bound
-that is proved by a factorisation.
+:func:`gdpa.certify` compares the objective of any labelling with a bound that no labelling can
+beat. For non-negative weights the bound is the optimum itself, from a minimum cut. With weights of
+both signs the problem is NP-hard. The semidefinite relaxation then gives a bound, which is proved
+by a factorisation.
 """
 
 # %%
-# Non-negative weights: the exact gap.
+# With non-negative weights the gap is exact.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,12 +25,12 @@ for method in ("harmonic", "vote", "min-cut"):
 print(f"{'truth':8s} error  0.0%; {gdpa.certify(problem, truth)}")
 
 # %%
-# The truth itself is far from the optimum, which cuts off the two labels of one class: an objective
-# is a model of the data, not the data. That is why the exact cut is shipped as a certificate, and
-# not as the classifier.
+# The true labels are far from the optimum, which cuts off the two labels of one class: the
+# objective is only a model of the data. This is why the package uses the minimum cut as a
+# certificate and not as the classifier.
 #
-# Mixed signs: random couplings, a "spin glass". No method can say that its labels are optimal, but
-# the relaxation says how far from it they are at most.
+# Weights of both signs: random couplings, a "spin glass". The methods cannot prove that their
+# labels are optimal, but the relaxation bounds the gap.
 rng = np.random.default_rng(0)
 sizes = (20, 40, 80, 120)
 gaps = {"sns": [], "spectral": []}

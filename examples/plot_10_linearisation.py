@@ -2,16 +2,16 @@
 The general linearisation
 =========================
 
-:func:`gdpa.gershgorin.linearize` minimises a linear function of theta subject to
-``A0 + sum theta_k A_k`` positive semi-definite, where the pattern is a balanced signed graph, by
-linear programs alone. The paper's rule takes the first eigenvector of the current matrix as the
-scaling of the next program; it can stall. The rule "dual" lets the multipliers of the program tell
-which scalings are missing, and reaches the optimum.
+:func:`gdpa.gershgorin.linearize` minimises a linear function of theta such that ``A0 + sum theta_k
+A_k`` is positive semidefinite, by linear programs alone. The sparsity pattern must be a balanced
+signed graph. The paper's rule uses the first eigenvector of the current matrix as the scaling of
+the next program; it can stall. The rule "dual" finds missing scalings from the dual multipliers of
+the program, and reaches the optimum.
 """
 
 # %%
-# What do the cheapest self-loops cost that make a matrix psd? A ring of 8 nodes with a chord, edges
-# of both signs but balanced, and a price per node.
+# Find the cheapest self-loops that make a matrix positive semidefinite (psd). The graph is a ring
+# of 8 nodes with a chord; its signs are balanced, and each node has a price.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -38,8 +38,8 @@ for rule, result in results.items():
     )
 
 # %%
-# Both end at a psd matrix; only the second says, with an equal bound, that it is the cheapest. The
-# two choices of self-loops:
+# Both rules end at a psd matrix. Only the bound of the second equals the cost, which proves that it
+# is optimal. Draw the two choices of self-loops:
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for k, (rule, color) in enumerate((("eigenvector", "#D55E00"), ("dual", "#0072B2"))):
     ax.bar(np.arange(n) + 0.4 * (k - 0.5), results[rule].theta, 0.38, color=color, label=rule)
@@ -49,10 +49,10 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The discs of the optimum. As they are, they prove nothing; scaled by the first eigenvector, all
-# left-ends are at zero, which proves that the matrix is psd.
+# Draw the discs of the optimum. Without scaling they prove nothing. Scaled by the first
+# eigenvector, all left ends are at zero, which proves that the matrix is psd.
 A = A0 + np.diag(results["dual"].theta)
-print("left-ends of A      ", discs(A).left_ends.round(2))
-print("left-ends, aligned  ", discs(A, v=results["dual"].v).left_ends.round(6) + 0.0)
+print("left ends of A      ", discs(A).left_ends.round(2))
+print("left ends, aligned  ", discs(A, v=results["dual"].v).left_ends.round(6) + 0.0)
 GershgorinDisplay.from_alignment(A)
 plt.show()

@@ -1,14 +1,15 @@
 """
-A table with everything in it: numbers, categories, dates, text, gaps
-=====================================================================
+A table with numbers, categories, dates, text and missing cells
+===============================================================
 
-Most data are no matrices. Here is a table of orders as a shop might have it: amounts with outliers,
-categories, a scale, dates, remarks in free text, an order number, and missing cells. It goes into
-``fit`` as it is; ``columns_`` says what was made of each column, and why.
+Most data are not matrices. This example uses a table of orders as a shop might have it: amounts
+with outliers, categories, an ordinal scale, dates, remarks in free text, an order number, and
+missing cells. ``fit`` accepts it unchanged; ``columns_`` lists how each column was encoded, and
+why.
 """
 
 # %%
-# The table. Some orders came back; for a few we know.
+# Create the table. Some orders were returned.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ orders.loc[rng.random(n) < 0.05, "channel"] = None
 orders.head()
 
 # %%
-# Forty orders have an answer; the others are to be predicted.
+# Forty orders have a label; predict the others.
 answer = pd.Series(np.where(returned, "returned", "kept"), dtype=object)
 answer[rng.permutation(n)[40:]] = None
 
@@ -51,7 +52,7 @@ model = gdpa.CommitteeClassifier(unlabeled=None).fit(orders, answer)
 print(model.columns_)
 
 # %%
-# Is it any good? Accuracy on the orders whose answer was hidden, and what each kind of column adds.
+# Measure the accuracy on the hidden labels, and the contribution of each kind of column.
 hidden = answer.isna().to_numpy()
 truth = np.where(returned, "returned", "kept")[hidden]
 kinds = {
@@ -67,12 +68,12 @@ for name, columns in kinds.items():
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 bars = ax.barh(list(shares), [100 * v for v in shares.values()], color="#0072b2")
 ax.bar_label(bars, fmt="%.1f %%", padding=4)
-ax.set(xlabel="accuracy on hidden answers, %", xlim=(50, 104), title="Which columns help")
+ax.set(xlabel="accuracy on hidden labels, %", xlim=(50, 104), title="Which columns help")
 ax.invert_yaxis()
 plt.show()
 
 # %%
-# A decision that you know better is overridden by name. The same table as a CSV file, through
-# ``gdpa fit orders.csv --target answer --column channel=drop``, gives the same predictions.
+# ``columns=`` overrides the encoding of a column. ``gdpa fit orders.csv --target answer --column
+# channel=drop`` gives the same predictions for the same table as a CSV file.
 again = gdpa.CommitteeClassifier(unlabeled=None, columns={"channel": "drop"}).fit(orders, answer)
 print([(column.name, column.kind) for column in again.columns_])

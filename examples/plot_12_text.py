@@ -2,14 +2,14 @@
 Free text: which part of Python does this sentence come from?
 =============================================================
 
-Docstrings of five packages of the standard library, five labels each. A column of text becomes
-places along the main directions of its words and character n-grams: texts that share them are
-neighbours, and the labels spread from one to the next. A pretrained sentence encoder can take their
-place, ``columns=TableEncoder(embed=...)``; see the page "Text".
+We classify docstrings of five packages of the standard library from five labels each. A column of
+text is encoded by the principal directions of its words and character n-grams. Texts that share
+words are neighbours in the graph, and the labels spread between them. A pretrained sentence encoder
+can replace this encoding, ``columns=TableEncoder(embed=...)``; see the page "Text".
 """
 
 # %%
-# The texts.
+# Collect the docstrings.
 import ast
 import sysconfig
 from pathlib import Path
@@ -34,7 +34,7 @@ table = pd.DataFrame(rows, columns=["text", "package"])
 print(table.groupby("package").size())
 
 # %%
-# Five labels a package.
+# Choose five labels per package.
 rng = np.random.default_rng(0)
 y = pd.Series([None] * len(table), dtype=object)
 for package, members in table.groupby("package").groups.items():
@@ -43,15 +43,15 @@ for package, members in table.groupby("package").groups.items():
 model = gdpa.CommitteeClassifier(unlabeled=None).fit(table[["text"]], y)
 hidden = y.isna().to_numpy()
 right = model.transduction_[hidden] == table["package"].to_numpy()[hidden]
-print(f"{right.mean():.1%} of {hidden.sum()} texts found, from {(~hidden).sum()} labels")
+print(f"{right.mean():.1%} of {hidden.sum()} texts correct, from {(~hidden).sum()} labels")
 
 # %%
-# The texts as a graph: each dot is a docstring beside those that sound like it.
+# Draw the graph: each dot is a docstring, placed near similar ones.
 figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 GraphDisplay.from_estimator(model, table[["text"]], ax=ax)
 plt.show()
 
 # %%
-# What to label next: sentences that could come from two packages.
+# Print the docstrings to label next, which could come from two packages.
 for i in model.query(4):
     print(f"{model.transduction_[i]}? {table['text'][i][:90]}")

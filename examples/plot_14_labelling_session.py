@@ -1,15 +1,14 @@
 """
-A labelling session, from nothing to a labelled table
-=====================================================
+A labelling session that starts without labels
+==============================================
 
-No label is known at the start. The session says which row to look at next, takes answers one by
-one, and knows after each of them a label for every row and an honest estimate of how many are
-right. Here the digits' true labels answer in place of a person; ``gdpa label table.csv`` asks one
-in the browser.
+No label is known at the start. The session chooses the next row and records each answer. After
+every answer it has a label for every row and an unbiased estimate of the accuracy. Here the true
+labels of the digits replace a person; ``gdpa label table.csv`` asks a person in the browser.
 """
 
 # %%
-# A session over 1,000 images, with a log that a crash or a coffee break does not hurt.
+# Start a session over 1,000 images, with a log from which it can be resumed.
 import tempfile
 import warnings
 from pathlib import Path
@@ -28,7 +27,7 @@ log = Path(tempfile.mkdtemp()) / "answers.jsonl"
 session = gdpa.LabelingSession(X, log=log)
 
 # %%
-# Eighty answers. What the session believes is compared with what is true.
+# Give eighty answers, and compare the predictions with the true labels.
 steps, accuracy = [], []
 for step in range(1, 81):
     asked = session.next()[0]
@@ -38,8 +37,8 @@ for step in range(1, 81):
         accuracy.append(float((session.predictions() == truth).mean()))
 
 # %%
-# The same number of labels, drawn at random, for comparison. With so few of them a fit warns that
-# some classes are not found again.
+# For comparison, use the same number of random labels. With so few labels ``fit`` warns that some
+# classes have no correct held-out prediction.
 warnings.simplefilter("ignore", gdpa.errors.ConfidenceWarning)
 rng = np.random.default_rng(0)
 by_chance = []
@@ -51,15 +50,17 @@ for step in steps:
     by_chance.append(float((model.transduction_ == truth).mean()))
 
 figure, ax = plt.subplots(figsize=(6.6, 4), layout="constrained")
-ax.plot(steps, [100 * a for a in accuracy], "o-", color="#0072b2", label="rows that were asked for")
-ax.plot(steps, [100 * a for a in by_chance], "s--", color="#d55e00", label="rows at random")
-ax.set(xlabel="labels", ylabel="accuracy on all 1,000 images, %", title="Asking well")
+ax.plot(
+    steps, [100 * a for a in accuracy], "o-", color="#0072b2", label="rows chosen by the session"
+)
+ax.plot(steps, [100 * a for a in by_chance], "s--", color="#d55e00", label="random rows")
+ax.set(xlabel="labels", ylabel="accuracy on all 1,000 images, %", title="Active learning")
 ax.grid(alpha=0.3)
 ax.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# The log has it all: another session over the same file goes on where this one stopped.
+# Resume the session from its log.
 session.close()
 with gdpa.LabelingSession(X, log=log) as later:
-    print(len(later.labels), "labels remembered;", "next:", later.next()[0])
+    print(len(later.labels), "labels restored;", "next:", later.next()[0])

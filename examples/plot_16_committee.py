@@ -1,16 +1,16 @@
 """
-The committee: on a table, and on images
-========================================
+The ensemble on a table and on images
+=====================================
 
-No classifier is best everywhere. On images the neighbours of a sample know its class; in a table a
-few columns matter and the rest are noise, and a forest that has seen some labels knows which. By
-default nine different members are combined: three graphs (of neighbours, of neighbours in columns
-made uncorrelated, of samples that share leaves of a forest), the forest, linear models, Gaussian
-classes and kernel machines. Each gets its weight from labels that had no part in it.
+No classifier is best on all data. In images, neighbours usually have the same class. In a table, a
+few columns matter and the others are noise, and a forest fitted on the labels finds out which. By
+default the ensemble combines nine different models: three graphs (of nearest neighbours, of nearest
+neighbours in uncorrelated columns, of samples that share leaves of a forest), the forest, linear
+models, Gaussian classes and kernel classifiers. Each is weighted by its loss on held-out labels.
 """
 
 # %%
-# A table, 30 of whose 569 rows have a label, and images of digits with 5 labels each.
+# Fit a table of 569 rows with 30 labels, and images of digits with 5 labels per class.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -38,7 +38,7 @@ for name, X, truth, per_class in (
         print(f"{name:14s} {kind.__name__:20s} error {error:.1%}")
 
 # %%
-# Who carries the answer: on the table other members than on the images.
+# Draw the model weights, which differ between the table and the images.
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast cancer", "digits"), strict=True):
     CommitteeDisplay.from_estimator(models[name, gdpa.CommitteeClassifier], ax=ax)
@@ -46,7 +46,7 @@ for ax, name in zip(axes, ("breast cancer", "digits"), strict=True):
 plt.show()
 
 # %%
-# Which columns matter, by the forest behind some of the members:
+# Print the most important columns according to the forest:
 importances = models["breast cancer", gdpa.CommitteeClassifier].feature_importances_
 for i in np.argsort(-importances)[:5]:
     print(f"{cancer.feature_names[i]:22s} {importances[i]:.2f}")

@@ -2,14 +2,14 @@
 Links and features together
 ===========================
 
-Documents have words and cite each other; users have attributes and friends. Here 600 nodes of three
-classes have both, and neither says everything: every third link joins unlike nodes, and the
-features of the classes overlap. With a label for one node in twenty, links and features together
-know far more than each of them.
+Documents have words and cite each other; users have attributes and friends. In this example 600
+nodes of three classes have features and links. Neither is sufficient: every third link joins
+different classes, and the features of the classes overlap. With a label for one node in twenty,
+links and features together are far more accurate than either alone.
 """
 
 # %%
-# A network whose classes show in links and in features, and a label for every twentieth node.
+# Create the network, and fit on features, on links, and on both.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -31,7 +31,7 @@ for name, model in models.items():
     print(f"{name:18s} error {(model.transduction_ != truth)[rest].mean():.1%}")
 
 # %%
-# Who decides, and where the three are wrong.
+# Draw the model weights, and the errors of the three classifiers.
 both = models["links and features"]
 place = picture(W, None, keep=np.arange(truth.size)).positions
 figure, axes = plt.subplots(1, 4, figsize=(14, 3.6), layout="constrained")
@@ -45,15 +45,15 @@ for ax, (name, model) in zip(axes[1:], models.items(), strict=True):
 plt.show()
 
 # %%
-# How much of the answers the links carry, on the mean and for a node without any link:
-print(f"the links carry {both.graph_share_[rest].mean():.0%} of the answers")
+# Print the mean weight of the models that use links, and the weight for a node without links:
+print(f"mean weight of the links: {both.graph_share_[rest].mean():.0%}")
 alone = both.graph_share(X[:1], adjacency=np.zeros((1, truth.size)))
-print(f"of a new node without a link {alone[0]:.0%}")
+print(f"for a new node without links: {alone[0]:.0%}")
 
 # %%
-# A graph whose links say nothing about the classes costs nothing: members that go by them are found
-# out by the labels, as far as 30 labels can tell.
+# Links that are unrelated to the classes do little harm: models that use them have a high held-out
+# loss and get little weight, as far as 30 labels can tell.
 _, _, noise = linked_classes(600, homophily=1 / 3, degree=7.0, random_state=4)
 doubted = gdpa.CommitteeClassifier().fit(X, y, adjacency=noise)
-print(f"links of noise: error {(doubted.transduction_ != truth)[rest].mean():.1%}, ", end="")
-print(f"their share {doubted.graph_share_[rest].mean():.0%}")
+print(f"random links: error {(doubted.transduction_ != truth)[rest].mean():.1%}, ", end="")
+print(f"weight {doubted.graph_share_[rest].mean():.0%}")

@@ -1,14 +1,14 @@
 """
-Maximum cut: a good answer, and a proof of how good
-===================================================
+Maximum cut: a good solution and a proved bound
+===============================================
 
-A spin glass on a torus: neighbours on a square grid want to be equal or different, at random, and
-not all wishes can be satisfied. Search finds a state, the semidefinite relaxation bounds what any
-state can reach, and triangle inequalities bring the bound closer.
+In a spin glass on a torus, each coupling of a square grid prefers equal or different neighbours, at
+random. Not all couplings can be satisfied. Local search finds a state, the semidefinite relaxation
+bounds the energy of any state, and triangle inequalities tighten the bound.
 """
 
 # %%
-# Couplings of +1 and -1 on a grid of 8 x 8, and the three bounds.
+# Create couplings of +1 and -1 on an 8 x 8 grid, and compute two bounds.
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
@@ -32,16 +32,16 @@ for bound in ("sdr", "triangle"):
     )
 
 # %%
-# The state, its broken bonds, and the energies.
+# Draw the state with its unsatisfied couplings, and the energies.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1, 1))
 state = solution.labels.reshape(side, side)
 left.imshow(state, cmap="coolwarm", alpha=0.6)
 broken = solution.labels[i] * solution.labels[j] * J.data > 0
 for a, b in zip(i[broken], j[broken], strict=True):
     (r, c), (s, d) = divmod(a, side), divmod(b, side)
-    if abs(r - s) + abs(c - d) == 1:  # not around the torus
+    if abs(r - s) + abs(c - d) == 1:  # does not wrap around
         left.plot([c, d], [r, s], color="black", linewidth=2)
-left.set_title("signs, and the couplings they do not satisfy", fontsize=10)
+left.set_title("state and unsatisfied couplings", fontsize=10)
 left.set_axis_off()
 names = ["all couplings\nsatisfied", "semidefinite\nbound", "with\ntriangles", "energy\nfound"]
 values = [-float(i.size), bounds["sdr"], bounds["triangle"], solution.value]

@@ -2,12 +2,12 @@
 Learn a metric as a balanced signed graph
 =========================================
 
-A Mahalanobis metric M is read as the generalised Laplacian of a signed graph whose nodes are the
-features. Aligned Gershgorin discs keep it positive definite, without an eigen-decomposition.
+A Mahalanobis metric M is the generalised Laplacian of a signed graph whose nodes are the features.
+Aligned Gershgorin discs keep it positive definite without an eigendecomposition.
 """
 
 # %%
-# Wine: 13 features, three classes. Half of the rows are used to learn.
+# Learn the metric on half of the rows of wine, which has 13 features and three classes.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -31,11 +31,11 @@ learned = KNeighborsClassifier(3).fit(Z, y).score(Z_test, y_test)
 print(f"3 nearest neighbours: {plain:.3f} without the metric, {learned:.3f} with it")
 
 # %%
-# The graph is balanced and its discs end at the smallest eigenvalue, once aligned.
+# The graph is balanced, so alignment moves all left ends of the discs to the smallest eigenvalue.
 M = metric.metric_
 aligned = align(M)
 before, after = discs(M).lower_bound, discs(M, v=aligned.v).lower_bound
-print(f"smallest left-end {before:.3f}, aligned {after:.2e}, proved {aligned.certified:.2e}")
+print(f"smallest left end {before:.3f}, aligned {after:.2e}, certified {aligned.certified:.2e}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 limit = np.abs(M).max()
@@ -45,5 +45,5 @@ left.set_title("the metric")
 right.plot(metric.history_, "o-")
 right.set_yscale("log")
 right.set_xlabel("sweep")
-right.set_title("its objective never rises")
+right.set_title("the objective decreases in every sweep")
 fig.tight_layout()

@@ -1,13 +1,13 @@
 """
-Thin out a 3-D point cloud
-==========================
+Subsampling a 3-D point cloud
+=============================
 
-Which of 600 points of a surface should be kept, so that a signal on it (its height, say) can be
-recovered from them? Aligned discs choose points with a proved bound on the worst case.
+We choose 60 of 600 points on a surface, so that a signal, here the height, can be reconstructed
+from them. Aligned discs choose the points with a certified bound for the worst case.
 """
 
 # %%
-# A torus, its neighbour graph, and 60 points.
+# Choose 60 points on the neighbour graph of a torus.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -22,7 +22,7 @@ kept = sample_nodes(W, 60)
 print(f"smallest eigenvalue of L + diag(samples) at least {kept.bound:.4f}")
 
 # %%
-# The height, recovered from the samples, and from random ones.
+# Reconstruct the height from these points, and from random points.
 
 
 def error(nodes):
@@ -31,7 +31,7 @@ def error(nodes):
 
 
 random = [error(rng.choice(600, 60, replace=False)) for _ in range(20)]
-print(f"error {error(kept.nodes):.4f}, with random points {np.median(random):.4f} at the median")
+print(f"error {error(kept.nodes):.4f}, median with random points {np.median(random):.4f}")
 
 fig = plt.figure(figsize=(6, 5))
 axes = fig.add_subplot(projection="3d")

@@ -35,6 +35,7 @@ def test_help_of_fit_has_examples_first_and_groups(process):
     ]
     assert places == sorted(places)
     assert "<bool>" not in ended.out
+    assert "  gdpa fit plants.csv --target species --id name --model plants.npz\n" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 84
     # Prose has most of the width, so that few options take more than two lines.
     assert len(ended.out.splitlines()) < 80

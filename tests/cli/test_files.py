@@ -42,7 +42,7 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(
     refused(command(*fit, "--out", tmp_path), "--out", "is a folder")
     refused(command(*fit, "--model", "no/such/folder/m.npz"), "--model", "cannot be written")
     refused(command(*fit, "--out", table), "would overwrite the input")
-    refused(command(*fit, "--out", "x", "--report", "x"), "--report", "already the file")
+    refused(command(*fit, "--out", "x", "--report", "x"), "--report", "also the file")
     refused(command(*fit, "--model", "-"), "--model", "needs a file name")
     refused(command("demo", "--out", table / "below.html"), "cannot be written")
     if os.geteuid():

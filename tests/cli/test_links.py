@@ -113,7 +113,7 @@ def test_new_links_need_a_model_that_knows_names_and_links(command, network, tmp
     assert command("fit", nodes, "--target", "side", "--id", "id", "--model", model).code == 0
     ended = command("predict", model, new, "--edges", later)
     assert ended.code == 2
-    assert "no links" in ended.err
+    assert "fitted with --edges" in ended.err
     numbered = tmp_path / "numbers.txt"
     numbered.write_text("1 3\n2 4\n")
     made = command(

@@ -81,7 +81,7 @@ def test_degenerate_columns_have_no_edges():
         ({"X": np.ones((1, 2))}, "at least two rows"),
         ({"covariance": [[1, 2], [0, 1]]}, "symmetric"),
         ({"covariance": np.ones((2, 3))}, "symmetric"),
-        ({"covariance": -np.eye(2)}, "not negative"),
+        ({"covariance": -np.eye(2)}, "must not be negative"),
         ({"covariance": np.eye(2), "colors": [1, 0]}, "each \\+1 or -1"),
         ({"covariance": np.eye(2), "penalty": 0}, "penalty=0"),
         ({"covariance": np.eye(2), "max_sweeps": 0}, "max_sweeps=0"),

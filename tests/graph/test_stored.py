@@ -85,5 +85,5 @@ def test_rescalers_and_embeddings_that_do_not_fit_together():
         LeafEmbedding(np.zeros((3, 2), np.float32), np.array([0, 3, 3]))
     with pytest.raises(ValueError, match="vectors must be"):
         LeafEmbedding(np.zeros((4, 2), np.float32), np.array([0, 3]))
-    with pytest.raises(ValueError, match="weights of 3 nodes"):
+    with pytest.raises(ValueError, match="W must hold non-negative weights"):
         Smoother(sp.csr_array((2, 2)), np.ones((3, 1)))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gdpa.linalg.lobpcg import Correction
 from gdpa.linalg.operator import Matrix
 from gdpa.linalg.preconditioners import (
+    Correction,
     Counted,
     chebyshev,
     cholesky,

@@ -217,7 +217,7 @@ X, Y = np.random.default_rng(0).normal(size=(8, 2)), np.arange(8) % 2
 @pytest.mark.parametrize(
     ("options", "data", "message"),
     [
-        ({}, (X, np.zeros(8)), "one class"),
+        ({}, (X, np.zeros(8)), "only one class"),
         ({}, (np.where(X > 1, np.nan, X), Y), "NaN"),
         ({"objective": "glm"}, (X, Y), "did you mean 'glr'"),
         ({"trace": 0}, (X, Y), "trace=0"),

@@ -123,7 +123,7 @@ def test_the_demo_reports_the_comparison(demo):
     document, page = demo
     assert document["report"] == str(page)
     assert re.fullmatch(
-        r"Breast cancer: 10 labels, 559 rows, \d\d\.\d % right", document["headline"]
+        r"Breast cancer: 10 labels, 559 rows, \d\d\.\d % correct", document["headline"]
     )
     assert document["headline"] in page.read_text()
     found = {}

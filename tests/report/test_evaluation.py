@@ -14,7 +14,7 @@ def test_the_page_counts_held_out_labels(hostile):
     checked = held_out_labels(model)
     assert checked.truth.size == checked.predicted.size == 12
     right = int((checked.truth == checked.predicted).sum())
-    assert f"{right} of 12 predictions were right" in text
+    assert f"{right} of 12 predictions were correct" in text
     few = CommitteeClassifier(n_neighbors=2).fit([[0.0], [1], [5], [6]], [0, -1, -1, 1])
     assert held_out_labels(few) is None
-    assert "accuracy is not known" in render(gather(few, np.array([[0.0], [1], [5], [6]])))
+    assert "Accuracy: unknown" in render(gather(few, np.array([[0.0], [1], [5], [6]])))

@@ -104,7 +104,7 @@ def test_all_sections_are_there_and_state_the_numbers_of_the_model(hostile):
     shown = re.findall(r">([^<]+)</h2>", text)
     assert shown == [
         "Label these next",
-        "What the model looks at",
+        "Model weights and column importance",
         "Predictions",
         "Accuracy in detail",
         "Graph",
@@ -122,7 +122,7 @@ def test_all_sections_are_there_and_state_the_numbers_of_the_model(hostile):
 
 def test_the_verdict_comes_first_and_what_few_need_is_folded(hostile):
     text, data, _ = hostile
-    verdict = text.index("Accuracy about")
+    verdict = text.index("Accuracy: about")
     assert verdict < text.index("<b>Next:</b>") < text.index("<nav") < text.index("<h2")
     assert text.index(data.fingerprint) > text.index(">How to reproduce this</h2>")
     folded = re.findall(r"<details><summary><h2[^>]*>([^<]+)<", text)
@@ -139,7 +139,7 @@ def test_without_held_out_labels_no_row_is_sure():
     data = gather(model, X, sure=0.5)
     assert data.n_unsure == 38
     text = render(data)
-    assert "The accuracy is not known" in text
+    assert "Accuracy: unknown" in text
     assert ">Accuracy in detail<" not in text
 
 
@@ -187,6 +187,6 @@ def test_a_single_graph_has_no_weights_and_says_what_held_out_labels_contradict(
     data = gather(noise, X)
     assert data.committee is None
     text = render(data)
-    assert "What the model looks at" not in text
+    assert "Model weights and column importance" not in text
     assert data.cautions
     assert text.count('class="caution"') == len(data.cautions)

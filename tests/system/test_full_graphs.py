@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.linalg import spd
+from gdpa.linalg import preconditioners
 from gdpa.linalg.operator import UnitDiagonal
 from gdpa.policy import Policy
 
@@ -66,7 +66,7 @@ def test_the_trivial_bound_is_that_of_the_discs_of_the_reduced_form():
 
 
 def test_a_matrix_that_has_no_factor_is_left_to_the_iteration(monkeypatch):
-    monkeypatch.setattr(spd, "cholesky", lambda C: None)
+    monkeypatch.setattr(preconditioners, "cholesky", lambda C: None)
     problem = full_problem(laplacian="combinatorial")
     found = gdpa.solve(problem)
     assert found.info["linear_solver"] == "cg"

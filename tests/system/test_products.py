@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from gdpa.graph.adjacency import laplacian_parts
-from gdpa.linalg import spd
 from gdpa.linalg.operator import Difference, Matrix, UnitDiagonal
+from gdpa.linalg.spd import choose_preconditioner
 from gdpa.policy import Policy
 from gdpa.system import LabeledSystem, ReorderedGraph
 
@@ -97,8 +97,8 @@ def test_few_labels_and_no_self_loop_get_the_stronger_preconditioner(random_grap
     A, d = laplacian_parts(random_graph(60, 1), "normalized")
     total = np.where(np.arange(60) == 3, 0.0, d)
     unit = UnitDiagonal(Difference(Matrix(A), total))
-    assert spd._chosen(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=10**9)) == "jacobi"
-    assert spd._chosen(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=0)) == "two-level"
+    assert choose_preconditioner(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=10**9)) == "jacobi"
+    assert choose_preconditioner(unit, 1e-6, 1, Policy(slow_rows=0, jacobi_steps=0)) == "two-level"
 
 
 @pytest.mark.parametrize("columns", [1, 4])

@@ -1,7 +1,7 @@
-"""The command line. The only part of the package that prints.
+"""The command line; the only part of the package that prints.
 
-Nothing heavy is imported before :func:`main` runs, so that Ctrl-C is answered in one line from the
-first moment on, and a missing extra is named instead of a traceback.
+:func:`main` imports the heavy modules, so that Ctrl-C during start-up prints one line, and a
+missing extra is reported without a traceback.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ __all__ = ["main"]
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit.
 
     Parameters
     ----------
     args : list of str, optional
-        The arguments; by default those of the process.
+        The arguments; those of the process by default.
 
     Raises
     ------
     SystemExit
-        Always: 0 done, 1 not converged, 2 bad input, 130 interrupted.
+        Always, with the exit code: 0 done, 1 not converged, 2 bad input, 130 interrupted.
     """
     try:
         from ..errors import MissingExtraError, require

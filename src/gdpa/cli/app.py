@@ -21,7 +21,7 @@ LOADED: set[str] = set()
 
 app = typer.Typer(
     name="gdpa",
-    help="Classify the rest of your data from a few labels, over a graph, with a certificate. "
+    help="Classify a table or a graph from a few labels. "
     "Exit codes: 0 done, 1 not converged, 2 bad input, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -34,7 +34,7 @@ app = typer.Typer(
 def _top(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
-    """Take the options that belong to no command."""
+    """Handle the options before the command."""
     if version:
         from ..version import __version__
 
@@ -43,22 +43,11 @@ def _top(
 
 
 def run(args: list[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    args : list of str, optional
-        The arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
-    # So that files half-written are removed when the process is asked to end.
+    """Run the command line with `args`, by default those of the process; return the exit code."""
+    # Raise SystemExit on SIGTERM, so that staged files are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     args = sys.argv[1:] if args is None else args
-    # A command's module is imported only when it may be run.
+    # Import only the module of the command that runs; --help needs all of them.
     for name in args[:1] if args and args[0] in COMMANDS else COMMANDS:
         if name not in LOADED:
             importlib.import_module(f"gdpa.cli.{name}").register(app)

@@ -1,128 +1,93 @@
-"""``gdpa certify``: how far a labelling is from the best that is possible."""
+"""``gdpa certify``: compare a labelling with a proved bound."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
 
 import numpy as np
 import typer
 
 from .files import OutputFiles
-from .options import Delimiter, Json, Method, Out, Quiet, RawCells
+from .options import GraphOptions, add_command, option
 from .output import Output, Stages
-from .quadratic import ProblemKind, certify_quadratic
-from .solve import (
-    GraphFile,
-    GraphFormat,
-    KnownLabels,
-    Labeling,
-    Laplacian,
-    Unlabeled,
-    read_problem,
-    refuse_labels,
-)
+from .quadratic import certify_quadratic, pick, print_gap
+from .solve import Labeling, read_problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifyOptions(GraphOptions):
+    """Options of ``gdpa certify``."""
+
+    labeling: str | None = option("Labels of all nodes, as written by solve; solved for if unset.")
+    bound: str | None = option("min-cut, sdr-interior-point or sdr-low-rank.")
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("certify")(certify)
+    add_command(app, "certify", CertifyOptions, certify)
 
 
-def certify(
-    graph: GraphFile,
-    labels: KnownLabels = None,
-    problem: ProblemKind = None,
-    labeling: Annotated[
-        str | None,
-        typer.Option("--labeling", help="Labels of all nodes, as solve writes; else solved first."),
-    ] = None,
-    method: Method = "auto",
-    bound: Annotated[
-        str | None,
-        typer.Option("--bound", help="min-cut, sdr-interior-point or sdr-low-rank."),
-    ] = None,
-    out: Out = None,
-    laplacian: Laplacian = "combinatorial",
-    unlabeled: Unlabeled = None,
-    format: GraphFormat = None,
-    delimiter: Delimiter = None,
-    json: Json = False,
-    quiet: Quiet = False,
-    raw: RawCells = False,
-) -> None:
+def certify(options: CertifyOptions) -> None:
     """Prove how good a labelling of a GRAPH is: its objective against a lower bound.
 
     No labelling that keeps the known labels has an objective below the bound. Without --labeling
-    the graph is solved by --method first; --out then keeps those labels.
+    the graph is solved by --method first, and --out saves those labels.
     """
-    inputs = [name for name in (graph, labels, labeling) if name]
-    with Output("certify", json=json, quiet=quiet) as output, OutputFiles(*inputs) as files:
-        if labeling is not None and out is not None:
-            raise ValueError("--out keeps labels that certify solved for; --labeling gives them")
-        if inputs.count("-") > 1:
-            raise ValueError("only one input can be read from standard input")
-        if problem is not None:
-            refuse_labels(labels)
-            certify_quadratic(graph, problem, labeling, format, output)
+    labeling = options.labeling
+    with (
+        Output("certify", json=options.json, quiet=options.quiet) as output,
+        OutputFiles(options.graph, options.labels, labeling) as files,
+    ):
+        if labeling is not None and options.out is not None:
+            raise ValueError("--out saves computed labels and cannot be used with --labeling")
+        if options.problem is not None:
+            certify_quadratic(options, labeling, output)
             return
-        files.claim("--out", out)
+        files.claim("--out", options.out)
         from ..certificate import certify as prove
         from ..tables import read_labels
 
         with Stages(output) as stages:
-            stages.start("reading", graph)
-            network, known, stated = read_problem(
-                graph, labels, laplacian, unlabeled, format, delimiter
-            )
+            stages.start("reading", options.graph)
+            network, known, problem = read_problem(options)
             if len(known.classes) > 2:
                 raise ValueError(
-                    f"{labels} has {len(known.classes)} classes; a certificate speaks of two "
-                    "(gdpa solve takes any number)"
+                    f"{options.labels} has {len(known.classes)} classes; certify needs two "
+                    "(gdpa solve accepts any number)"
                 )
             if labeling is not None:
                 signs = read_labels(
-                    labeling, network, delimiter=delimiter, classes=known.classes
+                    labeling, network, delimiter=options.delimiter, classes=known.classes
                 ).signs
-                _refuse_gaps(labeling, network.nodes, signs)
-                solved_by = None
+                gaps = np.flatnonzero(signs == 0)
+                if gaps.size:
+                    raise ValueError(
+                        f"{labeling} has no label for {gaps.size} nodes (the first is "
+                        f"{network.nodes[gaps[0]]}); every node needs one"
+                    )
+                source = labeling
             else:
                 from ..solvers.registry import solve
 
-                stages.start("solve", method)
-                solution = solve(stated, method)
+                stages.start("solve", options.method)
+                solution = solve(problem, options.method)
                 output.converged &= solution.converged
-                signs, solved_by = solution.labels, solution.method
-                if out is not None:
-                    files.text("--out", Labeling.of(known, [solution]).csv(network, known, raw=raw))
+                signs, source = solution.labels, f"solved by {solution.method}"
+                if options.out is not None:
+                    found = Labeling.of(known, [solution])
+                    files.text("--out", found.csv(network, known, raw=options.raw))
             stages.start("bound")
-            certificate = prove(stated, signs, method=bound)
+            certificate = prove(problem, signs, method=options.bound)
         output.result = {
-            "labeling": labeling or f"solved by {solved_by}",
-            "objective": certificate.objective,
-            "lower_bound": certificate.lower_bound,
-            "bound_status": certificate.bound_status,
+            "labeling": source,
             "bound_method": certificate.method,
-            "exact": certificate.exact,
-            "gap": certificate.gap,
-            "relative_gap": certificate.relative_gap,
+            **pick(certificate, "objective", "lower_bound", "bound_status", "exact"),
+            **pick(certificate, "gap", "relative_gap"),
         }
-        if not json:
-            words = "optimum" if certificate.exact else "lower bound"
-            output.table(
-                ["quantity", "value"],
-                [
-                    ["objective of the labelling", f"{certificate.objective:.8g}"],
-                    [words, f"{certificate.lower_bound:.8g}"],
-                    ["gap", f"{certificate.gap:.3g} ({100 * certificate.relative_gap:.3g} %)"],
-                    ["status", f"{certificate.bound_status} by {certificate.method}"],
-                ],
-            )
-
-
-def _refuse_gaps(source: str, nodes: Any, signs: Any) -> None:
-    gaps = np.flatnonzero(signs == 0)
-    if gaps.size:
-        raise ValueError(
-            f"{source} has no label for {gaps.size} nodes (the first is {nodes[gaps[0]]}); a "
-            "labelling has one for every node"
+        print_gap(
+            output,
+            ("objective", certificate.objective),
+            ("optimum" if certificate.exact else "lower bound", certificate.lower_bound),
+            f"{certificate.gap:.6g} ({100 * certificate.relative_gap:.3g} %)",
+            f"{certificate.bound_status} by {certificate.method}",
         )

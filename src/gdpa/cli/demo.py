@@ -1,4 +1,4 @@
-"""``gdpa demo``: what a few labels are worth, and a report, on data that scikit-learn ships."""
+"""``gdpa demo``: compare classifiers on scikit-learn's data sets, and write a report."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from .options import RunOptions, add_command, option
 from .output import Output, Stages
 
 LABELS_PER_CLASS, DRAWS = 5, 3
-CAPTION = f"Accuracy on hidden labels, {LABELS_PER_CLASS} per class given, mean over {DRAWS} draws"
+CAPTION = f"Accuracy with {LABELS_PER_CLASS} labels per class, mean over {DRAWS} random draws"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(RunOptions):
     """Options of ``gdpa demo``."""
 
-    out: str = option("--out", "-o", help="HTML file of the report.", default="gdpa-report.html")
+    out: str = option(
+        "HTML file to write the report to.", "--out", "-o", default="gdpa-report.html"
+    )
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(options: DemoOptions) -> None:
-    """Classify three data sets from 5 labels per class, compare, and write a report.
+    """Classify three data sets from 5 labels per class, compare classifiers, and write a report.
 
     Needs no download and takes less than 20 seconds on two cores.
     """
@@ -57,9 +59,9 @@ def demo(options: DemoOptions) -> None:
             output.write(f"{headline}.\n\n{CAPTION}:\n\n")
             output.table(*_as_table(rows))
             output.write(
-                f"\nReport, to open in a browser:   {options.out}\n"
-                "Your table, with some labels:   gdpa fit yourfile.csv --target COLUMN\n"
-                "Your table, with no label yet:  gdpa label yourfile.csv --target COLUMN\n"
+                f"\nReport (open in a browser):   {options.out}\n"
+                "Your own table, some labels:  gdpa fit yourfile.csv --target COLUMN\n"
+                "Your own table, no labels:    gdpa label yourfile.csv --target COLUMN\n"
             )
 
 
@@ -73,7 +75,7 @@ def _few_labels(y: NDArray[Any], seed: int) -> NDArray[np.bool_]:
 
 
 def _as_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the comparison with a line per data set and a column per method."""
+    """Return the comparison with a row per data set and a column per method."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     lines: dict[str, list[str]] = {}
     for row in rows:
@@ -82,7 +84,7 @@ def _as_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _compare() -> Iterator[dict[str, Any]]:
-    """Run all methods on all data sets; yield means over the draws of the labels."""
+    """Run each method on each data set; yield the mean over the draws."""
     from sklearn.datasets import load_breast_cancer, load_digits, load_wine
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -101,7 +103,7 @@ def _compare() -> Iterator[dict[str, Any]]:
         X, y = load(return_X_y=True)
         Z = rescale_minmax(X)
         for method, new in methods.items():
-            right, seconds = [], []
+            accuracies, seconds = [], []
             for draw in range(DRAWS):
                 known = _few_labels(y, draw)
                 start = time.perf_counter()
@@ -111,13 +113,13 @@ def _compare() -> Iterator[dict[str, Any]]:
                 else:
                     predicted = model.fit(Z[known], y[known]).predict(Z[~known])
                 seconds.append(time.perf_counter() - start)
-                right.append(float((predicted == y[~known]).mean()))
-            means = {"accuracy": float(np.mean(right)), "seconds": float(np.mean(seconds))}
+                accuracies.append(float((predicted == y[~known]).mean()))
+            means = {"accuracy": float(np.mean(accuracies)), "seconds": float(np.mean(seconds))}
             yield {"data": name, "method": method, **means, "draws": DRAWS}
 
 
 def _report(rows: list[dict[str, Any]]) -> tuple[str, str]:
-    """Return the result on breast cancer in a line, and the report with the comparison."""
+    """Return a headline about breast cancer, and the report with the comparison."""
     from sklearn.datasets import load_breast_cancer
 
     from ..report import gather, render
@@ -129,14 +131,14 @@ def _report(rows: list[dict[str, Any]]) -> tuple[str, str]:
     table = dict(zip(data.feature_names.tolist(), data.data.T, strict=True))
     model = new_classifier().fit(table, np.where(known, truth, None))
     right = 100 * float((model.transduction_ == truth)[~known].mean())
-    headline = f"Breast cancer: {known.sum()} labels, {(~known).sum()} rows, {right:.1f} % right"
+    headline = f"Breast cancer: {known.sum()} labels, {(~known).sum()} rows, {right:.1f} % correct"
     content = gather(
         model,
         None,
         title=headline,
         asked={
-            "data": "breast cancer (Wisconsin, diagnostic), as shipped with scikit-learn",
-            "target": "diagnosis; 5 labels per class are given, the others hidden",
+            "data": "breast cancer (Wisconsin, diagnostic), from scikit-learn",
+            "target": "diagnosis; 5 labels per class are given, the rest are hidden",
         },
         command="gdpa demo",
         table=table,

@@ -1,4 +1,4 @@
-"""``gdpa distributed``: fit tables larger than one machine, on Dask."""
+"""``gdpa distributed``: fit tables that do not fit on one machine, with Dask."""
 
 from __future__ import annotations
 
@@ -19,31 +19,25 @@ if TYPE_CHECKING:
 class PredictOptions(RunOptions):
     """Options of ``gdpa distributed predict``, named as in :func:`gdpa.distributed.predict`."""
 
-    paths: list[str] = argument("Parquet files, patterns in quotes, folders, or URLs.")  # noqa: RUF009
-    work: str = option(
-        "--work", help="Folder for intermediate files that all workers see.", default=MISSING
-    )
+    paths: list[str] = argument("Parquet files, quoted patterns, folders or URLs.")  # noqa: RUF009
+    work: str = option("Folder for intermediate files; all workers need access.", default=MISSING)
     out: str = option(
-        "--out", "-o", help="Folder for the predictions, a file per input file.", default=MISSING
+        "Folder for the predictions; one file per input file.", "--out", "-o", default=MISSING
     )
-    id_column: str | None = option("--id", help="Column that names the rows, unique; no feature.")
+    id_column: str | None = option("Column of unique row names; not used as a feature.", "--id")
     class_probabilities: bool = option(
-        "--all-classes", help="Add a column with the probability of each class.", default=False
+        "Add a column with the probability of each class.", "--all-classes", default=False
     )
-    scheduler: str | None = option(
-        "--scheduler", help="Address of a Dask scheduler; local processes by default."
-    )
+    scheduler: str | None = option("Address of a Dask scheduler; local processes if unset.")
     n_workers: int | None = option(
-        "--workers", min=1, help="Local processes; by default one per processor."
+        "Local processes; one per processor if unset.", "--workers", min=1
     )
-    memory_limit: str | None = option(
-        "--memory-limit", help="Memory per local process, such as 3GB."
-    )
+    memory_limit: str | None = option("Memory per local process, such as 3GB.")
 
     def given(self) -> dict[str, Any]:
-        """Return the options of the Python function that were given."""
-        own = {f.name for f in fields(self)} - {f.name for f in fields(RunOptions)}
-        return {name: getattr(self, name) for name in own if getattr(self, name) is not None}
+        """Return the options that were set, as arguments of the Python function."""
+        names = {f.name for f in fields(self)} - {f.name for f in fields(RunOptions)}
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,32 +45,32 @@ class FitOptions(PredictOptions):
     """Options of ``gdpa distributed fit``, named as in :func:`gdpa.distributed.fit`."""
 
     target: str = option(
-        "--target", "-t", help="Column with the labels; empty where unknown.", default=MISSING
+        "Column with the labels; empty where unknown.", "--target", "-t", default=MISSING
     )
-    drop: list[str] | None = option(  # noqa: RUF009
-        "--drop", help="Column to ignore; may be repeated."
+    drop: list[str] | None = option("Column to ignore; may be repeated.")  # noqa: RUF009
+    unlabeled: str | None = option("Text that marks an unknown label.")
+    self_loop: float | None = option("At least 0.01; chosen on held-out labels if unset.")
+    n_parts: int | None = option(
+        "Number of parts; from the numbers of rows and workers if unset.", "--parts", min=1
     )
-    unlabeled: str | None = option("--unlabeled", help="Text that marks an unknown label.")
-    self_loop: float | None = option("--self-loop", help="At least 0.01; chosen by default.")
-    n_parts: int | None = option("--parts", min=1, help="Parts; by default by rows and workers.")
-    random_state: int = option("--seed", min=0, help="Random seed.", default=0)
+    random_state: int = option("Random seed.", "--seed", min=0, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions(RunOptions):
     """Options of ``gdpa distributed export``."""
 
-    work: str = option("--work", help="Folder of the finished fit.", default=MISSING)
-    model: str = option("--model", help="File for the classifier (.npz).", default=MISSING)
-    rows: int = option("--rows", min=2, help="Rows of the fit to keep.", default=50_000)
-    seed: int = option("--seed", min=0, help="Random seed.", default=0)
+    work: str = option("Folder of the finished fit.", default=MISSING)
+    model: str = option("File for the classifier (.npz).", default=MISSING)
+    rows: int = option("Rows of the fit to keep.", min=2, default=50_000)
+    seed: int = option("Random seed.", min=0, default=0)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
         name="distributed",
-        help="Fit tables that are larger than one machine: Parquet files on Dask workers.",
+        help="Fit Parquet tables that do not fit on one machine, on Dask workers.",
         no_args_is_help=True,
     )
     add_command(group, "fit", FitOptions, fit)
@@ -86,7 +80,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _progress(stages: Stages) -> Callable[[Event], None]:
-    """Return a function that shows the stage, the tasks done, and an estimate."""
+    """Return a callback that shows the stage, the finished tasks and the time left."""
     seen: list[str] = []
 
     def show(event: Event) -> None:
@@ -104,8 +98,8 @@ def _progress(stages: Stages) -> Callable[[Event], None]:
 def fit(options: FitOptions) -> None:
     """Predict the empty cells of the TARGET column of Parquet files.
 
-    Writes a Parquet file per input file: the --id column (or row), prediction, probability. If the
-    run is stopped, the same command continues it. The model is a single neighbour graph; up to a
+    Writes one Parquet file per input file: the --id column (or row), prediction, probability. To
+    resume an interrupted run, repeat the command. The model is a single neighbour graph; up to a
     million rows `gdpa fit` is usually more accurate.
     """
     with Output("distributed fit", json=options.json, quiet=options.quiet) as output:
@@ -127,7 +121,7 @@ def fit(options: FitOptions) -> None:
 
 
 def predict(options: PredictOptions) -> None:
-    """Predict new Parquet files with the --work folder of a finished fit."""
+    """Predict new Parquet files from the --work folder of a finished fit."""
     with Output("distributed predict", json=options.json, quiet=options.quiet) as output:
         with Stages(output) as stages:
             stages.start("starting", "cluster")

@@ -1,8 +1,7 @@
-"""Files that the commands write: whole or not at all, and only where they were told to.
+"""Output files of the commands, written completely or not at all.
 
-Everything is staged beside its target (:class:`gdpa.files.StagingFolder`) and moved there at the
-end, so nothing is written outside the folder that was named, and Ctrl-C leaves what was there
-before.
+Each file is staged beside its target (:class:`gdpa.files.StagingFolder`) and moved there at the
+end. Ctrl-C leaves the old file in place.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Column = Sequence[object] | NDArray[np.generic]
 
 
 class OutputFiles:
-    """Outputs of one command; a context manager that moves them into place on success.
+    """Output files of one command; a context manager that moves them into place on success.
 
     Parameters
     ----------
@@ -38,12 +37,12 @@ class OutputFiles:
         self._stdout: list[str] = []
 
     def claim(self, option: str, path: str | None, *, stdout: bool = True) -> None:
-        """Check, before any work, that an output can be written.
+        """Check before the computation that an output can be written.
 
         Parameters
         ----------
         option : str
-            The option that names it, for messages and for :meth:`path`.
+            The option that sets it, for messages and for :meth:`path`.
         path : str or None
             The file; None and ``"-"`` need no file.
         stdout : bool, default=True
@@ -52,7 +51,7 @@ class OutputFiles:
         Raises
         ------
         ValueError
-            If it is a folder, an input, another output, or cannot be written.
+            If the path is a folder, an input or another output, or cannot be written.
         """
         if path == "-" and not stdout:
             raise ValueError(f"{option} needs a file name; it cannot be -")
@@ -60,13 +59,13 @@ class OutputFiles:
             return
         target = Path(path)
         if not target.name or target.is_dir():
-            raise ValueError(f"{option} {path} is a folder; a file name is needed")
-        # A device or a pipe keeps the name that it was given.
+            raise ValueError(f"{option} {path} is a folder; a file name is required")
+        # Resolving the name of a device or a pipe may change it.
         whole = target if is_special(target) else target.parent.resolve() / target.name
         if whole in self._inputs or target.resolve() in self._inputs:
             raise ValueError(f"{option} {path} would overwrite the input")
         if any(whole == other.target for other in self._staged.values()):
-            raise ValueError(f"{option} {path} is already the file of another option")
+            raise ValueError(f"{option} {path} is also the file of another option")
         try:
             self._staged[option] = StagingFolder(whole)
         except OSError as error:
@@ -75,15 +74,15 @@ class OutputFiles:
             ) from error
 
     def path(self, option: str) -> Path:
-        """Return where to write the output of `option` for now."""
+        """Return the staged path of the output of `option`."""
         return self._staged[option].file
 
     def text(self, option: str, content: str) -> None:
-        """Write text as the output of `option`; to stdout, at the end, if it was not claimed."""
+        """Write the output of `option`; an output without a file goes to stdout at the end."""
         if option in self._staged:
             self._staged[option].file.write_text(content, encoding="utf-8", newline="")
         else:
-            # At the end, when no progress is drawn any more: a terminal shows both.
+            # Written at the end: a terminal would mix it with the progress bar.
             self._stdout.append(content)
 
     def __enter__(self) -> OutputFiles:
@@ -110,20 +109,20 @@ def write_rows(
     only: bool = True,
     raw: bool = False,
 ) -> None:
-    """Write rows to a file, to stdout, to the JSON document, or the first ones to the terminal.
+    """Write rows to a file, stdout or the JSON document, or the first rows to a terminal.
 
     Parameters
     ----------
     output, files
-        Of the command.
+        Output of the command.
     columns : sequence of (str, cells)
-        Names, and cells: text, numbers, or an array of flags, which become yes and no.
+        Names and cells: text, numbers, or a boolean array, written as yes and no.
     out : str or None
         The value of ``--out``.
     only : bool, default=True
-        Whether the command writes nothing else: then the rows go to stdout by default.
+        Whether the rows are the only output; then they go to stdout by default.
     raw : bool, default=False
-        Whether cells that a spreadsheet would execute are written unchanged.
+        Whether to leave cells unescaped that a spreadsheet would execute.
     """
     if output.json and out in (None, "-"):
         if only or out == "-":
@@ -135,14 +134,14 @@ def write_rows(
 
 
 def rows_as_records(columns: Sequence[tuple[str, Column]]) -> list[dict[str, object]]:
-    """Return rows for a JSON document; the first column is called "row"."""
+    """Return the rows for JSON; the first column is called "row"."""
     keys = ["row", *(name for name, _ in columns[1:])]
     lists = [c.tolist() if isinstance(c, np.ndarray) else c for _, c in columns]
     return [dict(zip(keys, values, strict=True)) for values in zip(*lists, strict=True)]
 
 
 def rows_as_csv(columns: Sequence[tuple[str, Column]], *, raw: bool) -> str:
-    """Return rows as CSV text."""
+    """Return the rows as CSV text."""
     names, cells = zip(*columns, strict=True)
     return csv_text(list(names), list(map(_texts, cells)), raw=raw)
 
@@ -160,4 +159,4 @@ def _show_head(output: Output, columns: Sequence[tuple[str, Column]], most: int 
     output.table([n for n, _ in columns], zip(*(_texts(c[:most]) for _, c in columns), strict=True))
     rows = len(columns[0][1])
     if rows > most:
-        output.note(f"... {rows - most} more rows; --out FILE writes all of them")
+        output.note(f"... {rows - most} more rows; use --out FILE to write all of them")

@@ -1,4 +1,4 @@
-"""``gdpa fit``: from a table with a few labels to predictions, a model and a report."""
+"""``gdpa fit``: predict the missing labels of a table; write predictions, model and report."""
 
 from __future__ import annotations
 
@@ -39,42 +39,35 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
     """Options of ``gdpa fit``."""
 
     target: str = option(
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        help="Column with the labels; empty cells are unknown.",
-        default="label",
-    )
-    model: str | None = option(
-        "--model", metavar="FILE", help="File to save the classifier to (.npz)."
-    )
-    report: str | None = option("--report", metavar="FILE", help="HTML file to write a report to.")
-    keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
+        "Column of labels; empty where unknown.", "--target", "-t",
+        metavar="COLUMN", default="label",
+    )  # fmt: skip
+    model: str | None = option("File to save the classifier to (.npz).", metavar="FILE")
+    report: str | None = option("HTML file to write a report to.", metavar="FILE")
+    keep: bool = option("Copy all input columns to the output.", "--keep", default=False)
     neighbors: int | None = option(
-        "--neighbors", metavar="N", min=1, help="Neighbours per row; chosen if unset."
+        "Neighbours per row; chosen automatically if unset.", metavar="N", min=1
     )
     method: str = option(
-        "--method", "-m", help="committee, or one graph with a solver of gdpa methods.",
+        "committee (an ensemble), or a solver from gdpa methods.", "--method", "-m",
         default="committee", autocompletion=list_methods,
     )  # fmt: skip
     compare: bool = option(
-        "--compare",
-        help="Compare with logistic regression and the largest class on held-out labels.",
-        default=False,
+        "Compare the accuracy with that of logistic regression.", "--compare", default=False
     )
     class_prior: bool = option(
-        "--class-prior", help="Match predicted class shares to those of the labels.", default=False
+        "Make predicted class proportions match the labels.", "--class-prior", default=False
     )
     sure: float = option(
-        "--sure", min=0.0, max=1.0, help="Mark predictions below this probability.", default=0.75
+        "Mark predictions below this probability as unsure.", min=0.0, max=1.0, default=0.75
     )
-    seed: int = option("--seed", min=0, help="Random seed.", default=0)
+    seed: int = option("Random seed.", min=0, default=0)
     context: typer.Context
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is fitted: the table, its labels (None: unknown), row names, links, and notes."""
+    """Input of the fit; unknown labels are None."""
 
     table: Table
     labels: NDArray[Any]
@@ -98,11 +91,11 @@ def fit(options: FitOptions) -> None:
     cat plants.csv | gdpa fit - --target species > predictions.csv
 
     Writes CSV: row (or the --id column), prediction, probability, margin (lead over the second
-    class), unsure, known. Numbers, categories, texts and dates are encoded automatically; the log
-    lists how each column was encoded, and --column overrides it.
+    class), unsure, known. Numbers, categories, texts and dates are encoded automatically. The log
+    lists how each column was encoded; --column overrides it.
 
-    With --edges rows are linked, too: edges name cells of the --id column, or row numbers from 1.
-    The column "links" is the weight of the models that use the links.
+    --edges adds links between rows, which are named by the --id column or numbered from 1. The
+    output column "links" is the total weight of the models that use the links.
     """
     with (
         Output("fit", json=options.json, quiet=options.quiet) as output,
@@ -111,7 +104,7 @@ def fit(options: FitOptions) -> None:
     ):
         options.kinds()
         if options.edges is not None and options.method != "committee":
-            raise ValueError(f"--edges goes with --method committee, not {options.method!r}")
+            raise ValueError(f"--edges requires --method committee, got {options.method!r}")
         files.claim("--out", options.out)
         files.claim("--model", options.model, stdout=False)
         files.claim("--report", options.report, stdout=False)
@@ -185,7 +178,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
 
     stages.start("encoding", f"{task.table.n_rows} rows, {len(task.table.names)} columns")
     kinds = options.kinds()
-    kinds.pop(options.target, None)  # the target is text, whatever it looks like
+    kinds.pop(options.target, None)  # labels are always text
     embedding = options.embedding(stages.detail) if options.embed else {}
     encoder = TableEncoder(columns=kinds, random_state=options.seed, **embedding)
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
@@ -206,9 +199,9 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
         adopt_encoder(classifier, encoder)
     output.note(f"columns encoded as {classifier.columns_.words()}")
     notes = classifier.encoder_.notes_
-    if len(notes) > 8:  # a wide table: summarised
+    if len(notes) > 8:  # a wide table
         left_out = Counter(p.reason for p in classifier.columns_ if p.encoding is None)
-        output.note(*(f"{n} columns left out: {why}" for why, n in left_out.most_common(3)))
+        output.note(*(f"{n} columns ignored: {why}" for why, n in left_out.most_common(3)))
         gaps = sum(p.missing > 0 for p in classifier.columns_)
         output.note(f"{gaps} columns have missing cells; --json and --report list every column")
     else:
@@ -219,7 +212,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
 
 
 def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
-    """Start the next stage when the classifier has finished one."""
+    """Start the next stage when the classifier finishes one."""
     stage = event.get("stage")
     if stage == "encoding":
         stages.start("graph", f"{event['features']} features")
@@ -236,7 +229,7 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
 def _summary(
     fitted: FittedTable, task: _Task, predicted: Predictions, compared: Baselines | None
 ) -> dict[str, Any]:
-    """Return the result as plain data, with the accuracy on held-out labels."""
+    """Return the result for JSON, with the accuracy on held-out labels."""
     from ..report.evaluation import held_out_labels
 
     model, labels = fitted.model, task.labels
@@ -254,9 +247,7 @@ def _summary(
         "unsure": int(predicted.unsure.sum()),
         "unreached": int(model.unreached_.size),
         "held_out": 0 if checked is None else int(checked.truth.size),
-        "held_out_accuracy": None
-        if checked is None
-        else float((checked.truth == checked.predicted).mean()),
+        "held_out_accuracy": None if checked is None else checked.accuracy,
         "baseline": None if compared is None else compared.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
@@ -281,7 +272,7 @@ def _summary(
 def _report(
     options: FitOptions, task: _Task, fitted: FittedTable, compared: Baselines | None
 ) -> str:
-    """Return the report."""
+    """Return the report as HTML."""
     from ..report import gather, render
 
     marker = "" if options.unlabeled is None else f" and {options.unlabeled!r}"
@@ -310,7 +301,7 @@ def _report(
 
 
 def _print_summary(options: FitOptions, output: Output) -> None:
-    """Print the result in a few lines."""
+    """Print a short summary."""
     result = output.result
     classes = ", ".join(map("{} {}".format, *zip(*result["predicted"].items(), strict=True)))
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")

@@ -22,51 +22,41 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
     """Options of ``gdpa label``."""
 
     target: str = option(
-        "--target", "-t", help="Column to fill; created if the table has none.", default="label"
+        "Column to fill; added if it does not exist.", "--target", "-t", default="label"
     )
-    text: str | None = option("--text", help="Column with the text to read, shown large.")
-    image: str | None = option("--image", help="Column with image files in the folder of DATA.")
-    shape: str | None = option("--shape", help="HEIGHTxWIDTH: show rows of numbers as images.")
+    text: str | None = option("Column of text to show in large type.")
+    image: str | None = option("Column of image file names, relative to the folder of DATA.")
+    shape: str | None = option("HEIGHTxWIDTH: show rows of pixels as images.")
     class_name: list[str] | None = option(  # noqa: RUF009
-        "--class", help="A class with a button from the start; may be repeated."
+        "Class to offer from the start; may be repeated.", "--class"
     )
-    model: str | None = option(
-        "--model", help="Start with the labels and columns of this model file."
-    )
+    model: str | None = option("Start with the labels and encoding of this model file.")
     out: str | None = option(
+        "File to write at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with a "
+        "folder of pictures per class; DATA-labelled.csv if unset.",
         "--out",
         "-o",
-        help="File written at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with "
-        "a folder of pictures per class; DATA-labelled.csv if unset.",
     )
-    who: bool = option("--who", help="Write who answered and when.", default=False)
+    who: bool = option("Write who answered and when.", "--who", default=False)
     overlap: float = option(
-        "--overlap", min=0, max=1, help="Share of rows to ask a second annotator.", default=0.0
+        "Fraction of rows to show to a second annotator.", min=0, max=1, default=0.0
     )
-    log: str | None = option(
-        "--log", help="File to which each answer is appended; OUT.log if unset."
-    )
+    log: str | None = option("File to append each answer to; OUT.log if unset.")
     host: str = option(
-        "--host",
-        help="Address to listen on; others than this machine's own need --token.",
-        default="127.0.0.1",
+        "Address to listen on; addresses other than localhost need --token.", default="127.0.0.1"
     )
     token: str | None = option(
-        "--token", envvar="GDPA_LABEL_TOKEN", help="Secret part of the address; random if unset."
+        "Secret part of the address; random if unset.", envvar="GDPA_LABEL_TOKEN"
     )
-    public_url: str | None = option(
-        "--public-url", help="Address under which a reverse proxy offers the page."
-    )
-    port: int = option("--port", min=0, max=65535, help="0 picks a free port.", default=0)
-    browser: bool = option(
-        "--browser/--no-browser", help="Open the page in the browser.", default=True
-    )
-    seed: int = option("--seed", min=0, help="Random seed.", default=0)
+    public_url: str | None = option("Address of the page behind a reverse proxy.")
+    port: int = option("Port of the server; 0 picks a free port.", min=0, max=65535, default=0)
+    browser: bool = option("Open the page in the browser.", "--browser/--no-browser", default=True)
+    seed: int = option("Random seed.", min=0, default=0)
     quiet: Quiet = False
     context: typer.Context
 
     def image_shape(self) -> tuple[int, int] | None:
-        """Return ``--shape`` as numbers."""
+        """Return height and width, or None."""
         if self.shape is None:
             return None
         sides = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", self.shape.lower())
@@ -75,13 +65,13 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
         return int(sides[1]), int(sides[2])
 
     def output_files(self) -> tuple[Path, Path]:
-        """Return the table and the log to write."""
+        """Return the paths of the table and the log to write."""
         data = Path("table.csv" if self.data == "-" else self.data).absolute()
         out = data.with_name(f"{data.name.partition('.')[0]}-labelled.csv")
         if self.out is not None:
             out = Path(self.out)
         if out.is_dir() or (self.data != "-" and out.resolve() == data.resolve()):
-            raise ValueError(f"--out {out} is a folder or the input; another name is needed")
+            raise ValueError(f"--out {out} is a folder or the input; choose another name")
         return out, out.with_name(out.name + ".log") if self.log is None else Path(self.log)
 
 
@@ -93,9 +83,9 @@ def register(app: typer.Typer) -> None:
 def label(options: LabelOptions) -> None:
     """Label rows of DATA in the browser; the classifier predicts the other rows.
 
-    Starts a server that only this machine's browser can reach; Ctrl-C ends it. Each answer is saved
-    at once; the same command continues where the last one stopped. A row has one label; several
-    labels per row are not supported.
+    Starts a server that accepts connections from this machine only, unless --host is set; Ctrl-C
+    stops it. Each answer is saved at once. To resume, repeat the command. A row has one label;
+    several labels per row are not supported.
     """
     with Output("label", quiet=options.quiet) as output, one_thread():
         from ..labeling.server import LabelServer

@@ -1,4 +1,4 @@
-"""``gdpa methods``: what can be passed as ``--method``."""
+"""``gdpa methods``: list the values of ``--method``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def methods(json: Json = False, quiet: Quiet = False) -> None:
-    """List the methods, what each one is and what it needs."""
+    """List the solvers, with the problems they accept and the extras they need."""
     with Output("methods", json=json, quiet=quiet) as out:
         from ..solvers.registry import list_methods
 
@@ -24,7 +24,7 @@ def methods(json: Json = False, quiet: Quiet = False) -> None:
         out.result = {"methods": [asdict(row) for row in rows]}
         if not json:
             out.table(
-                ["method", "kind", "takes", "extra", "what it is"],
+                ["method", "kind", "accepts", "extra", "description"],
                 [
                     [
                         m.name,

@@ -1,7 +1,7 @@
-"""The classifier of the command line, and its model files.
+"""The classifier that the commands use, and its model files.
 
-The only module that names the estimator's class. A model file is that of
-:meth:`gdpa.CommitteeClassifier.save`: arrays and JSON with a checksum, no pickle.
+Model files are those of :meth:`gdpa.CommitteeClassifier.save`: arrays and JSON with a checksum, no
+pickle.
 """
 
 from __future__ import annotations
@@ -31,24 +31,10 @@ def new_classifier(
     random_state: int = 0,
     callback: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> CommitteeClassifier | GraphClassifier:
-    """Return the estimator that all commands use, with their options.
+    """Return an unfitted estimator for the options of ``gdpa fit``; unknown labels are None.
 
-    Parameters
-    ----------
-    columns : TableEncoder, optional
-        How the columns of a table are encoded.
-    n_neighbors, method, class_prior
-        The options of ``gdpa fit`` of the same names.
-    random_state : int, default=0
-        Random seed.
-    callback : callable, optional
-        Called with the progress of the fit.
-
-    Returns
-    -------
-    CommitteeClassifier or GraphClassifier
-        Not fitted. Unknown labels are None. The ensemble for method "committee"; for any method
-        of :func:`gdpa.list_methods` one neighbour graph.
+    Method "committee" is the ensemble; any method of :func:`gdpa.list_methods` is one neighbour
+    graph.
     """
     from ..estimators import CommitteeClassifier, GraphClassifier, GraphOptions
 
@@ -66,7 +52,7 @@ def new_classifier(
 
 
 class Predictions(NamedTuple):
-    """Predicted label of each row, its probability, its lead over the second class, uncertainty."""
+    """Predictions, their probability and lead over the second class; whether they are unsure."""
 
     prediction: NDArray[Any]
     probability: NDArray[np.float64]
@@ -74,21 +60,17 @@ class Predictions(NamedTuple):
     unsure: NDArray[np.bool_]
 
     def counts(self, classes: NDArray[Any], among: Any = slice(None)) -> dict[str, int]:
-        """Return how many rows `among` all are predicted to be in each class."""
+        """Return the number of predictions of each class among some rows."""
         counts = (self.prediction[among, None] == classes).sum(axis=0).tolist()
         return dict(zip(map(str, classes), counts, strict=True))
 
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A fitted classifier and a description of its table.
+    """A fitted classifier and the facts about its table that a model file keeps.
 
-    Parameters
-    ----------
-    model : CommitteeClassifier or GraphClassifier
-        The classifier; it encodes tables, unless it was fitted on an array in Python.
-    about : dict
-        Target column, source, names of the rows, threshold of uncertain predictions.
+    These are the target column, the source, the row names and the threshold of `unsure`. A
+    classifier that was fitted on an array in Python has none of them, and no encoder.
     """
 
     model: CommitteeClassifier | GraphClassifier
@@ -96,7 +78,7 @@ class FittedTable:
 
     @property
     def encoder(self) -> TableEncoder | None:
-        """How columns are encoded."""
+        """The encoder of the columns, or None."""
         return getattr(self.model, "encoder_", None)
 
     @property
@@ -109,7 +91,7 @@ class FittedTable:
     def predictions(
         self, P: NDArray[np.float64], codes: NDArray[np.intp], sure: float | None = None
     ) -> Predictions:
-        """Return predictions; all are uncertain where no label could be held out."""
+        """Return predictions; all are unsure if there were too few labels to hold any out."""
         least = self.about.get("sure", 0.75) if sure is None else sure
         rows = np.arange(codes.size)
         top, others = P[rows, codes], P.copy()
@@ -118,16 +100,16 @@ class FittedTable:
         return Predictions(self.model.classes_[codes], top, top - others.max(axis=1), unsure)
 
     def fitted_rows(self) -> Predictions:
-        """Return the predictions of the rows that were fitted; given labels are kept."""
+        """Return the predictions of the fitted rows; given labels are kept."""
         model = self.model
         codes = np.searchsorted(model.classes_, model.transduction_)
-        found = self.predictions(model.ensemble_.probabilities(), codes)
-        found.unsure[model.ensemble_.labels.codes >= 0] = False
-        found.unsure[model.unreached_] = True
-        return found
+        predicted = self.predictions(model.ensemble_.probabilities(), codes)
+        predicted.unsure[model.ensemble_.labels.codes >= 0] = False
+        predicted.unsure[model.unreached_] = True
+        return predicted
 
     def points(self, table: Table) -> Any:
-        """Return the features: a neighbour graph keeps them, a given graph does not."""
+        """Return the features; encode the table if the model did not keep them."""
         from ..report.evaluation import fitted_points
 
         kept = fitted_points(self.model.ensemble_.first.graph)
@@ -135,12 +117,12 @@ class FittedTable:
 
     def save(self, path: Path) -> None:
         """Write the model file."""
-        # The callback of the progress display cannot be stored.
+        # The options hold the progress callback, which cannot be stored.
         self.model.options = None
         self.model.save(path, extra={"table": self.about})
 
     def rows(self, table: Table) -> Any:
-        """Return what the model takes: the table, or its numbers if it was fitted on an array."""
+        """Return the input of the model: the table, or an array if it was fitted on one."""
         if self.encoder is not None:
             return table
         rows = table.without(["target"])
@@ -155,8 +137,8 @@ class FittedTable:
 
 
 def load_model(path: str) -> FittedTable:
-    """Read a model file; one that is missing, damaged, newer or no model raises ValueError."""
-    open_file(path, path).close()  # the same errors for missing, empty and other files everywhere
+    """Read a model file; raise ValueError if it is missing, damaged, newer, or not a model."""
+    open_file(path, path).close()  # reports missing and empty files as for tables
     from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
     from ..estimators.base import BaseClassifier
 
@@ -171,19 +153,19 @@ def load_model(path: str) -> FittedTable:
             raise ValueError("the number of row names differs from the number of rows")
         fitted = FittedTable(model, about)
         if not 0.0 <= about.get("sure", 0.75) <= 1.0:
-            raise ValueError("the threshold of uncertain predictions is not a probability")
+            raise ValueError("the threshold of unsure predictions is not a probability")
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(path) else f"{path}: {text}") from error
     except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{path} is damaged or no model: {error!r}") from error
+        raise ValueError(f"{path} is damaged or not a model: {error!r}") from error
     return fitted
 
 
 def first_columns(
     table: Table, keep: bool, id_column: str | None, ids: list[str] | None
 ) -> list[tuple[str, Column]]:
-    """Return the first columns of the output: all of the input, or the names of the rows."""
+    """Return the first output columns: the whole input, or the row names."""
     if not keep:
         return [(id_column or "row", range(1, table.n_rows + 1) if ids is None else ids)]
     reserved = {"prediction", "probability", "margin", "unsure", "known", "links"}

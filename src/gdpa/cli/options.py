@@ -1,7 +1,7 @@
-"""Options that several commands share, each defined once.
+"""Options that several commands share.
 
-The options of a command are the fields of a dataclass (:func:`add_command`); groups of options that
-belong together are its base classes. A file ``gdpa.toml`` sets other defaults
+The options of a command are the fields of a dataclass (:func:`add_command`). Its base classes are
+groups of options that belong together. A file ``gdpa.toml`` can change the defaults
 (:func:`read_defaults`).
 """
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 Options = TypeVar("Options")
 WRITTEN = {"out", "model", "report", "log", "work", "help"}
-# The groups of ``--help``, in their order, by the names of the parameters.
+# Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
-    "Input": "target labels labeling format delimiter header encoding unlabeled id_column drop "
-    "column text image shape class_name edges skip_unknown duplicates",
-    "Model": "embed offline method option neighbors class_prior seed",
+    "Input": "target labels labeling problem format delimiter header encoding unlabeled id_column "
+    "drop column text image shape class_name edges skip_unknown duplicates",
+    "Model": "embed offline method method_options laplacian bound neighbors class_prior seed",
     "Output and report": "out model report keep compare sure all_classes raw log json",
     "Other": "",
 }
 
 
 def list_methods(incomplete: str) -> list[str]:
-    """Return the methods whose name starts so, for shell completion."""
+    """Return the methods that complete a word, for shell completion."""
     from ..solvers.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
@@ -47,16 +47,8 @@ def list_methods(incomplete: str) -> list[str]:
 
 Json = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Out = Annotated[str | None, typer.Option("--out", "-o", help="CSV file to write; - is stdout.")]
-Method = Annotated[
-    str, typer.Option("--method", "-m", help="Solver (gdpa methods).", autocompletion=list_methods)
-]
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if unset.")
-]
-RawCells = Annotated[
-    bool,
-    typer.Option("--raw-cells", help="Do not escape cells that a spreadsheet would execute."),
 ]
 
 
@@ -77,8 +69,11 @@ class GroupedCommand(TyperCommand):
                     formatter.write_dl([record for record in records if record])
 
 
-def option(*names: str, help: str, default: Any = None, **settings: Any) -> Any:
-    """Declare a field of an options class as an option; ``default=MISSING`` makes it required."""
+def option(help: str, *names: str, default: Any = None, **settings: Any) -> Any:
+    """Declare a field of an options class as an option; ``default=MISSING`` makes it required.
+
+    The option is called like the field unless `names` are given.
+    """
     return field(default=default, metadata={"typer": typer.Option(*names, help=help, **settings)})
 
 
@@ -89,7 +84,7 @@ def argument(help: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Options of every command."""
+    """Options that every command has."""
 
     json: Json = False
     quiet: Quiet = False
@@ -99,8 +94,34 @@ class RunOptions:
 class OutputOptions:
     """The CSV file to write."""
 
-    out: Out = None
-    raw: RawCells = False
+    out: str | None = option("CSV file to write; - is stdout.", "--out", "-o")
+    raw: bool = option(
+        "Do not escape cells that a spreadsheet would execute.", "--raw-cells", default=False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions(RunOptions, OutputOptions):
+    """A graph, its known labels, and the method that solves it."""
+
+    graph: str = argument(
+        "Matrix Market, edge-list CSV, NPZ or GraphML file; - reads an edge list from stdin."
+    )
+    labels: str | None = option(
+        "CSV file of node,label; or one label per line, empty if unknown.", "--labels", "-l"
+    )
+    problem: str | None = option(
+        "max-cut, qubo or ising: GRAPH is a Gset, Biq Mac, .qubo, Matrix Market or edge-list "
+        "file of couplings, and there are no labels."
+    )
+    method: str = option(
+        "Solver; gdpa methods lists them.", "--method", "-m",
+        default="auto", autocompletion=list_methods,
+    )  # fmt: skip
+    laplacian: str = option("combinatorial or normalized.", default="combinatorial")
+    unlabeled: str | None = option("Value of an unknown label, besides empty.")
+    format: str | None = option("mtx, csv, npz or graphml; from the file extension if unset.")
+    delimiter: Delimiter = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,30 +131,24 @@ class TableOptions:
     data: str = argument(
         "CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON lines, NPZ or LIBSVM; text "
         "files may be compressed. - reads CSV from stdin. Or a folder of pictures or text files, "
-        "in subfolders named by their class where that is known."
+        "in subfolders named by class where the class is known."
     )
     format: str | None = option(
-        "--format",
-        help="csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; from the file extension if "
-        "unset.",
+        "csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; from the file extension if unset."
     )
     delimiter: Delimiter = None
     header: bool = option(
+        "Whether a CSV file starts with column names; else columns are named 1, 2, ...",
         "--header/--no-header",
-        help="Whether a CSV file starts with column names; else columns are named 1, 2, ...",
         default=True,
     )
-    encoding: str | None = option("--encoding", help="Encoding of a CSV file; detected if unset.")
+    encoding: str | None = option("Encoding of a CSV file; detected if unset.")
 
     @property
     def reading(self) -> dict[str, Any]:
         """The file format, as options of :func:`gdpa.tables.read_table`."""
-        return {
-            "format": self.format,
-            "delimiter": self.delimiter,
-            "header": self.header,
-            "encoding": self.encoding,
-        }
+        names = ("format", "delimiter", "header", "encoding")
+        return {name: getattr(self, name) for name in names}
 
     def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""
@@ -146,19 +161,13 @@ class TableOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """What the columns of a table are."""
+    """How the columns of a table are used."""
 
-    unlabeled: str | None = option(
-        "--unlabeled", help="Value of an unknown label, besides empty, NA, ?..."
-    )
-    id_column: str | None = option("--id", help="Column with the names of the rows; no feature.")
-    drop: list[str] | None = option(  # noqa: RUF009
-        "--drop", help="Column to ignore; may be repeated."
-    )
+    unlabeled: str | None = option("Value of an unknown label, besides empty, NA, ?...")
+    id_column: str | None = option("Column of row names; not used as a feature.", "--id")
+    drop: list[str] | None = option("Column to ignore; may be repeated.")  # noqa: RUF009
     column: list[str] | None = option(  # noqa: RUF009
-        "--column",
-        help="NAME=KIND: treat a column as number, category, text, image, date or drop; may be "
-        "repeated.",
+        "NAME=KIND: treat a column as number, category, text, image, date or drop; may be repeated."
     )
 
     def kinds(self) -> dict[str, str]:
@@ -178,15 +187,13 @@ class ColumnOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedOptions:
-    """A model of texts or pictures."""
+    """A pretrained model that encodes texts or pictures."""
 
     embed: str | None = option(
-        "--embed",
-        metavar="FOLDER",
-        help="Folder with an ONNX model of texts or pictures, or a model's name.",
+        "Folder or name of an ONNX model for texts or pictures.", metavar="FOLDER"
     )
     offline: bool = option(
-        "--offline", help="Do not download a model that --embed names.", default=False
+        "Do not download the model that --embed names.", "--offline", default=False
     )
 
     def embedding(self, show: Callable[[str], object]) -> dict[str, Any]:
@@ -203,17 +210,12 @@ class EdgeOptions:
     """A file of links between rows."""
 
     edges: str | None = option(
-        "--edges",
-        help="Links between rows: two row names per line and an optional weight, with any "
-        "delimiter; or GraphML, Matrix Market, NPZ. - is stdin.",
+        "Links between rows: two row names per line and an optional weight, with any "
+        "delimiter; or GraphML, Matrix Market, NPZ. - is stdin."
     )
-    skip_unknown: bool = option(
-        "--skip-unknown", help="Ignore edges to unknown rows.", default=False
-    )
+    skip_unknown: bool = option("Ignore edges to unknown rows.", "--skip-unknown", default=False)
     duplicates: str = option(
-        "--duplicates",
-        help="For repeated edges: same (weights must agree), sum or max.",
-        default="same",
+        "For repeated edges: same (weights must agree), sum or max.", default="same"
     )
 
     def read_edges(
@@ -244,15 +246,16 @@ def add_command(
         parameter.replace(annotation=hints[name])
         for name, parameter in inspect.signature(options).parameters.items()
     ]
-    # The command's own options come first, shared ones last.
+    # The command's own options come before the shared ones.
     parameters.sort(key=lambda parameter: parameter.name not in options.__annotations__)
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__doc__ = run.__doc__
+    # Click keeps the lines of a paragraph after a backspace, which a raw docstring cannot contain.
+    command.__doc__ = str(run.__doc__).replace("\\b", "\b")
     app.command(name, cls=GroupedCommand)(command)
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:
-    """Turn ``name=value`` texts into options: numbers, true, false and none, else text."""
+    """Parse ``name=value`` pairs; values are numbers, true, false, none or text."""
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -268,24 +271,25 @@ def parse_options(pairs: list[str]) -> dict[str, object]:
 
 
 def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
-    """Return the defaults for a command line, by command and parameter.
+    """Read the defaults in ``gdpa.toml``, by command and parameter.
+
+    The file has a section per command with the long names of options. Output files cannot be set
+    there: a folder of data that somebody sent must not choose them.
 
     Parameters
     ----------
     command : click command
-        The command with its sub-commands. A section per command holds options by their long names,
-        without the dashes. Files that are written cannot be set: a folder of data that somebody
-        sent must not choose them.
+        The command with its sub-commands.
     args : sequence of str
-        The arguments. A ``gdpa.toml`` beside the first file that they name comes before that of
-        the current folder.
+        The arguments. A ``gdpa.toml`` beside the first file among them takes precedence over the
+        one in the current folder.
     known : sequence of str
-        Names of all commands: sections of those that are not loaded are not read.
+        Names of all commands. Sections of commands that are not loaded are skipped.
 
     Returns
     -------
     dict
-        For the context's ``default_map``.
+        The context's ``default_map``.
     """
     found: dict[str, Any] = {}
     table = next(filter(os.path.isfile, args), ".")
@@ -303,7 +307,7 @@ def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> di
 
 
 def _checked(command: Any, values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return values by parameter; an unknown name raises an error."""
+    """Return the values by parameter; raise ValueError for an unknown name."""
     groups = getattr(command, "commands", {})
     names = {} if groups else {
         name.removeprefix("--"): parameter.name

@@ -1,9 +1,8 @@
-"""Output of the commands: data on stdout, messages and progress on stderr, and the exit code.
+"""Output of the commands: data on stdout, messages and progress on stderr, and exit codes.
 
-:class:`Output` surrounds a command. Inside, warnings of the package become lines on stderr; an
-error of the user's becomes one line and exit code 2; Ctrl-C becomes one line and 130; a result that
-did not converge ends in 1. With ``--json`` stdout carries exactly one JSON document, errors
-included.
+Each command runs inside :class:`Output`. Warnings of the package become lines on stderr. Bad input
+becomes one line and exit code 2, Ctrl-C one line and 130. A result that did not converge has exit
+code 1. With ``--json`` stdout carries exactly one JSON document, also for errors.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70
 
 
 def clean(text: object) -> str:
-    """Text on one line without control characters: data may hold sequences a terminal obeys."""
+    """Return text on one line, with control characters escaped: a terminal would obey them."""
     words = " ".join(str(text).split())
     if words.isprintable():
         return words
@@ -44,7 +43,7 @@ def clean(text: object) -> str:
 
 
 def to_json(value: object) -> str:
-    """Return a value as JSON; arrays become lists, what is not finite null, all else text."""
+    """Return a value as JSON: arrays as lists, NaN and infinity as null, other objects as text."""
     text = json.dumps(value, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
     finite = json.loads(text, parse_constant=lambda name: None)
     return json.dumps(finite, ensure_ascii=False)
@@ -60,7 +59,7 @@ class Output:
     json : bool
         Whether stdout carries one JSON document and nothing else.
     quiet : bool
-        Whether messages other than errors are left out.
+        Whether to print errors only.
     """
 
     def __init__(self, command: str, *, json: bool = False, quiet: bool = False) -> None:
@@ -84,24 +83,24 @@ class Output:
             self._say(clean(text))
 
     def at_end(self, show: Callable[[], None]) -> None:
-        """Call `show` when the command has succeeded and no progress is drawn any more."""
+        """Call `show` after the command has succeeded and the progress bar is gone."""
         self._last.append(show)
 
     # -- data -----------------------------------------------------------------------------------
 
     def write(self, text: str) -> None:
-        """Put data on stdout."""
+        """Write data to stdout."""
         sys.stdout.write(text)
 
     def table(self, headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Put a table on stdout: drawn on a terminal, plain aligned columns elsewhere."""
+        """Write a table to stdout, with borders on a terminal and in plain columns elsewhere."""
         terminal = sys.stdout.isatty()
         drawn = Table(box=HEAVY_HEAD if terminal else None, header_style="bold", pad_edge=terminal)
         for header in headers:
             drawn.add_column(Text(clean(header)), overflow="fold")
         for row in rows:
             drawn.add_row(*(Text(clean(cell)) for cell in row))
-        # Lines of a file or a pipe have no end.
+        # Do not wrap lines in a file or a pipe.
         Console(highlight=False, width=None if terminal else 10_000).print(drawn)
 
     # -- context --------------------------------------------------------------------------------
@@ -129,7 +128,7 @@ class Output:
         try:
             raise typer.Exit(self._finish(error)) from None
         except BrokenPipeError:
-            # The reader has gone (`| head`): nothing is wrong, and nothing can be said to it.
+            # The reader has closed the pipe (`| head`), which is not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(PIPE_CLOSED) from None
 
@@ -154,7 +153,7 @@ class Output:
         elif isinstance(error, ValueError | TypeError | OSError | ImportError):
             text, code = clean(error), BAD_INPUT
         else:
-            text = f"{type(error).__name__}: {error} (a fault of gdpa; GDPA_DEBUG=1 shows where)"
+            text = f"{type(error).__name__}: {error} (a bug in gdpa; GDPA_DEBUG=1 shows where)"
             code = INTERNAL
         self._say(f"gdpa {self.command}: error: {clean(text)}", "red")
         self._document("error", {"message": clean(text)})
@@ -178,7 +177,7 @@ class Output:
 
 
 class Stages:
-    """Progress of a command: a moving bar on a terminal, one line per stage elsewhere.
+    """Progress of a command: a bar on a terminal, one line per stage elsewhere.
 
     Parameters
     ----------
@@ -200,23 +199,23 @@ class Stages:
             TimeElapsedColumn(),
             TextColumn("{task.fields[detail]}", markup=False),
             console=output.console,
-            # The bar is on stderr: data for stdout stay there, and an older rich's stand-in for
-            # it does not know whether it is a terminal.
+            # The bar is on stderr; older versions of rich replace stdout by an object without
+            # a working isatty.
             redirect_stdout=False,
             disable=not self._drawn,
         )
 
     def start(self, name: str, detail: str = "") -> None:
-        """End the stage before, and start another."""
+        """End the current stage and start another."""
         self._end()
         self._name, self._since = name, time.perf_counter()
-        # No total: the bar pulses as long as the stage lasts.
+        # Without a total the bar pulses.
         self._task = self._bar.add_task(name, total=None, detail="")
         self.detail(detail)
 
     def detail(self, text: str, fraction: float | None = None) -> None:
-        """Show a detail of the current stage, of a long text the end: a path's file name."""
-        line, most = clean(text), 34  # a narrow terminal must hold it
+        """Show a detail of the current stage; of a long text the end, as in paths."""
+        line, most = clean(text), 34  # fits an 80-column terminal
         self._detail = line if len(line) <= most else "..." + line[3 - most :]
         self._bar.update(self._task, detail=self._detail)
         if fraction is not None:
@@ -240,5 +239,5 @@ class Stages:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self._end()
-        if self._drawn:  # an older rich ends a disabled bar with an empty line
+        if self._drawn:  # older versions of rich end a disabled bar with an empty line
             self._bar.stop()

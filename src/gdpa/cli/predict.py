@@ -1,4 +1,4 @@
-"""``gdpa predict``: labels of new rows by a model that ``gdpa fit`` saved."""
+"""``gdpa predict``: predict new rows with a saved model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .output import Output, Stages
 
 @dataclass(frozen=True, kw_only=True)
 class _ModelArgument:
-    """The first argument, before the table."""
+    """The model, the argument before the table."""
 
-    model: str = argument("Model file that fit --model wrote.")
+    model: str = argument("Model file written by fit --model.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +36,12 @@ class PredictOptions(
     """Options of ``gdpa predict``."""
 
     all_classes: bool = option(
-        "--all-classes", help="Add a column of probabilities per class.", default=False
+        "Add a column of probabilities for each class.", "--all-classes", default=False
     )
     sure: float | None = option(
-        "--sure", min=0.0, max=1.0, help="Mark predictions below this; as in fit if unset."
+        "Mark predictions below this probability as unsure; as in fit if unset.", min=0.0, max=1.0
     )
-    keep: bool = option("--keep", help="Copy all input columns to the output.", default=False)
+    keep: bool = option("Copy all input columns to the output.", "--keep", default=False)
 
 
 def register(app: typer.Typer) -> None:
@@ -54,8 +54,8 @@ def predict(options: PredictOptions) -> None:
 
     Writes CSV: row (or the --id column of fit), prediction, probability, margin, unsure.
 
-    A model that was fitted with --edges accepts --edges from the new rows to the fitted rows, by
-    name. The column "links" is the weight of the models that use the links.
+    If the model was fitted with --edges, --edges gives links from new rows to fitted rows, by name.
+    The output column "links" is the total weight of the models that use the links.
     """
     with (
         Output("predict", json=options.json, quiet=options.quiet) as output,
@@ -80,9 +80,9 @@ def predict(options: PredictOptions) -> None:
                 stages.start("links", options.edges)
                 known = fitted.about.get("ids")
                 if not model.ensemble_.linked:
-                    raise ValueError("--edges needs a model of fit --edges; this one has no links")
+                    raise ValueError("--edges needs a model that was fitted with --edges")
                 if ids is None or known is None:
-                    raise ValueError("--edges needs the column of row names that fit --id named")
+                    raise ValueError("--edges needs the column of row names given to fit as --id")
                 W = options.read_edges(output, ids, [str(name) for name in known]).W
             stages.start("predict", f"{table.n_rows} rows")
             rows = fitted.rows(table)

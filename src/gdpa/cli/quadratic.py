@@ -2,75 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from ..csv_text import csv_text
 from ..problem import BinaryQuadratic
-from ..solution import Solution
 from ..tables.coupling_files import read_couplings
 from .files import OutputFiles
+from .options import GraphOptions
 from .output import Output, Stages
 
-ProblemKind = Annotated[
-    str | None,
-    typer.Option(
-        "--problem",
-        help="max-cut, qubo or ising: GRAPH is then a Gset, Biq Mac, .qubo, Matrix Market or "
-        "edge-list file of couplings, and there are no labels.",
-    ),
-]
+REPORTED = (
+    *("method", "sense", "value", "bound", "bound_status", "gap", "relative_gap"),
+    *("converged", "message"),
+)
+
+
+def pick(record: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of a record, for JSON."""
+    return {name: getattr(record, name) for name in names}
+
+
+def print_gap(
+    output: Output, value: tuple[str, float], bound: tuple[str, float], gap: str, status: str
+) -> None:
+    """Print a value, its bound and the gap between them as a table, unless JSON is written."""
+    if not output.json:
+        rows = [[name, f"{number:.10g}"] for name, number in (value, bound)]
+        output.table(["quantity", "value"], [*rows, ["gap", gap], ["status", status]])
 
 
 def solve_quadratic(
-    path: str,
-    kind: str,
-    method: str,
-    options: dict[str, Any],
-    format: str | None,
-    out: str | None,
-    output: Output,
-    files: OutputFiles,
-    raw: bool,
+    options: GraphOptions, settings: dict[str, Any], output: Output, files: OutputFiles
 ) -> None:
-    """Solve the problem of a file; write the assignment and report value, bound and gap."""
+    """Solve the problem in a file; write the assignment and report value, bound and gap."""
     with Stages(output) as stages:
-        stages.start("reading", path)
-        problem, names = read_quadratic(path, kind, format)
+        stages.start("reading", options.graph)
+        problem, names = read_quadratic(options)
         size = f"{problem.n_nodes} variables, {problem.n_edges} couplings"
-        stages.start("solve", f"{method}, {size}")
+        stages.start("solve", f"{options.method}, {size}")
         from ..solvers.registry import solve as run
 
-        solution = run(problem, method, **options)
+        solution = run(problem, options.method, **settings)
         output.converged &= solution.converged
         stages.start("writing")
-        output.result = report(solution) | {
-            "problem": kind,
+        output.result = pick(solution, *REPORTED) | {
+            "problem": options.problem,
             "variables": problem.n_nodes,
             "couplings": problem.n_edges,
             "seconds": dict(solution.seconds),
         }
-        if out is not None or not output.json:
-            columns = [list(names), [str(v) for v in solution.labels.tolist()]]
-            files.text("--out", csv_text(["node", "value"], columns, raw=raw))
+        values = solution.labels.tolist()
+        if options.out is not None or not output.json:
+            columns = [names, list(map(str, values))]
+            files.text("--out", csv_text(["node", "value"], columns, raw=options.raw))
         else:
-            output.result["assignment"] = dict(zip(names, solution.labels.tolist(), strict=True))
+            output.result["assignment"] = dict(zip(names, values, strict=True))
     output.note(
-        f"{kind}: value {solution.value:.10g}, bound {solution.bound:.10g} "
+        f"{options.problem}: value {solution.value:.10g}, bound {solution.bound:.10g} "
         f"({solution.bound_status}), gap {100 * solution.relative_gap:.3g} %, {solution.method}"
     )
 
 
-def certify_quadratic(
-    path: str, kind: str, assignment: str | None, format: str | None, output: Output
-) -> None:
-    """Report how far an assignment, or the best that is found, is from a proved bound."""
+def certify_quadratic(options: GraphOptions, assignment: str | None, output: Output) -> None:
+    """Compare an assignment, or the best one found, with a proved bound."""
     with Stages(output) as stages:
-        stages.start("reading", path)
-        problem, names = read_quadratic(path, kind, format)
+        stages.start("reading", options.graph)
+        problem, names = read_quadratic(options)
         stages.start("bound")
         from ..solvers.registry import solve as run
 
@@ -79,42 +79,29 @@ def certify_quadratic(
         if assignment is not None:
             value = problem.value(read_assignment(assignment, names, problem))
         gap = abs(solution.bound - value)
-        size = max(abs(solution.bound), abs(value), 1e-300)
-        output.result = report(solution) | {
-            "problem": kind,
+        relative_gap = gap / max(abs(solution.bound), abs(value), 1e-300)
+        output.result = pick(solution, *REPORTED) | {
+            "problem": options.problem,
             "assignment": assignment or f"solved by {solution.method}",
             "value": value,
             "gap": gap,
-            "relative_gap": gap / size,
+            "relative_gap": relative_gap,
         }
-    if not output.json:
-        rows = [
-            ["value", f"{value:.10g}"],
-            ["bound", f"{solution.bound:.10g}"],
-            ["gap", f"{gap:.6g} ({100 * gap / size:.3g} %)"],
-            ["status", f"{solution.bound_status} by {solution.method}"],
-        ]
-        output.table(["quantity", "value"], rows)
+    print_gap(
+        output,
+        ("value", value),
+        ("bound", solution.bound),
+        f"{gap:.6g} ({100 * relative_gap:.3g} %)",
+        f"{solution.bound_status} by {solution.method}",
+    )
 
 
-def report(solution: Solution) -> dict[str, Any]:
-    """What a solution says about itself, for JSON."""
-    return {
-        "method": solution.method,
-        "sense": solution.sense,
-        "value": solution.value,
-        "bound": solution.bound,
-        "bound_status": solution.bound_status,
-        "gap": solution.gap,
-        "relative_gap": solution.relative_gap,
-        "converged": solution.converged,
-        "message": solution.message,
-    }
-
-
-def read_quadratic(path: str, kind: str, format: str | None) -> tuple[BinaryQuadratic, list[str]]:
-    """Read a file of couplings and state the problem; errors of the matrix name the file."""
-    couplings = read_couplings(path, kind, format=format)
+def read_quadratic(options: GraphOptions) -> tuple[BinaryQuadratic, list[str]]:
+    """Read a file of couplings; return the problem and the names of the nodes."""
+    if options.labels is not None:
+        raise ValueError("--problem and --labels exclude each other")
+    path, kind = options.graph, str(options.problem)
+    couplings = read_couplings(path, kind, format=options.format)
     try:
         if kind == "max-cut":
             problem = BinaryQuadratic.max_cut(couplings.matrix)
@@ -128,7 +115,7 @@ def read_quadratic(path: str, kind: str, format: str | None) -> tuple[BinaryQuad
 
 
 def read_assignment(path: str, names: list[str], problem: BinaryQuadratic) -> NDArray[np.float64]:
-    """Read ``node,value`` for every node, as ``gdpa solve`` writes it."""
+    """Return the value of every node from a file of ``node,value``."""
     from ..tables.source import open_file
     from ..tables.table import TableError
 

@@ -1,4 +1,4 @@
-"""``gdpa query``: which rows to label next."""
+"""``gdpa query``: list the rows to label next."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from .output import Output
 class QueryOptions(RunOptions, OutputOptions):
     """Options of ``gdpa query``."""
 
-    model: str = argument("Model file that fit --model wrote, or, with --target, a table.")
-    n: int = option("-n", min=1, help="Number of rows.", default=20)
-    target: str | None = option("--target", "-t", help="Target column of a table without labels.")
-    id_column: str | None = option("--id", help="Column of the table with the names of the rows.")
+    model: str = argument(
+        "Model file written by fit --model; with --target, a table without labels."
+    )
+    n: int = option("Number of rows.", "-n", min=1, default=20)
+    target: str | None = option("Column that will hold the labels of the table.", "--target", "-t")
+    id_column: str | None = option("Column of row names of the table.", "--id")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,9 +34,9 @@ def register(app: typer.Typer) -> None:
 def query(options: QueryOptions) -> None:
     """List the rows to label next, best first.
 
-    For a model it writes CSV: row (or the --id column of fit), prediction, probability, the second
-    class and its probability. With --target it takes a table without any label, and lists the rows
-    to label first.
+    Writes CSV for a model: row (or the --id column of fit), prediction, probability, the second
+    class and its probability. With --target it reads a table without labels and lists the rows to
+    label first.
     """
     with (
         Output("query", json=options.json, quiet=options.quiet) as output,
@@ -45,7 +47,7 @@ def query(options: QueryOptions) -> None:
             columns = _rows_of_table(options, options.target)
         else:
             if options.id_column is not None:
-                raise ValueError("--id belongs to --target; a model has the names of its rows")
+                raise ValueError("--id requires --target; a model stores its own row names")
             columns = _rows_of_model(options)
         output.result = {"rows": rows_as_records(columns)}
         if options.out is not None or not options.json:
@@ -60,7 +62,7 @@ def _row_names(rows: NDArray[np.intp], ids: list[str] | None) -> list[object]:
 
 
 def _rows_of_model(options: QueryOptions) -> list[tuple[str, Column]]:
-    """Return the rows of a fitted table to label next."""
+    """Return the rows of the fitted table to label next."""
     fitted = load_model(options.model)
     classifier = fitted.model
     chosen = classifier.query(options.n)
@@ -85,7 +87,7 @@ def _rows_of_table(options: QueryOptions, target: str) -> list[tuple[str, Column
     if known:
         raise ValueError(
             f"{table.source}: {known} rows have a label in column {target!r}; fit a model "
-            "(gdpa fit --model) and query that, or label in the browser (gdpa label)"
+            "(gdpa fit --model) and query the model, or label in the browser (gdpa label)"
         )
     id_column = options.id_column
     ids = None if id_column is None else table.column(id_column, "--id column").cells()

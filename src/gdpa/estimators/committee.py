@@ -1,4 +1,4 @@
-"""CommitteeClassifier: an ensemble of different models, and :func:`classify`, its function twin."""
+"""CommitteeClassifier, an ensemble of different models, and :func:`classify`, its function form."""
 
 from __future__ import annotations
 
@@ -28,96 +28,98 @@ if TYPE_CHECKING:
 class CommitteeClassifier(BaseClassifier):
     """Semi-supervised ensemble of different models, weighted by held-out loss.
 
-    The members are the graph of nearest neighbours, the same in whitened columns, the graph of
-    samples that share leaves of a forest, the forest, a kernel machine on shared leaves, linear
-    models (plain and self-trained), Gaussian classes and an RBF kernel machine. A graph of the
-    samples (``fit(X, y, adjacency=...)``) adds members that know the links.
+    The members are a nearest-neighbour graph, the same in whitened columns, a forest, a graph of
+    samples that share leaves of the forest, a kernel machine on shared leaves, logistic regression
+    (plain and self-trained), Gaussian classes and an RBF kernel machine. If you give a graph of the
+    samples (``fit(X, y, adjacency=...)``), members that use its links are added.
 
     Parameters
     ----------
     n_neighbors : int or "auto", default="auto"
-        Neighbours per sample of the graphs; "auto" takes 6, or 10 with more than 5,000 samples.
+        Neighbours per sample in the graphs; "auto" uses 6, or 10 with more than 5,000 samples.
     columns : mapping of str to str, or TableEncoder, optional
-        For data frames: kinds of some columns ("number", "category", "text", "date" or "drop"),
-        where they should not be detected automatically; or the encoder to use.
+        For data frames: the kinds of columns ("number", "category", "text", "date" or "drop") that
+        should not be detected automatically, or the encoder to use.
     models : classifier or list of classifiers, optional
-        scikit-learn classifiers with `predict_proba` as further members. Together they get no more
-        weight than leaves the held-out loss no worse than without them.
+        Additional members: scikit-learn classifiers with `predict_proba`. Their total weight is
+        limited so that the held-out loss is no higher than without them.
     class_prior : None, "labeled" or array-like of shape (n_classes,), default=None
-        Shifts the thresholds so that the class masses of the unlabelled samples match the shares
-        of the labels, or those given (in the order of ``classes_``). Give the shares if you know
-        them: labels drawn class by class do not tell them, and on 16 tables they are worth 1.4
-        points with 5 labels a class, 0.5 with 20. None: no shift, unless every class has 20 labels
-        or more and counts differ by at most 1; then shares are estimated, carefully.
+        Class shares that the predictions for unlabelled samples should match: those of the labels,
+        or an array in the order of ``classes_``. Give the shares if you know them. Labels drawn
+        class by class do not show them, and on 16 tables they lower the error by 1.4 points with 5
+        labels per class and by 0.5 points with 20. With None, predictions are not shifted, except
+        if every class has at least 20 labels and the counts differ by at most 1: then the shares
+        are estimated, and predictions are shifted half of the way.
     unlabeled : object, default=-1
-        Marker of an unknown label in y; None or NaN stand for all missing values.
+        Marker of unknown labels in y. None and NaN match every missing value.
     abstain_below : float, optional
-        `predict` returns the marker `unlabeled` where the largest probability is below this.
+        If the largest probability of a row is lower, `predict` returns the marker `unlabeled`.
     n_jobs : int, optional
-        Threads: None for all processors, at most 8 (or OMP_NUM_THREADS), -1 for all. Results do not
-        depend on it.
+        Number of threads. None uses all processors but at most 8 (or OMP_NUM_THREADS), -1 uses
+        all. Results do not depend on it.
     random_state : int, default=0
         Random seed.
     verbose : int, default=0
-        1 logs stages, 2 iterations too, with the seconds since the fit began; 0 logs stages only of
-        a fit that takes more than 2 s. The logger is "gdpa.estimators", level INFO. Where logging
-        is not set up it writes to stderr: always if asked, otherwise only to a terminal.
+        1 logs the stages of the fit with the elapsed seconds, 2 also its iterations. 0 logs stages
+        only if the fit takes longer than 2 s. The logger is "gdpa.estimators", level INFO. If
+        logging is not configured, messages go to stderr; with 0, only if stderr is a terminal.
     options : GraphOptions, optional
-        Options for experts.
+        Advanced options.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        Class labels.
     transduction_ : ndarray of shape (n_samples,)
         Label of every sample of `fit`; given labels are kept.
     label_scores_ : ndarray of shape (n_samples, n_classes)
-        Combined shares of the classes. Rows add up to 1.
+        Class shares combined over the members. Rows add up to 1.
     class_shares_ : ndarray of shape (n_classes,)
-        Estimated share of each class among all samples: the mean of their probabilities.
+        Estimated share of each class: the mean probability over all samples.
     committee_ : MemberWeights or None
-        Names, weights and held-out losses of the members; None with one class or two samples.
+        Names, weights and held-out losses of the members; None if there is one class or there are
+        only two samples.
     feature_importances_ : ndarray of shape (n_columns,)
         Importance of each input column in the forest.
     graph_ : csr_array of shape (n_samples, n_samples)
-        Weights of the nearest neighbours, or the given links.
+        Weights of the nearest-neighbour graph, or of your own graph.
     graph_share_ : ndarray of shape (n_samples,)
-        After fit with `adjacency`: part of each sample's answer that comes from members that know
-        the links; 0 for samples without one.
+        After fit with `adjacency`: share of each prediction that comes from members that use the
+        links; 0 for samples without links.
     unreached_ : ndarray of int
-        Samples that no member knows anything about. They get the prior class.
+        Samples that no member can predict. They get the class with the largest prior.
     unsure_ : ndarray of bool of shape (n_samples,)
-        Unlabelled samples that `abstain_below` applies to.
+        Unlabelled samples whose largest probability is below `abstain_below`.
     skipped_ : ndarray of int
         Samples given to :meth:`skip`.
     tuning_ : Tuning
-        Held-out scores of the ensemble, their loss, and how it was measured.
+        Held-out scores of the ensemble, their loss, and how the loss was measured.
     solution_ : Solution or tuple of Solution
-        Record of the solve on ``graph_``, with its certified lower bound: one for two classes, one
-        per class against the rest for more.
+        Solution on ``graph_`` with its certified lower bound. With more than two classes, there is
+        one solution per class against the rest.
     objective_ : float
         Smoothness ``x' L x`` of ``transduction_``; see :class:`~gdpa.GraphProblem`.
     n_iter_ : int
         Iterations of the linear solve (1 for a factorisation).
     label_weight_, self_loop_ : float
-        Weights on ``graph_``.
+        Label weight and self-loop on ``graph_``.
     n_neighbors_ : int or None
-        Neighbours per sample of ``graph_``.
+        Neighbours per sample in ``graph_``.
     columns_ : ColumnList
         After fit on a data frame: how each column was encoded, and why.
     encoder_ : TableEncoder
         After fit on a data frame: the fitted encoder.
     ensemble_ : Ensemble
-        The whole fitted state.
+        The complete fitted state.
     n_features_in_ : int
         Number of features (columns of a data frame).
     feature_names_in_ : ndarray of str
-        Names of the features, where X had names.
+        Names of the features, if X has names.
 
     See Also
     --------
     classify : The same as a function.
-    GraphClassifier : One graph, one method.
+    GraphClassifier : A single graph and a single method.
     SemiSupervisedKFold : Cross-validation that keeps unlabelled rows in training.
 
     Examples
@@ -159,28 +161,28 @@ class CommitteeClassifier(BaseClassifier):
         self.options = options
 
     def fit(self, X: object, y: ArrayLike, adjacency: object = None) -> CommitteeClassifier:
-        """Label all samples from those whose label is known.
+        """Label all samples from the labelled ones.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Labels of any kind, `unlabeled` where they are not known.
+            Labels of any type, with `unlabeled` for unknown ones.
         adjacency : matrix, Graph, list of edges or :class:`~gdpa.graph.Links`, optional
-            A graph of the samples beside their features: a symmetric non-negative matrix, a
-            NetworkX graph or a list of edges.
+            A graph of the samples, used together with their features: a symmetric non-negative
+            matrix, a NetworkX graph or a list of edges.
 
         Returns
         -------
         CommitteeClassifier
-            This object. After an error it is as before.
+            This object. If an error is raised, it is left unchanged.
         """
         models = () if self.models is None else check_models(self.models)
         fitted, A, labels, options, rescaler = self._prepare(X, y)
         links = None if adjacency is None else check_links(adjacency, A.shape[0])
         fitted._links = adjacency if isinstance(adjacency, Links) else None
-        # On few samples threads of BLAS cost more than they save, on a busy machine ten times so.
+        # On few samples, BLAS threads cost more time than they save.
         with one_thread() if A.shape[0] <= options.policy.judged_nodes else nullcontext():
             if labels.classes.size == 1 or A.shape[0] < 3:
                 ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
@@ -194,24 +196,24 @@ class CommitteeClassifier(BaseClassifier):
 
 
 def classify(X: object, y: ArrayLike, *, adjacency: object = None, **options: Any) -> Labels:
-    """Label all samples from those whose label is known.
+    """Label all samples from the labelled ones.
 
     Parameters
     ----------
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
-        Labels, with -1 (or the marker `unlabeled`) where they are not known.
+        Labels, with -1 (or the marker `unlabeled`) for unknown ones.
     adjacency : matrix, Graph, list of edges or Links, optional
-        A graph of the samples beside their features.
+        A graph of the samples, used together with their features.
     **options
         Parameters of :class:`CommitteeClassifier`.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Labels of all samples; the given ones are kept. With `abstain_below` the marker where the
-        classifier is unsure.
+        Labels of all samples; given labels are kept. With `abstain_below`, uncertain samples get
+        the marker `unlabeled`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gershgorin discs, perfect alignment, and the general linearisation of psd constraints."""
+"""Gershgorin discs, perfect alignment, linearised psd constraints, and graph sampling."""
 
 from .alignment import Alignment, align
 from .discs import Discs, discs

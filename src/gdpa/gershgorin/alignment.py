@@ -1,16 +1,17 @@
 """Perfect alignment of the Gershgorin discs of a balanced generalised Laplacian.
 
-For the generalised Laplacian A of a balanced, connected signed graph the first eigenvector v has no
-zero entry, and with ``S = diag(1 / v_i)`` every disc left-end of ``S A S^-1`` is
+For the generalised Laplacian A of a balanced, connected signed graph, the first eigenvector v has
+no zero entry, and with ``S = diag(1 / v_i)`` every disc left-end of ``S A S^-1`` is
 
     A_ii - sum_{j != i} |A_ij| |v_j / v_i|  =  lambda_min(A).
 
-Alignment asks more of v than an eigensolver gives: an entry of 1e-9 whose error is 1e-12 moves its
-disc by a thousandth. The vector is therefore polished by Noda's iteration: after switching signs by
-the 2-colouring, ``A - sigma I`` with sigma the smallest left-end is an M-matrix with a positive
-inverse, so ``v <- (A - sigma I)^-1 v`` keeps v positive, raises the smallest left-end, and
-converges quadratically with all entries in proportion. Reference: T. Noda, "Note on the computation
-of the maximal eigenvalue of a non-negative irreducible matrix", Numer. Math. 17 (1971).
+Alignment needs a more accurate v than an eigensolver returns: an error of 1e-12 in an entry of 1e-9
+changes the radius of its disc by a thousandth. The vector is therefore refined by Noda's iteration.
+After switching signs by the 2-colouring, ``A - sigma I`` with sigma the smallest left-end is an
+M-matrix with a positive inverse. The step ``v <- (A - sigma I)^-1 v`` keeps v positive, raises the
+smallest left-end, and converges quadratically, with small relative errors in all entries.
+Reference: T. Noda, "Note on the computation of the maximal eigenvalue of a non-negative irreducible
+matrix", Numer. Math. 17 (1971).
 """
 
 from __future__ import annotations
@@ -31,42 +32,42 @@ from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike, check_positive
 from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
 
-# Beyond these many nodes conjugate gradients are tried before a factorisation; no matrix is
-# factorised.
+# Up to FACTOR_BELOW nodes, systems are factorised. Up to FACTOR_LIMIT, conjugate gradients are
+# tried first. Larger systems are never factorised.
 FACTOR_BELOW = 5_000
 FACTOR_LIMIT = 20_000
 SMALLEST = 1e-290
-"""Entries of v are kept above this, so that quotients stay finite."""
+"""Lower bound of the entries of v, so that quotients stay finite."""
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """A similarity transform that aligns all disc left-ends.
+    """Similarity transform that aligns all disc left-ends.
 
     Parameters
     ----------
     v : ndarray of shape (n,)
-        First eigenvector of each component (unit norm per component), with its signs.
+        First eigenvector of each component, with unit norm per component.
     lambda_min : float
         Smallest eigenvalue of the matrix.
     certified : float
-        Lower bound of it that the discs prove, rounding included.
+        Lower bound of `lambda_min` that the discs prove, with rounding errors included.
     left_ends : ndarray of shape (n,)
-        Disc left-ends of ``S A S^-1``. Within a component they equal its own smallest eigenvalue.
+        Disc left-ends of ``S A S^-1``. Within a component they equal its smallest eigenvalue.
     spread : float
-        Largest difference of two left-ends of one component. The smallest left-end of a component
-        is a lower bound of its smallest eigenvalue, the largest an upper bound, so this is also
-        the error bound of `component_lambda`.
+        Largest difference between two left-ends of one component. The smallest eigenvalue of a
+        component lies between its smallest and its largest left-end, so `spread` also bounds the
+        error of `component_lambda`.
     colors : ndarray of int8 of shape (n,)
-        The 2-colouring (+1, -1): the signs of v.
+        2-colouring (+1 or -1), which gives the signs of v.
     components : ndarray of shape (n,)
         Component of each node.
     component_lambda : ndarray of shape (n_components,)
         Smallest eigenvalue of each component.
     iterations : int
-        Polishing steps.
+        Number of refinement steps.
     converged : bool
-        Whether `spread` met the tolerance.
+        Whether `spread` meets the tolerance.
     """
 
     v: FloatArray
@@ -86,7 +87,7 @@ class Alignment:
         return 1.0 / self.v
 
     def transform(self, A: MatrixLike) -> sp.csr_array:
-        """``S A S^-1``, whose discs are aligned.
+        """Return ``S A S^-1``, whose discs are aligned.
 
         Parameters
         ----------
@@ -96,14 +97,12 @@ class Alignment:
         Returns
         -------
         csr_array
-            The similarity transform; not symmetric.
+            The transformed matrix, which is not symmetric.
         """
         matrix = check_adjacency(A, name="A", signed=True, keep_diagonal=True)
         if matrix.shape[0] != self.v.size:
             raise ValueError(f"A must have {self.v.size} rows, as when aligned, got {matrix.shape}")
-        rows = np.repeat(np.arange(self.v.size), np.diff(matrix.indptr))
-        data = matrix.data * (self.v[matrix.indices] / self.v[rows])
-        return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return sp.csr_array(sp.diags_array(self.s) @ matrix @ sp.diags_array(self.v))
 
 
 def align(
@@ -114,15 +113,15 @@ def align(
     Parameters
     ----------
     A : array-like or sparse matrix of shape (n, n)
-        Symmetric matrix whose off-diagonal pattern is a balanced signed graph (an edge is positive
-        where the off-diagonal entry is negative). Any diagonal.
+        Symmetric matrix whose off-diagonal entries form a balanced signed graph (a negative
+        off-diagonal entry is a positive edge). The diagonal is arbitrary.
     v : array-like of shape (n,), optional
-        Start without zeros, such as the vector of a matrix nearby; its signs do not matter.
+        Start without zeros, such as the vector of a similar matrix. Its signs do not matter.
     tol : float, default=1e-12
-        Accept when all left-ends of a component agree to `tol` times the largest disc (centre plus
-        radius in absolute value) of A.
+        Stop when the left-ends of each component agree to within `tol` times the largest
+        ``|centre| + radius`` of the discs of A.
     random_state : int, default=0
-        Seed of the eigensolver's start on large matrices.
+        Random seed of the eigensolver, which is used for large matrices.
 
     Returns
     -------
@@ -132,20 +131,20 @@ def align(
     Raises
     ------
     ValueError
-        If A is not symmetric and finite, or its graph is not balanced; the message then names an
-        odd cycle (with an odd number of negative edges).
+        If A is not symmetric and finite, or if its graph is not balanced. In the latter case the
+        message names a cycle with an odd number of negative edges.
 
     Warns
     -----
     ConvergenceWarning
-        If the tolerance was not met; `spread` says how far it is. It happens where entries of v
-        span more than about 290 orders of magnitude, and on graphs of more than 20 000 nodes,
-        where conjugate gradients alone may not resolve the smallest entries.
+        If the tolerance is not met; see `spread`. This happens if the entries of v span more than
+        about 290 orders of magnitude. It may also happen on graphs of more than 20 000 nodes, where
+        conjugate gradients alone may not resolve the smallest entries.
 
     Notes
     -----
-    A disconnected graph has one first eigenvector per component, and no scaling can align discs of
-    two components with different smallest eigenvalues: each is aligned at its own.
+    A disconnected graph has one first eigenvector per component. No scaling can align the discs of
+    two components with different smallest eigenvalues, so each component is aligned separately.
 
     Examples
     --------
@@ -160,7 +159,7 @@ def align(
     start = None if v is None else np.abs(check_scaling(v, n))
     colors = two_coloring(matrix)
     count, components = component_labels(matrix)
-    # Entries of order one: a left-end of a matrix of order 1e300 must not overflow.
+    # Scale entries to order one, so that left-ends do not overflow.
     exponent = int(np.frexp(np.abs(matrix.data).max(initial=0.0))[1])
     unit = sp.csr_array(
         (np.ldexp(matrix.data, -exponent), matrix.indices, matrix.indptr), shape=matrix.shape
@@ -176,8 +175,8 @@ def align(
     converged = spread <= problem.threshold
     if not converged:
         warnings.warn(
-            f"left-ends differ by {np.ldexp(spread, exponent):.3g} after {iterations} polishing "
-            f"steps, more than tol={tol:g} allows",
+            f"left-ends differ by {np.ldexp(spread, exponent):.3g} after {iterations} refinement "
+            f"steps, which is more than tol={tol:g} allows",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -196,22 +195,10 @@ def align(
 
 
 def two_coloring(A: sp.csr_array) -> NDArray[np.int8]:
-    """2-colouring of the graph of a generalised Laplacian, or the odd cycle that forbids it.
+    """Return the 2-colouring of the graph of a generalised Laplacian.
 
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        Symmetric; the weight of edge (i, j) is ``-A_ij``.
-
-    Returns
-    -------
-    ndarray of int8 of shape (n,)
-        +1 or -1: positive edges join equal colours, negative edges different ones.
-
-    Raises
-    ------
-    ValueError
-        If the graph is not balanced.
+    Positive edges (negative off-diagonal entries) join equal colours, negative edges different
+    ones. If the graph is not balanced, raise a ValueError that names an odd cycle.
     """
     result = balance(-A)
     if result.witness is not None:
@@ -224,12 +211,12 @@ def two_coloring(A: sp.csr_array) -> NDArray[np.int8]:
 
 
 def _first_guess(A: sp.csr_array, colors: NDArray[np.int8], random_state: int) -> FloatArray:
-    """Positive start: ones where polishing is cheap, else the eigensolver's vector."""
+    """Return a positive start: ones for small matrices, otherwise the eigensolver's vector."""
     n = A.shape[0]
     if n <= 2_000:
         return np.ones(n)
     with warnings.catch_warnings():
-        # Whether the discs are aligned is measured on the discs themselves.
+        # Convergence is judged by the discs, not by the eigensolver.
         warnings.simplefilter("ignore", ConvergenceWarning)
         result = first_eigenvector(A, v0=colors.astype(np.float64), random_state=random_state)
     vector = np.abs(result.vector)
@@ -237,7 +224,7 @@ def _first_guess(A: sp.csr_array, colors: NDArray[np.int8], random_state: int) -
 
 
 class _Switched:
-    """The matrix with signs switched away: ``diag(A) - |off-diagonal|``, and its components."""
+    """The matrix after sign switching, ``diag(A) - |off-diagonal|``, and its components."""
 
     def __init__(
         self, A: sp.csr_array, components: NDArray[np.int32], count: int, tol: float
@@ -249,40 +236,42 @@ class _Switched:
         self.off = abs(A - sp.diags_array(self.diagonal)).tocsr()
         self.off.eliminate_zeros()
         self.size = float((np.abs(self.diagonal) + disc_radii(A)).max(initial=0.0))
-        # A left-end is a rounded sum: less than a few units in its last place cannot be asked.
+        # Left-ends are rounded sums, accurate to a few units in the last place only.
         self.threshold = max(tol, 16 * np.finfo(float).eps) * self.size
         self.order = np.argsort(components, kind="stable")
         self.first = np.searchsorted(components[self.order], np.arange(count))
 
     def left_ends(self, p: FloatArray) -> FloatArray:
+        """Return the disc left-ends for the scaling p."""
         return np.asarray(self.diagonal - disc_radii(self.A, p))
 
     def proved_bound(self, p: FloatArray) -> float:
-        """Smallest left-end, radii rounded up: any positive p proves it."""
+        """Return the smallest left-end with radii rounded up, a proved bound for any positive p."""
         return float((self.diagonal - raised_diagonal(self.off, p, self.off @ p)).min())
 
     def bracket(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest left-end per component: they enclose its smallest eigenvalue."""
+        """Return the smallest and largest left-end per component, which enclose its lambda_min."""
         ends = self.left_ends(p)[self.order]
         return np.minimum.reduceat(ends, self.first), np.maximum.reduceat(ends, self.first)
 
     def normalized(self, p: FloatArray) -> FloatArray:
-        """Unit norm per component."""
+        """Return p scaled to unit norm per component."""
         largest = np.maximum.reduceat(p[self.order], self.first)
         p = np.maximum(p / largest[self.components], SMALLEST)
         return np.asarray(p / np.sqrt(self._sums(p * p))[self.components])
 
     def rayleigh(self, p: FloatArray) -> FloatArray:
+        """Return the Rayleigh quotient per component."""
         p = self.normalized(p)
-        quotient = self._sums(p * (self.diagonal * p - self.off @ p)) / self._sums(p * p)
-        return np.asarray(quotient)
+        return self._sums(p * (self.diagonal * p - self.off @ p)) / self._sums(p * p)
 
     def _sums(self, x: FloatArray) -> FloatArray:
+        """Return the sum of x per component."""
         sums = np.bincount(self.components, weights=x, minlength=self.count)
         return np.asarray(sums, dtype=np.float64)
 
     def polish(self, p: FloatArray) -> tuple[FloatArray, int]:
-        """Iterate until the left-ends agree, and return the best vector seen."""
+        """Iterate until the left-ends agree; return the best vector and the number of steps."""
         n = self.A.shape[0]
         solvers: list[Callable[[FloatArray, FloatArray], FloatArray]] = []
         if n > FACTOR_BELOW:
@@ -303,6 +292,7 @@ class _Switched:
         return best, total
 
     def _spread(self, p: FloatArray) -> float:
+        """Return the largest difference between two left-ends of one component."""
         low, high = self.bracket(p)
         return float((high - low).max())
 
@@ -311,9 +301,9 @@ class _Switched:
     ) -> FloatArray:
         """Solve ``(A - sigma I) y = p`` with sigma just below lambda_min, per component.
 
-        Noda's shift is the smallest left-end. Where small entries are still wrong it is far off,
-        and the Rayleigh quotient less its residual is the better bound; whether it is one shows in
-        the signs of y. The margin keeps the system regular once the bracket has closed.
+        Noda's shift is the smallest left-end. While small entries of p are inaccurate, this shift
+        is far too low, and the Rayleigh quotient minus the residual is a better one. It is valid if
+        y is positive. The margin keeps the system non-singular at convergence.
         """
         p = self.normalized(p)
         low, _ = self.bracket(p)
@@ -323,14 +313,15 @@ class _Switched:
         margin = 4 * np.finfo(float).eps * self.size
         while margin < 1e3 * self.size:
             y = solve(self.diagonal - below[self.components] + margin, p)
-            if np.isfinite(y).all() and (y >= 0).all():
+            if np.isfinite(y).all() and (y >= 0).all() and (self._sums(y) > 0).all():
                 return y
-            # Rounding broke the M-matrix: a larger margin is slower and safer.
+            # Rounding destroyed the M-matrix property: a larger margin is slower but safer.
             margin *= 1e3
             below = np.minimum(below, np.maximum(low, below - margin))
         return p
 
     def _solve_direct(self, shift: FloatArray, p: FloatArray) -> FloatArray:
+        """Solve ``(diag(shift) - off) y = p`` by a sparse factorisation; NaN if singular."""
         try:
             factor = splu(
                 (sp.diags_array(shift) - self.off).tocsc(),
@@ -343,14 +334,14 @@ class _Switched:
         return np.asarray(factor.solve(p), dtype=np.float64)
 
     def _solve_iterative(self, shift: FloatArray, p: FloatArray) -> FloatArray:
-        """Conjugate gradients: the system is positive definite, with one eigenvalue near zero."""
+        """Solve ``(diag(shift) - off) y = p``, which is nearly singular, by conjugate gradients."""
         if (shift <= 0).any():
             return np.full_like(p, np.nan)
         B = sp.diags_array(shift) - self.off
-        # Along p the answer is p / gap: starting there leaves only the small rest to be found.
+        # Start at the solution along p, p / gap, so that only a small correction remains.
         guess = p * (p @ p) / max(float(p @ (B @ p)), np.finfo(float).tiny)
         with warnings.catch_warnings():
-            # An answer that is not quite there is judged by the caller, like any other.
+            # The caller checks the solution, whether or not the iteration converged.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return solve_spd(
                 B, p, x0=guess, tol=1e-10, max_iter=500, preconditioner="jacobi", dense_below=0

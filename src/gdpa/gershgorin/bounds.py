@@ -1,20 +1,21 @@
-"""Lower bounds of a labelled problem that Gershgorin discs prove, and vectors that align discs.
+"""Lower bounds of a labelled problem proved by Gershgorin discs, and vectors that align discs.
 
-*The trivial bound.* On the reduced form (labelled nodes merged into one apex) the diagonal
-``s_i = sum_j |P_ij|`` makes ``diag(s) - P`` diagonally dominant, so no labelling is below
-``constant - sum |P|``. In words: every node pays at least the smaller side of its labelled
-neighbours' vote.
+*Trivial bound.* In the reduced form, all labelled nodes are merged into one apex node. The diagonal
+``s_i = sum_j |P_ij|`` makes ``diag(s) - P`` diagonally dominant, so the objective of every
+labelling is at least ``constant - sum |P|``. In other words, each node pays at least for the edges
+to the minority among its labelled neighbours.
 
-*The relaxation's bound.* Put the nodes on half a circle, ``v_i = (x_i, y_i)`` with ``y_i > 0``. For
-``s = W y / y`` the discs of ``A = diag(s) - W``, aligned by y, all begin at 0, so A is positive
-semi-definite. For any x and e > 0, ``A + diag(e) >= diag(e)``, so with ``r = c - A x`` the apex
-needs no more than ``x' A x + sum_i r_i^2 / e_i`` (plus terms that cancel). The best e is |r|, and
+*Relaxation bound.* Place the nodes on a half circle, ``v_i = (x_i, y_i)`` with ``y_i > 0``. For
+``s = W y / y``, the left-ends of the discs of ``A = diag(s) - W``, aligned by y, are all 0, so A is
+positive semi-definite. For any x and e > 0, ``A + diag(e) >= diag(e)``. With ``r = c - A x``, the
+diagonal entry of the apex therefore need not exceed ``x' A x + sum_i r_i^2 / e_i`` (plus terms that
+cancel). The best e is |r|, which gives
 
     SDR >= constant - sum s - x' A x - 2 |c - A x|_1 .
 
-It costs two products, needs no eigenvalue, and is a proof, up to rounding that is added. Among all
-s >= W y / y the smallest is the best: raising s_i by d lowers the bound by at least
-``(1 - |x_i|)^2 d``. Scores of any method give the x to start from.
+The bound costs two products, needs no eigenvalue, and is a proof once a rounding margin is
+subtracted. The smallest admissible s, ``W y / y``, is the best: raising s_i by d lowers the bound
+by at least ``(1 - |x_i|)^2 d``. The scores of any solver can serve as x.
 """
 
 from __future__ import annotations
@@ -40,27 +41,11 @@ def trivial_bounds(
     signs: FloatArray,
     bias: FloatArray | None = None,
 ) -> FloatArray:
-    """Certified lower bounds of ``x' L x - 2 h' x`` over signs x that agree with the labels.
+    """Return proved lower bounds of ``x' L x - 2 h' x`` over signs x that agree with the labels.
 
-    Reads the rows of labelled nodes, and adds up the entries of the others.
-
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n_nodes, n_nodes)
-        A in ``L = diag(diagonal) - A``.
-    diagonal : ndarray of shape (n_nodes,)
-        Diagonal of L.
-    labeled : ndarray of int of shape (n_labeled,)
-        Labelled nodes.
-    signs : ndarray of shape (n_labeled, n_problems)
-        Their labels, +1 or -1, one problem per column.
-    bias : ndarray of shape (n_nodes, n_problems), optional
-        Evidence h.
-
-    Returns
-    -------
-    ndarray of shape (n_problems,)
-        ``constant - sum |P|``, lowered by a bound on the rounding errors of the sums.
+    ``L = diag(diagonal) - adjacency``. Each column of `signs` (labels of the labelled nodes, +1 or
+    -1) and of `bias` (h) is one problem. The bound is ``constant - sum |P|``, lowered by a bound on
+    the rounding errors.
     """
     n = diagonal.size
     free = np.ones(n, dtype=bool)
@@ -69,7 +54,7 @@ def trivial_bounds(
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.asarray(rows.T @ signs).reshape(n, -1)
         inside = float(rows.data[~free[rows.indices]].sum())
-        # Pairs of free nodes, from all pairs; pairs of labelled ones, with their signs.
+        # Pairs of free nodes (all pairs minus the others), and signed pairs of labelled nodes.
         pairs = float(adjacency.data.sum()) - 2.0 * float(rows.data.sum()) + inside
         edges = pairs + (signs * sums[labeled]).sum(axis=0)
         votes, evidence = sums, np.zeros(signs.shape[1])
@@ -78,69 +63,35 @@ def trivial_bounds(
             evidence = 2.0 * (bias[labeled] * signs).sum(axis=0)
         against = 2.0 * np.abs(votes[free]).sum(axis=0)
         total = float(diagonal.sum())
-        # The weights of A add up to no more than `total`, since L is positive semi-definite.
+        # The sum of the weights is at most `total`, since L is positive semi-definite.
         magnitude = 3.0 * total + np.abs(edges) + against + np.abs(evidence)
         margin = 4.0 * EPS * np.sqrt(adjacency.nnz + n) * magnitude
         bounds = total - edges - against - evidence - margin
-    # Weights whose sum is beyond floating point prove nothing.
+    # If the sum of the weights overflows, nothing is proved.
     return np.where(np.isfinite(bounds), bounds, -np.inf)
 
 
 def trivial_bound(problem: GraphProblem) -> float:
-    """Trivial bound of a binary problem, see :func:`trivial_bounds`.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-
-    Returns
-    -------
-    float
-        The bound.
-    """
+    """Return the trivial bound of a binary problem, see :func:`trivial_bounds`."""
     known, bias = problem.labeled, problem.bias[:, None]
     signs = problem.labels[known, None].astype(np.float64)
     return float(trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias)[0])
 
 
 def class_bounds(problem: ClassProblem) -> FloatArray:
-    """Trivial bounds of each class against the rest; of two classes, of the second.
-
-    Parameters
-    ----------
-    problem : ClassProblem
-        The classes.
-
-    Returns
-    -------
-    ndarray
-        One bound per class, or one for two classes.
-    """
-    judged = slice(1, 2) if problem.targets.shape[1] == 2 else slice(None)
-    signs = 2.0 * problem.targets[:, judged] - 1.0
+    """Return the trivial bound of each class against the rest; for two classes, of the second."""
+    classes = slice(1, 2) if problem.targets.shape[1] == 2 else slice(None)
+    signs = 2.0 * problem.targets[:, classes] - 1.0
     return trivial_bounds(problem.adjacency, problem.diagonal, problem.labeled, signs)
 
 
 def tangent_bound(problem: GraphProblem, x: FloatArray) -> float:
-    """Lower bound of the problem from the tangent of its convex objective at `x`.
+    """Return the lower bound given by the tangent of the convex objective at `x`.
 
-    For every labelling b, ``f(b) >= f(x) + 2 g'(b - x)`` with ``g = L x - h``, and the right-hand
-    side is smallest at ``b = -sign(g)`` on the free nodes. At the minimiser over the box it is the
-    box relaxation's value; anywhere else it is still a proof.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    x : ndarray of shape (n_nodes,)
-        Real values that agree with the labels.
-
-    Returns
-    -------
-    float
-        The bound, lowered by a bound on the rounding errors of the sums; -inf where weights are
-        beyond floating point.
+    For every labelling b, ``f(b) >= f(x) + 2 g'(b - x)`` with ``g = L x - h``. The right-hand side
+    is smallest at ``b = -sign(g)`` on the free nodes. The bound holds for any x that agrees with
+    the labels; at the minimiser over the box it equals the value of the box relaxation. It includes
+    a rounding margin and is -inf if the weights overflow.
     """
     free = problem.unlabeled
     with np.errstate(over="ignore", invalid="ignore"):
@@ -156,23 +107,11 @@ def tangent_bound(problem: GraphProblem, x: FloatArray) -> float:
 
 
 def relaxation_bound(problem: GraphProblem, scores: FloatArray, *, sweeps: int = 3) -> float:
-    """Certified lower bound of the semidefinite relaxation, from scores that are nearly right.
+    """Return a proved lower bound of the semidefinite relaxation, from approximate scores.
 
-    Each sweep moves every node of the half circle to where its neighbours pull it.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    scores : ndarray of shape (n_nodes,)
-        Where to start; best in [-1, 1], such as those of the harmonic function.
-    sweeps : int, default=3
-        Sweeps, one product with two columns each.
-
-    Returns
-    -------
-    float
-        The bound; -inf where weights are beyond floating point.
+    The scores should be in [-1, 1], like those of the harmonic function. Each sweep moves every
+    node on the half circle to the weighted mean direction of its neighbours, and costs one product
+    with two columns. The bound is -inf if the weights overflow.
     """
     A, known, h = problem.adjacency, problem.labeled, problem.bias
     V = np.empty((problem.n_nodes, 2))
@@ -181,7 +120,7 @@ def relaxation_bound(problem: GraphProblem, scores: FloatArray, *, sweeps: int =
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for sweep in range(sweeps + 1):
             V[known, 0], V[known, 1] = problem.labels[known], 0.0
-            pull = A @ V  # labelled nodes lie on the axis: W x + c without evidence, and W y
+            pull = A @ V  # columns W x + c (without h) and W y: labelled nodes have y = 0
             if sweep < sweeps:
                 pull[:, 0] += h
                 pull /= np.hypot(pull[:, 0], pull[:, 1])[:, None]
@@ -189,7 +128,7 @@ def relaxation_bound(problem: GraphProblem, scores: FloatArray, *, sweeps: int =
         free = problem.labels == 0
         (x, y), (Wx, Wy), c = V[free].T, pull[free].T, problem.vote
         bound = aligned_bound(A, c, problem.constant, x, y, Wx + h[free] - c, Wy)
-        # Where the discs are far from aligned the sum is larger than the weights are.
+        # If the discs are far from aligned, the bound is larger than the sum of the weights.
         bound -= rounding_margin(problem) + 8.0 * problem.n_nodes * EPS * abs(bound)
     return bound if np.isfinite(bound) else -np.inf
 
@@ -203,27 +142,10 @@ def aligned_bound(
     Wx: FloatArray,
     Wy: FloatArray,
 ) -> float:
-    """Lower bound of the relaxation by discs aligned with y (see the module's docstring).
+    """Return the lower bound of the relaxation by discs aligned with y (see the module docstring).
 
-    Parameters
-    ----------
-    W : csr_array
-        Non-negative couplings; only its longest row is looked at.
-    c : ndarray of shape (n,)
-        Couplings to the apex.
-    constant : float
-        Constant of the reduced form.
-    x : ndarray of shape (n,)
-        Any vector.
-    y : ndarray of shape (n,)
-        Any positive vector.
-    Wx, Wy : ndarray of shape (n,)
-        Their products with W.
-
-    Returns
-    -------
-    float
-        The bound, up to the rounding of its sums.
+    W and c are the couplings between free nodes and to the apex node. x may be any vector and y any
+    positive vector. No rounding margin is subtracted.
     """
     s = raised_diagonal(W, y, Wy)
     r = c - s * x + Wx
@@ -231,20 +153,10 @@ def aligned_bound(
 
 
 def rounding_margin(problem: Problem) -> float:
-    """Bound the rounding error of evaluating the objective or a bound of the problem.
+    """Return a bound on the rounding error of the objective or of a bound of the problem.
 
-    Any order of summing N terms in floating point is wrong by at most ``N eps`` times the sum of
-    their sizes; the factor 8 covers the few sums of that size that a bound consists of.
-
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-
-    Returns
-    -------
-    float
-        The margin, in units of the objective.
+    The error of a floating-point sum of N terms, in any order, is at most ``N eps`` times the sum
+    of their absolute values. The factor 8 covers the few such sums in a bound.
     """
     if isinstance(problem, GraphProblem):
         A = problem.adjacency
@@ -263,32 +175,14 @@ def realign(
     matrix: Callable[[], sp.csr_array],
     random_state: int = 0,
 ) -> tuple[FloatArray, float, int]:
-    """Vector that aligns the discs of a balanced matrix: `v` itself where it still does.
+    """Return the first eigenvector of a balanced matrix, without zeros, and its eigenvalue.
 
-    Parameters
-    ----------
-    product : callable
-        The matrix times a vector.
-    v : ndarray of shape (n,)
-        The vector of the matrix before.
-    size : float
-        Size of the matrix: alignment is asked for relative to it.
-    matrix : callable
-        Builds the matrix; called only where `v` does not serve.
-    random_state : int, default=0
-        Of :func:`gdpa.linalg.first_eigenvector`.
-
-    Returns
-    -------
-    v : ndarray of shape (n,)
-        First eigenvector, with no entry 0.
-    lambda_min : float
-        Its eigenvalue: where all discs end.
-    iterations : int
-        Iterations of the eigensolver; 0 if `v` was kept.
+    If the previous vector `v` is still an eigenvector relative to the norm `size` of the matrix, it
+    is returned. Otherwise `matrix` builds the matrix for the eigensolver. The third value is the
+    number of iterations of the eigensolver.
     """
     unit = v / np.sqrt(inner_product(v, v))
-    image = product(unit) / size  # relative: weights may be near overflow
+    image = product(unit) / size  # relative, because weights may be near overflow
     value = inner_product(unit, image)
     rest = image - value * unit
     if inner_product(rest, rest) <= 1e-24 and (unit != 0).all():
@@ -298,20 +192,10 @@ def realign(
 
 
 def nowhere_zero(v: FloatArray) -> FloatArray:
-    """Sizes of a first eigenvector's entries, none of them 0.
+    """Return the absolute values of a first eigenvector, with zeros replaced by small values.
 
-    Any positive vector bounds the matrix from below; a component on which `v` vanishes (also where
-    weights are too small to hold it to the others) still needs one.
-
-    Parameters
-    ----------
-    v : ndarray of shape (n,)
-        The eigenvector.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Positive numbers.
+    `v` may vanish on a component (or on nodes whose weights to the others are tiny), but disc
+    bounds need a positive vector.
     """
     sizes = np.abs(v)
     return np.asarray(np.maximum(sizes, 1e-10 * sizes.max()))

@@ -2,8 +2,8 @@
 
 Row i of A has the disc with centre ``A_ii`` and radius ``sum_{j != i} |A_ij|``; every eigenvalue of
 A lies in one of the discs, so the smallest left-end is a lower bound of lambda_min(A). The matrix
-``S A S^-1`` with ``S = diag(1 / v_i)`` has the same eigenvalues, the same centres and the radii
-``sum_{j != i} |A_ij| |v_j / v_i|``: the choice of v makes the bound tight or loose.
+``S A S^-1`` with ``S = diag(1 / v_i)`` has the same eigenvalues and centres. Its radii are
+``sum_{j != i} |A_ij| |v_j / v_i|``, so the choice of v determines how tight the bound is.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ class Discs:
     centers : ndarray of shape (n,)
         The diagonal.
     radii : ndarray of shape (n,)
-        Sums of absolute off-diagonal entries per row, after scaling. Infinity where the sum is
-        beyond the largest float.
+        Sums of absolute off-diagonal entries per row, after scaling. Infinity if a sum overflows.
     """
 
     centers: FloatArray
@@ -58,29 +57,29 @@ class Discs:
 
 
 def discs(A: MatrixLike, *, v: ArrayLike | None = None) -> Discs:
-    """Gershgorin discs of ``S A S^-1``, ``S = diag(1 / v)``.
+    """Return the Gershgorin discs of ``S A S^-1`` with ``S = diag(1 / v)``.
 
     Parameters
     ----------
     A : array-like or sparse matrix of shape (n, n)
-        Symmetric, real, finite.
+        Symmetric, real, finite matrix.
     v : array-like of shape (n,), optional
-        Scaling without zeros; only absolute values matter. The default is ones: the discs of A.
+        Scaling without zeros. Only absolute values matter. The default, ones, gives the discs of A.
 
     Returns
     -------
     Discs
-        Centres, radii, left- and right-ends, and the bounds of the spectrum.
+        Centres, radii, left-ends, right-ends and bounds of the spectrum.
 
     Raises
     ------
     ValueError
-        If A is not symmetric, finite and square, or v has a zero, a NaN or another length.
+        If A is not symmetric, finite and square, or if v has the wrong length, a zero or a NaN.
 
     Notes
     -----
-    O(nnz). The bounds hold in exact arithmetic; the sums are rounded, so a disc may be too small by
-    a few units in the last place of its radius.
+    The cost is O(nnz). The bounds hold in exact arithmetic. Because the sums are rounded, a radius
+    may be too small by a few units in the last place.
 
     Examples
     --------
@@ -97,41 +96,36 @@ def discs(A: MatrixLike, *, v: ArrayLike | None = None) -> Discs:
 
 
 def check_scaling(v: ArrayLike, n: int) -> FloatArray:
-    """Validate a scaling vector: `n` finite numbers, none of them zero."""
-    try:
-        scaling = np.asarray(v, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"v must be {n} real numbers, got {type(v).__name__}") from error
-    if scaling.shape != (n,):
-        raise ValueError(f"v must have shape ({n},), one entry per row of A, got {scaling.shape}")
-    bad = np.flatnonzero(~np.isfinite(scaling) | (scaling == 0))
-    if bad.size:
-        raise ValueError(f"v[{bad[0]}] is {scaling[bad[0]]:g}; entries must be finite and not zero")
+    """Return a scaling as an array of `n` finite non-zero numbers, or raise ValueError."""
+    scaling = check_vector(v, n, "v")
+    if not scaling.all():
+        zero = int(np.argmin(np.abs(scaling)))
+        raise ValueError(f"v[{zero}] is 0; entries must be finite and not zero")
     return scaling
 
 
+def check_vector(x: ArrayLike, n: int, name: str) -> FloatArray:
+    """Return x as an array of `n` finite numbers, or raise ValueError."""
+    try:
+        array = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be {n} real numbers, got {type(x).__name__}") from error
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array}")
+    return array
+
+
 def disc_radii(A: sp.csr_array, v: FloatArray | None = None) -> FloatArray:
-    """Radii of the discs of a canonical CSR array, ``sum_{j != i} |A_ij| |v_j / v_i|``.
-
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        The matrix, already validated.
-    v : ndarray of shape (n,), optional
-        Scaling without zeros.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The radii.
-    """
+    """Return the disc radii ``sum_{j != i} |A_ij| |v_j / v_i|`` of a validated CSR array."""
     n = A.shape[0]
     rows = np.repeat(np.arange(n), np.diff(A.indptr))
     size = np.abs(A.data)
     size[rows == A.indices] = 0.0
     if v is not None:
-        # Powers of two apart from the rest: |A_ij| v_j / v_i may be an ordinary number although
-        # v_j / v_i overflows or vanishes.
+        # Treat exponents separately: |A_ij| v_j / v_i may be an ordinary number even if v_j / v_i
+        # overflows or underflows.
         mantissa, exponent = np.frexp(np.abs(v))
         fraction, power = np.frexp(size)
         fraction = fraction * (mantissa[A.indices] / mantissa[rows])
@@ -143,19 +137,10 @@ def disc_radii(A: sp.csr_array, v: FloatArray | None = None) -> FloatArray:
 
 
 def raised_diagonal(W: sp.csr_array, y: FloatArray, Wy: FloatArray) -> FloatArray:
-    """Diagonal ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
+    """Return ``s = W y / y``, rounded up so that ``(diag(s) - W) y >= 0`` holds exactly.
 
-    Parameters
-    ----------
-    W : csr_array
-        Non-negative couplings; only its longest row is looked at.
-    y, Wy : ndarray of shape (n,)
-        Positive vector and its product with W.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The diagonal; raised by more than the rounding of W y and of the division.
+    W is non-negative and y positive. Of W, only the length of the longest row is used: it bounds
+    the rounding errors of the product and the division.
     """
     longest = int(np.diff(W.indptr).max(initial=0))
     underflow = longest * float(np.finfo(np.float64).smallest_subnormal)

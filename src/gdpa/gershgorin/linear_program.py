@@ -1,13 +1,15 @@
-"""The linear programs of the linearisation: one from inside the psd cone, one from outside.
+"""The linear programs of the linearisation: an inner and an outer approximation of the psd cone.
 
-A switched (Z-)matrix with edge weights b_e >= 0 is psd iff it is a sum of 2x2 psd blocks on its
-edges and a non-negative diagonal. A block with off-diagonal ``-b`` and ratio r is
+A Z-matrix (after sign switching) with edge weights b_e >= 0 is psd if and only if it is the sum of
+2x2 psd blocks on its edges and a non-negative diagonal. A block with off-diagonal ``-b`` and ratio
+r is
 
     b [ r, -1 ; -1, 1/r ],    r = v_j / v_i for a scaling v,
 
-so for fixed ratios psd becomes linear: the weight of each edge is shared among its blocks, and each
-diagonal entry must pay for the blocks at its node. With one ratio per edge, from one v, these are
-exactly the Gershgorin rows ``A_ii - sum_j |A_ij| v_j / v_i >= 0`` of the paper's LP.
+so for fixed ratios the psd constraint is linear: the weight of each edge is distributed over its
+blocks, and each diagonal entry must be at least the sum of the blocks' entries at its node. With
+one ratio per edge, all from the same v, these are the Gershgorin rows of the paper's LP,
+``A_ii - sum_j |A_ij| v_j / v_i >= 0``.
 """
 
 from __future__ import annotations
@@ -23,21 +25,21 @@ from scipy.optimize import linprog
 from .discs import FloatArray
 from .family import AffineFamily
 
-# HiGHS accepts nothing below 1e-10; the defaults (1e-7) would show in lambda_min.
+# The smallest tolerances that HiGHS accepts; its defaults (1e-7) would affect lambda_min.
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 LARGEST_RATIO = 1e6
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """2x2 blocks that an edge's weight may be shared among.
+    """2x2 blocks over which the weight of an edge may be distributed.
 
     Parameters
     ----------
     edge : ndarray of shape (n_blocks,)
-        Edge of each block; every edge has at least one.
+        Edge of each block. Every edge has at least one block.
     ratio : ndarray of shape (n_blocks,)
-        Its ratio r.
+        Ratio r of each block.
     """
 
     edge: NDArray[np.intp]
@@ -45,16 +47,21 @@ class Blocks:
 
     @classmethod
     def from_scaling(cls, family: AffineFamily, v: FloatArray) -> Blocks:
-        """One block per edge, with the ratio of one scaling."""
+        """Return one block per edge, with the ratios given by the scaling v."""
         size = np.abs(v)
         with np.errstate(over="ignore"):
             ratio = size[family.j] / size[family.i]
         return cls(np.arange(family.n_edges), np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO))
 
     def joined(self, other: Blocks) -> Blocks:
-        """These blocks and others."""
+        """Return these blocks followed by the others."""
         edge = np.concatenate([self.edge, other.edge])
         return Blocks(edge, np.concatenate([self.ratio, other.ratio]))
+
+    def n_distinct(self) -> int:
+        """Return the number of distinct blocks, up to rounding of the ratios."""
+        rows = np.column_stack([self.edge, np.round(np.log(self.ratio), 12)])
+        return len(np.unique(rows, axis=0))
 
 
 @dataclass(frozen=True)
@@ -64,15 +71,15 @@ class ProgramResult:
     Parameters
     ----------
     status : {"optimal", "infeasible", "unbounded", "failed"}
-        What HiGHS found.
+        Status reported by HiGHS.
     message : str
-        In its words.
+        Message of HiGHS.
     theta, share : ndarray
-        Optimal parameters, and weight of each block.
+        Optimal parameters, and the weight of each block.
     x : ndarray of shape (n_nodes,)
-        Multipliers of the rows: diagonal of the dual matrix X.
+        Multipliers of the rows, which are the diagonal of the dual matrix X.
     y : ndarray of shape (n_edges,)
-        Multipliers of the edges: twice the off-diagonal of X (switched).
+        Multipliers of the edges, which are twice the off-diagonal entries of X after switching.
     """
 
     status: str
@@ -88,21 +95,7 @@ def inner_program(
 ) -> ProgramResult:
     """Minimise ``c' theta`` over matrices that are sums of the given blocks.
 
-    Parameters
-    ----------
-    family : AffineFamily
-        The matrices.
-    c : ndarray of shape (n_parameters,)
-        The costs.
-    bounds : ndarray of shape (n_parameters, 2)
-        Bounds of theta.
-    blocks : Blocks
-        The blocks allowed.
-
-    Returns
-    -------
-    ProgramResult
-        Every feasible point has ``A(theta)`` psd, to the tolerance of HiGHS.
+    Every feasible point has a psd matrix ``A(theta)``, up to the tolerance of HiGHS.
     """
     m, count = family.n_parameters, blocks.edge.size
     index = np.arange(count)
@@ -113,36 +106,25 @@ def inner_program(
     result = _solve(family, c, bounds, paid, shared)
     status = {0: "optimal", 2: "infeasible", 3: "unbounded"}.get(result.status, "failed")
     if status != "optimal":
-        none = np.empty(0)
-        return ProgramResult(status, str(result.message), none, none, none, none)
+        return ProgramResult(status, str(result.message), *[np.empty(0)] * 4)
     x = np.maximum(-np.asarray(result.ineqlin.marginals)[: family.n_nodes], 0.0)
     y = np.asarray(result.eqlin.marginals) if family.n_edges else np.empty(0)
     return ProgramResult(status, str(result.message), result.x[:m], result.x[m:], x, y)
 
 
 def outer_bound(family: AffineFamily, c: FloatArray, bounds: FloatArray, v: FloatArray) -> float:
-    """Lower bound of the psd problem's optimum: an LP over a cone that contains all psd matrices.
+    """Return a lower bound of the psd problem: the optimum over a cone that contains all psd A.
 
     For psd A and a positive v, every X with ``0 <= X_ij <= min(X_ii v_j / v_i, X_jj v_i / v_j)`` on
-    the edges has ``X_ij^2 <= X_ii X_jj``, hence ``<A, X> >= 0`` (switched A). The LP asks no more
-    of A than that: a node must pay for its edges, but one end may pay for both,
+    the edges has ``X_ij^2 <= X_ii X_jj``, hence ``<A, X> >= 0`` (switched A). The LP
+    requires only these inequalities: the edges must be paid for by the diagonal, but one end of an
+    edge may pay for both,
 
         A_ii v_i >= sum_j q_ij v_j,   q_ij + q_ji = 2 b_ij,   q >= 0.
 
-    It contains ``X = v v'``, so it is tight where v is the null vector of the optimum.
-
-    Parameters
-    ----------
-    family, c, bounds
-        As in :func:`inner_program`.
-    v : ndarray of shape (n_nodes,)
-        Positive scaling.
-
-    Returns
-    -------
-    float
-        The bound; minus infinity where the LP is unbounded or HiGHS fails, plus infinity where it
-        is infeasible, which proves that no theta has a psd matrix.
+    Since ``X = v v'`` is one of these X, the bound is tight if v is the null vector of the optimal
+    matrix. The bound is -inf if the LP is unbounded or HiGHS fails. It is +inf if the LP is
+    infeasible, which proves that no theta gives a psd matrix.
     """
     n_edges = family.n_edges
     ratio = Blocks.from_scaling(family, v).ratio
@@ -164,11 +146,11 @@ def _solve(
     shared: sp.csr_array,
     times: float = 1.0,
 ) -> Any:
-    """Minimise ``c' theta`` where shares w >= 0 make up the edges and the diagonal pays for them.
+    """Minimise ``c' theta`` over theta and shares w >= 0 that make up the edges.
 
-    ``shared @ w`` is `times` the weights of the edges, ``paid @ w`` what each node pays. HiGHS
-    tries again without presolve where presolve cannot tell unbounded from infeasible; its interior
-    point is the last resort where the simplex method breaks down.
+    ``shared @ w`` equals `times` the edge weights, and ``paid @ w`` is at most the diagonal. If
+    presolve cannot tell an unbounded from an infeasible program, HiGHS runs again without presolve.
+    If the simplex method fails, its interior-point method is used.
     """
     program: dict[str, Any] = {
         "c": np.concatenate([c, np.zeros(paid.shape[1])]),

@@ -2,34 +2,36 @@
 
     minimise  c' theta   subject to   A(theta) = A0 + sum_k theta_k A_k  psd,  low <= theta <= high,
 
-where the pattern of A is a balanced signed graph with known edge signs (the conjecture that closes
-the paper). For a positive vector v the rows ``A_ii - sum_j |A_ij| v_j / v_i >= 0`` are linear in
-theta and imply psd; the two rules differ in how the next LP is chosen.
+where the off-diagonal entries of A form a balanced signed graph with known edge signs (the
+conjecture at the end of the paper). For a positive vector v, the rows
+``A_ii - sum_j |A_ij| v_j / v_i >= 0`` are linear in theta and imply that A is psd. The two update
+rules differ in how they choose the next LP.
 
-``update="eigenvector"``, the paper's: v is the first eigenvector of the current ``A(theta)``. The
-current theta stays feasible, so the objective never rises. But the method stalls: as soon as the
-LP's optimum has lambda_min = 0 with the same v as its null vector, the next LP is the same one, and
-nothing in the rule asks whether a better v exists. Whatever the first v was, a problem whose rows
-can all be made tight (theta on the diagonal, say) is finished after a single LP.
+``update="eigenvector"`` is the paper's rule: v is the first eigenvector of the current
+``A(theta)``. The current theta stays feasible, so the objective never increases. But the method can
+stall: if the optimum of the LP has lambda_min = 0 and null vector v, the next LP is identical, even
+if a better v exists. If all rows can be made tight (for example, if theta is the diagonal), the
+method stops after one LP, whatever the first v was.
 
-``update="dual"``, the default: at an LP's optimum the rows have multipliers ``X_ii`` and the edges
-``X_ij`` (switched). They are optimal for the psd problem iff ``X_ij^2 <= X_ii X_jj`` on all edges,
-which holds with equality for ``X = v v'``: the LP's multipliers must be the scaling's own squares.
-Where an edge violates it, the 2x2 block with ratio ``sqrt(X_jj / X_ii)`` is the one that the LP
-would pay most for, and it is offered to the next LP beside the blocks in use. It is column
-generation on the exact description of the cone (a Z-matrix is psd iff it is a sum of 2x2 psd blocks
-and a non-negative diagonal): the objective never rises and its limit is the global optimum.
+``update="dual"`` is the default. At the optimum of an LP, the rows have multipliers ``X_ii`` and
+the edges ``X_ij`` (after switching). They are optimal for the psd problem if and only if ``X_ij^2
+<= X_ii X_jj`` on all edges. (For ``X = v v'`` this holds with equality, so the multipliers of the
+rows are then the squares of the scaling.) If an edge violates this condition, the 2x2 block with
+ratio ``sqrt(X_jj / X_ii)`` has the most negative reduced cost. It is added to the next LP. This is
+column generation on an exact description of the cone (a Z-matrix is psd if and only if it is the
+sum of 2x2 psd blocks and a non-negative diagonal): the objective never increases and converges to
+the global optimum.
 
-*Convex objectives* enter by their tangents, one per LP (Kelley's cutting planes). *Signs that are
-not balanced* may be allowed with ``inner=True``: the blocks are psd whatever their signs, and the
-result is the optimum over scaled diagonally dominant matrices, an inner approximation of the cone.
+*Convex objectives* are approximated by tangents, one per LP (Kelley's cutting planes). With
+``inner=True``, *unbalanced signs* are allowed: the blocks are psd for any signs, and the result is
+the optimum over scaled diagonally dominant matrices, an inner approximation of the cone.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,56 +40,49 @@ from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceWarning, unknown_choice
 from ..linalg.operator import MatrixLike, check_positive
-from .discs import FloatArray
-from .family import AffineFamily, check_bounds, check_constraints, check_theta
+from .discs import FloatArray, check_vector
+from .family import AffineFamily, check_bounds, check_constraints
 from .linear_program import Blocks
-from .program_sequence import (
-    Callback,
-    InfeasibleError,
-    LinearizationPoint,
-    Oracle,
-    Point,
-    ProgramSequence,
-)
+from .program_sequence import Callback, LinearizationPoint, Oracle, Point, ProgramSequence
 
 UPDATES = ("dual", "eigenvector")
-# Negative by less than this (relative to the largest entry) is what the LP's tolerance leaves.
+# Violations up to this size, relative to the largest entry, are due to the tolerance of the LP.
 PSD_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True)
 class LinearizationResult:
-    """Outcome of :func:`linearize`.
+    """Result of :func:`linearize`.
 
     Parameters
     ----------
     theta : ndarray of shape (n_matrices,)
-        The best parameters found.
+        Best parameters found.
     objective : float
         ``c' theta``, or the value of the convex objective.
     lower_bound : float
-        No feasible point has a smaller objective, up to the tolerance of the LP solver (1e-10).
-        Minus infinity where no bound was found, and always where signs are not balanced.
+        Lower bound of the optimal objective, up to the tolerance of the LP solver (1e-10). It is
+        -inf if no bound was found or the signs are not balanced.
     lambda_min : float
-        Smallest eigenvalue of ``A(theta)``; below zero by no more than rounding. Where signs are
-        not balanced, that of its comparison matrix, a lower bound.
+        Smallest eigenvalue of ``A(theta)``, which is negative only by rounding. If the signs are
+        not balanced, the smallest eigenvalue of the comparison matrix, which is a lower bound.
     v : ndarray of shape (n_nodes,)
         First eigenvector of ``A(theta)``.
     iterations : int
-        Linear programs solved, without those that found a start.
+        Number of linear programs solved, not counting the search for a start.
     converged : bool
-        Whether the update's stopping rule was met or, for "dual", `gap` is at most `tol` or 1e-8 of
-        the objective's size. For "eigenvector" this says that the objective no longer moves, not
-        that it is optimal: see `gap`.
+        Whether the stopping rule was met. For "dual", also true if `gap` is at most `tol` (or 1e-8)
+        relative to the objective. For "eigenvector", true means that the objective no longer
+        decreases, not that it is optimal: see `gap`.
     message : str
-        Why it stopped.
+        Why the method stopped.
     update : str
-        The rule used.
+        Update rule.
     history : tuple of mappings
-        Per iteration: iteration, objective, blocks (columns of the LP), and for "dual"
-        violation, the estimated distance from the optimum.
+        For each iteration: iteration, objective, blocks (number of blocks in the LP) and, for
+        "dual", violation (estimated distance from the optimum).
     blocks : Blocks or None
-        Blocks of the last LP, for a warm start.
+        Blocks of the last LP, used by a warm start.
     """
 
     theta: FloatArray
@@ -104,7 +99,7 @@ class LinearizationResult:
 
     @property
     def gap(self) -> float:
-        """``objective - lower_bound``: how far from the global optimum it can be at most."""
+        """``objective - lower_bound``, an upper bound of the distance from the global optimum."""
         return self.objective - self.lower_bound
 
 
@@ -124,65 +119,65 @@ def linearize(
     max_iter: int = 200,
     callback: Callback | None = None,
 ) -> LinearizationResult:
-    """Minimise ``c' theta`` subject to ``A0 + sum_k theta_k A_k`` psd on a balanced pattern.
+    """Minimise ``c' theta`` subject to ``A0 + sum_k theta_k A_k`` psd, on a balanced pattern.
 
     Parameters
     ----------
     c : array-like of shape (n_matrices,) or callable
-        Costs, or a convex function of theta that returns its value and its gradient (for
-        ``update="dual"``; theta must be bounded where the function's tangents do not bound it).
+        Costs, or a convex function of theta that returns its value and its gradient. A function
+        requires ``update="dual"``, and bounds on theta if the first tangents are unbounded below.
     A0 : array-like or sparse matrix of shape (n, n)
-        Symmetric constant part.
+        Constant part, symmetric.
     matrices : sequence of array-likes or sparse matrices of shape (n, n), or sparse matrix
-        The symmetric A_k, at least one; or all of them as one sparse matrix of shape
-        (n * n, n_matrices) whose columns are their entries.
+        The symmetric matrices A_k, at least one. They can also be given as one sparse matrix of
+        shape (n * n, n_matrices), with the entries of A_k in column k.
     bounds : pair or sequence of pairs, optional
-        (low, high) for all parameters, or one pair each; None for no bound.
+        One pair (low, high) for all parameters, or one pair per parameter. None means no bound.
     constraints : scipy.optimize.LinearConstraint or sequence of them, optional
         Linear constraints on theta.
     theta0 : array-like of shape (n_matrices,), optional
-        Feasible start: within the bounds, with the edge signs, ``A(theta0)`` psd. If not given, one
-        is looked for by the same method on ``min t`` subject to ``A(theta) + t I`` psd.
+        Feasible start, which satisfies the bounds and the edge signs and has a psd ``A(theta0)``.
+        By default, a start is computed by minimising t subject to ``A(theta) + t I`` psd.
     warm_start : LinearizationResult, optional
-        Result of a similar problem with the same pattern: its theta where that is still feasible,
-        and its blocks. (SciPy's interface to HiGHS takes no basis.)
+        Result of a similar problem with the same pattern. Its blocks are reused, and its theta if
+        it is still feasible. (SciPy's interface to HiGHS does not accept a basis.)
     signs : array-like or sparse matrix of shape (n, n), optional
-        Sign of the edge (i, j), +1 where ``A_ij <= 0`` and -1 where ``A_ij >= 0``. By default it is
-        read off the bounds where they decide it, then off ``A(theta0)``, then off A0. Signs are
-        constraints: they hold at the result.
+        Sign of each edge (i, j): +1 means ``A_ij <= 0`` and -1 means ``A_ij >= 0``. By default the
+        signs are derived from the bounds, then from ``A(theta0)``, then from A0. The signs are
+        constraints: the result satisfies them.
     inner : bool, default=False
-        Allow signs that are not balanced: then the optimum is over scaled diagonally dominant
-        matrices, which are psd but not all psd matrices.
+        Allow unbalanced signs. The result is then the optimum over scaled diagonally dominant
+        matrices, a subset of the psd matrices.
     update : {"dual", "eigenvector"}, default="dual"
-        How the next LP is chosen. "dual" reaches the global optimum; "eigenvector" is the paper's
-        rule, which stalls above it: by 2 % at the median and 49 % at most on the random test
-        problems of this package, and arbitrarily far from an unlucky theta0.
+        Rule that chooses the next LP. "dual" converges to the global optimum. "eigenvector", the
+        paper's rule, stalls above it: by 2 % (median) and up to 49 % on the random test problems of
+        this package, and by any amount for an unfavourable theta0.
     tol : float, default=1e-9
         Relative tolerance of the objective.
     max_iter : int, default=200
-        Most linear programs.
+        Maximum number of linear programs.
     callback : callable, optional
-        Called with each entry of the history; returning True stops.
+        Called with each entry of the history. Return True to stop.
 
     Returns
     -------
     LinearizationResult
-        Parameters, objective, a lower bound of the optimum, history.
+        Parameters, objective, lower bound of the optimum and history.
 
     Raises
     ------
     ValueError
-        If an input is malformed, the signs are not balanced (an odd cycle is named), theta0 is not
-        feasible, no feasible point exists, or the objective is unbounded below.
+        If an input is invalid, the signs are not balanced (the message names an odd cycle), theta0
+        is not feasible, no feasible point exists, or the objective is unbounded below.
 
     Warns
     -----
     ConvergenceWarning
-        If the stopping rule was not met.
+        If the stopping rule is not met.
 
     Examples
     --------
-    The smallest trace that makes a path's matrix psd:
+    Find the diagonal of smallest trace that makes the matrix of a path psd:
 
     >>> import numpy as np
     >>> from gdpa.gershgorin import linearize
@@ -209,14 +204,14 @@ def linearization(
     Parameters
     ----------
     c, A0, matrices
-        As there.
+        As in :func:`linearize`.
     **options
-        Its other parameters.
+        Other parameters of :func:`linearize`.
 
     Yields
     ------
     LinearizationPoint
-        Parameters, objective and multipliers; `v`, `lower_bound` and `gap` when asked for.
+        Parameters, objective and multipliers; `v`, `lower_bound` and `gap` are computed on access.
 
     Examples
     --------
@@ -247,22 +242,22 @@ def _prepare(
     max_iter: int = 200,
     callback: Callback | None = None,
 ) -> tuple[ProgramSequence, Iterator[LinearizationPoint], Point]:
-    """Check everything, find a start, and set up the sequence of programs."""
+    """Validate the arguments, find a start, and set up the sequence of programs."""
     matrices = matrices if sp.issparse(matrices) else list(matrices)
     m = matrices.shape[1] if sp.issparse(matrices) else len(matrices)
     if m == 0:
-        raise ValueError("matrices is empty; at least one parameter is needed")
+        raise ValueError("matrices is empty; pass at least one matrix")
     if update not in UPDATES:
         raise unknown_choice("update", update, UPDATES)
     if callable(c) and update != "dual":
-        raise ValueError(f"update={update!r} takes a linear objective; a convex one takes 'dual'")
+        raise ValueError(f"update={update!r} takes a linear objective; pass update='dual'")
     tol = check_positive(tol, "tol")
     max_iter = check_positive(max_iter, "max_iter", 1)
-    cost = c if callable(c) else check_theta(c, m, "c")
+    cost = c if callable(c) else check_vector(c, m, "c")
     box = check_bounds(bounds, m)
-    given = None if theta0 is None else check_theta(theta0, m, "theta0")
+    given = None if theta0 is None else check_vector(theta0, m, "theta0")
     if given is None and warm_start is not None:
-        given = check_theta(warm_start.theta, m, "warm_start")
+        given = check_vector(warm_start.theta, m, "warm_start.theta")
     family = AffineFamily.build(A0, matrices, bounds=box, theta0=given, signs=signs, inner=inner)
     family = family.with_rows(*check_constraints(constraints, m))
     try:
@@ -276,7 +271,7 @@ def _prepare(
         start, blocks = _find_start(family, box, tol, max_iter)
     if warm_start is not None and warm_start.blocks is not None:
         if warm_start.blocks.edge.max(initial=-1) >= family.n_edges:
-            raise ValueError("warm_start has another pattern than this problem")
+            raise ValueError("warm_start must have the same pattern as this problem")
         blocks = blocks.joined(warm_start.blocks)
     run = ProgramSequence(family, cost, box, tol, max_iter, callback)
     run.start(start.theta)
@@ -285,7 +280,7 @@ def _prepare(
 
 
 def _size(family: AffineFamily, theta: FloatArray) -> float:
-    """Largest entry of ``A(theta)``: what rounding is relative to."""
+    """Return the largest absolute entry of ``A(theta)``."""
     largest = np.abs(family.diagonal(theta)).max(initial=0.0)
     return float(max(largest, np.abs(family.weights(theta)).max(initial=0.0)))
 
@@ -293,6 +288,7 @@ def _size(family: AffineFamily, theta: FloatArray) -> float:
 def _checked_start(
     family: AffineFamily, box: FloatArray, theta: FloatArray
 ) -> tuple[Point, Blocks]:
+    """Return the given start and its blocks; raise ValueError if it is not feasible."""
     slack = PSD_TOLERANCE * max(1.0, float(np.abs(theta).max()))
     outside = np.flatnonzero((theta < box[:, 0] - slack) | (theta > box[:, 1] + slack))
     if outside.size:
@@ -314,7 +310,7 @@ def _checked_start(
     if point.lambda_min < -PSD_TOLERANCE * size:
         raise ValueError(
             f"theta0 is not feasible: the smallest eigenvalue of A(theta0) is "
-            f"{point.lambda_min:g}; leave theta0 out to have a start looked for"
+            f"{point.lambda_min:g}; omit theta0 to compute a start"
         )
     return point, Blocks.from_scaling(family, point.v)
 
@@ -322,7 +318,7 @@ def _checked_start(
 def _find_start(
     family: AffineFamily, box: FloatArray, tol: float, max_iter: int
 ) -> tuple[Point, Blocks]:
-    """Phase 1: the smallest t with ``A(theta) + t I`` psd, stopped once it is clearly negative."""
+    """Minimise t subject to ``A(theta) + t I`` psd (phase 1), until t is clearly negative."""
     zero = np.clip(np.zeros(family.n_parameters), box[:, 0], box[:, 1])
     if (family.weights(zero) >= 0).all() and (family.R @ zero <= family.r0).all():
         point = Point.at(family, zero)
@@ -339,49 +335,42 @@ def _find_start(
         max_iter,
         lambda entry: entry["objective"] <= enough,
     )
-    ones = np.ones(family.n_nodes)
-    try:
-        for _ in run.by_multipliers(Blocks.from_scaling(family, ones)):
-            pass
-    except InfeasibleError as error:
-        raise ValueError(
-            "no theta within the bounds gives every edge its sign, so the problem is infeasible"
-        ) from error
+    for _ in run.by_multipliers(Blocks.from_scaling(family, np.ones(family.n_nodes))):
+        pass
     if run.theta is None or run.point is None or run.blocks is None:
-        raise ValueError(f"no start was found ({run.message}); give theta0")
+        raise ValueError(f"no start was found ({run.message}); pass theta0")
     if run.objective > PSD_TOLERANCE * size:
         bound = run.point.lower_bound
-        found = f"the best found has smallest eigenvalue {-run.objective:g}"
+        best = f"the best matrix has smallest eigenvalue {-run.objective:g}"
         if bound <= 0:
-            raise ValueError(f"no start was found in {max_iter} LPs ({found}); give theta0")
+            raise ValueError(f"no start was found in {max_iter} LPs ({best}); pass theta0")
         raise ValueError(
             "the problem is infeasible: no theta within the bounds makes the matrix psd "
-            f"({found}, and more than {-bound:g} is not possible)"
+            f"({best}, and the upper bound is {-bound:g})"
         )
     point = Point.at(family, run.theta[:-1])
     return point, run.blocks.joined(Blocks.from_scaling(family, point.v))
 
 
 def _result(run: ProgramSequence, update: str, start: Point) -> LinearizationResult:
+    """Return the result of a finished run, and warn if it did not converge."""
     assert run.theta is not None
-    tail = np.zeros(run.family.n_parameters - run.theta.size)
-    point = Point.at(run.family, np.append(run.theta, tail))
-    point = replace(point, theta=run.theta)
+    point = Point.at(run.matrices, run.theta)
     if point.lambda_min < 0 < start.lambda_min:
-        # The LP's tolerance leaves the cone by a little; lambda_min is concave, so a small step
-        # towards an inner point brings it back.
+        # Because of the tolerance of the LP, the point may lie slightly outside the cone. As
+        # lambda_min is concave, a small step towards the start brings it back.
         step = point.lambda_min / (point.lambda_min - start.lambda_min)
         if step < 1e-6:
             theta = point.theta + step * (start.theta - point.theta)
-            point = replace(Point.at(run.family, np.append(theta, tail), point.v), theta=theta)
+            point = Point.at(run.matrices, theta, point.v)
     objective = run.evaluate(point.theta)
     bound = -np.inf if run.point is None else run.point.lower_bound
     if not run.converged and update == "dual" and run.point is not None:
-        # The terms that primal and dual objective are sums of: rounding is relative to them.
+        # Rounding errors are relative to the terms of the primal and the dual objective.
         size = abs(objective) if run.oracle else float(np.abs(run.c * point.theta).sum())
         size += float(run.point.multipliers @ np.abs(run.family.d0))
         if objective - bound <= max(run.tol, 1e-8) * size:
-            run.converged, run.message = True, "the lower bound proves the objective"
+            run.converged, run.message = True, "the lower bound proves optimality"
     if not run.converged:
         warnings.warn(run.message, ConvergenceWarning, stacklevel=3)
     return LinearizationResult(

@@ -1,6 +1,6 @@
-"""The sequence of linear programs behind :func:`gdpa.gershgorin.linearize`, by either rule.
+"""The sequence of linear programs that :func:`gdpa.gershgorin.linearize` solves.
 
-What the rules are and what they reach is told in ``linearization.py``.
+See ``linearization.py`` for the two update rules and their properties.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Oracle = Callable[[FloatArray], tuple[float, Any]]
 
 @dataclass(frozen=True)
 class Point:
-    """A parameter vector with the first eigenpair of its matrix."""
+    """Parameter vector with the first eigenpair of its matrix."""
 
     theta: FloatArray
     lambda_min: float
@@ -33,50 +33,45 @@ class Point:
 
     @classmethod
     def at(cls, family: AffineFamily, theta: FloatArray, v: FloatArray | None = None) -> Point:
-        """Align ``A(theta)``, starting from `v` where one is given."""
+        """Align ``A(theta)``, starting from `v` if given."""
         with warnings.catch_warnings():
-            # Every positive v is valid; how well it is aligned only decides how good the LP is.
+            # Every positive v is valid. Its accuracy only affects the quality of the LP.
             warnings.simplefilter("ignore", ConvergenceWarning)
             aligned = align(family.comparison(theta), v=v)
         return cls(theta, aligned.lambda_min, np.abs(aligned.v))
 
 
-class InfeasibleError(Exception):
-    """The first LP has no feasible point."""
-
-
 @dataclass(frozen=True)
 class LinearizationPoint:
-    """Where the linearisation stands after one linear program.
+    """State of the linearisation after one linear program.
 
     Parameters
     ----------
     theta : ndarray of shape (n_parameters,)
-        The best parameters so far; with linear costs those of this program.
+        Best parameters so far. For a linear objective, the optimum of this program.
     objective : float
-        Their objective.
+        Objective at `theta`.
     multipliers : ndarray of shape (n_nodes,)
-        Multipliers of the disc rows: the diagonal of the dual matrix.
+        Multipliers of the disc rows, which are the diagonal of the dual matrix.
     blocks : Blocks
-        2x2 blocks that the program could choose among.
+        2x2 blocks available to this program.
     """
 
     theta: FloatArray
     objective: float
     multipliers: FloatArray
     blocks: Blocks
+    _matrices: AffineFamily
     _program: tuple[AffineFamily, FloatArray, FloatArray]
-    _tail: int
 
     @property
     def v(self) -> FloatArray:
-        """First eigenvector of ``A(theta)``, in absolute value; computed when asked for."""
-        family, _, _ = self._program
-        return Point.at(family, np.append(self.theta, np.zeros(self._tail))).v
+        """Absolute values of the first eigenvector of ``A(theta)``, computed on access."""
+        return Point.at(self._matrices, self.theta).v
 
     @property
     def lower_bound(self) -> float:
-        """Bound of the optimum from the multipliers: one more linear program, when asked for."""
+        """Lower bound of the optimum, from the multipliers; each access solves a linear program."""
         family, c, bounds = self._program
         if family.colors is None:
             return -np.inf
@@ -93,9 +88,10 @@ class LinearizationPoint:
 
 
 class ProgramSequence:
-    """The sequence of LPs, its incumbent and its history.
+    """The sequence of LPs with its incumbent and its history.
 
-    A convex objective is a last parameter t above its tangents: every LP adds one tangent.
+    A convex objective becomes an additional parameter t that is bounded below by tangents. Every LP
+    adds one tangent.
     """
 
     def __init__(
@@ -107,7 +103,7 @@ class ProgramSequence:
         max_iter: int,
         callback: Callback | None,
     ) -> None:
-        self.oracle = c if callable(c) else None
+        self.oracle, self.matrices = c if callable(c) else None, family
         if callable(c):
             family, bounds = family.extended(0.0), np.vstack([bounds, [-np.inf, np.inf]])
             c = np.append(np.zeros(family.n_parameters - 1), 1.0)
@@ -122,7 +118,7 @@ class ProgramSequence:
         self.message = f"stopped after max_iter={max_iter} linear programs"
 
     def evaluate(self, theta: FloatArray) -> float:
-        """Objective at `theta`; a convex one leaves its tangent among the constraints."""
+        """Return the objective at `theta`; add the tangent of a convex one to the constraints."""
         if self.oracle is None:
             return float(self.c @ theta)
         value, gradient = self.oracle(theta.copy())
@@ -136,27 +132,29 @@ class ProgramSequence:
         return float(value)
 
     def start(self, theta: FloatArray) -> None:
-        """Take a feasible point as the incumbent."""
+        """Make a feasible point the incumbent."""
         self.theta, self.objective = theta, self.evaluate(theta)
 
     def _solve(self, blocks: Blocks) -> ProgramResult | None:
-        """One LP; None (and a message) where the solver has no answer to go on with."""
+        """Solve one LP; set `message` and return None if the solver found no optimum."""
         program = inner_program(self.family, self.c, self.bounds, blocks)
         if program.status == "unbounded":
-            # A ray of the LP is a ray of psd matrices: the psd problem is unbounded too.
+            # Every ray of the LP is a ray of psd matrices, so the psd problem is unbounded too.
             raise ValueError(
-                "the objective is unbounded below: some direction of theta lowers it for ever "
-                "and keeps the matrix psd; give bounds"
+                "the objective is unbounded below: along some direction of theta it decreases "
+                "without limit while the matrix stays psd; pass bounds"
             )
         if program.status == "optimal":
             return program
         if self.theta is None and program.status == "infeasible":
-            raise InfeasibleError
+            raise ValueError(
+                "no theta within the bounds gives every edge its sign, so the problem is infeasible"
+            )
         self.message = f"the LP solver stopped: {program.message}"
         return None
 
     def _record(self, **values: Any) -> bool:
-        """Keep an entry of the history; whether the callback asks to stop."""
+        """Add an entry to the history and return whether the callback requests a stop."""
         entry = MappingProxyType({"iteration": len(self.history) + 1, **values})
         self.history.append(entry)
         if self.callback is not None and self.callback(entry) is True:
@@ -164,13 +162,14 @@ class ProgramSequence:
             return True
         return False
 
-    def _point(self, theta: FloatArray, x: FloatArray, blocks: Blocks) -> LinearizationPoint:
+    def _point(self, x: FloatArray, blocks: Blocks) -> LinearizationPoint:
+        """Return the current state with the multipliers x."""
+        assert self.theta is not None
         program = (self.family, self.c, self.bounds)
-        tail = 0 if self.oracle is None else 1
-        return LinearizationPoint(theta, self.objective, x, blocks, program, tail)
+        return LinearizationPoint(self.theta, self.objective, x, blocks, self.matrices, program)
 
     def by_multipliers(self, blocks: Blocks) -> Iterator[LinearizationPoint]:
-        """Offer the LP the blocks its multipliers ask for, until they ask for none."""
+        """Solve LPs and add the blocks that violate dual feasibility, until there are none."""
         while len(self.history) < self.max_iter:
             self.blocks = blocks
             program = self._solve(blocks)
@@ -183,8 +182,8 @@ class ProgramSequence:
             diagonal = np.maximum(self.family.diagonal(program.theta), 0.0)
             i, j = self.family.i, self.family.j
             excess = np.maximum(program.y - 2 * np.sqrt(program.x[i] * program.x[j]), 0.0)
-            # A psd matrix has weights of at most sqrt(A_ii A_jj): what the excess can be worth. The
-            # mean is added because a diagonal entry that is zero now need not stay so.
+            # Edge weights of a psd matrix are at most sqrt(A_ii A_jj), which bounds the possible
+            # gain. The mean is added because a zero diagonal entry may become positive.
             room = diagonal + (diagonal.mean() or 1.0)
             above = self.objective - float(self.c @ program.theta)  # 0 for a linear objective
             violation = float(excess @ np.sqrt(room[i] * room[j])) + above
@@ -192,22 +191,21 @@ class ProgramSequence:
             stop = self._record(
                 objective=self.objective, violation=violation, blocks=int(blocks.edge.size)
             )
-            assert self.theta is not None
-            self.point = self._point(self.theta, program.x, blocks)
+            self.point = self._point(program.x, blocks)
             yield self.point
             if violation <= self.tol * size:
                 self.converged = True
-                self.message = "the multipliers ask for no other block"
+                self.message = "the multipliers are dual feasible"
                 break
             if stop:
                 break
-            # Unused blocks are dropped only when that cannot lead round in a circle.
+            # Unused blocks are dropped only after progress, to prevent cycling.
             fell = before - self.objective > 1e-3 * self.tol * size
             following = self._next_blocks(blocks, program, excess, drop=fell and above == 0.0)
             if following is None and above <= self.tol * size:
                 self.message = (
-                    f"stopped at the largest ratio of two entries of v, {LARGEST_RATIO:g}: the "
-                    "optimum seems to be approached without being attained"
+                    f"reached the largest allowed ratio of two entries of v, {LARGEST_RATIO:g}; "
+                    "the optimum is probably approached without being attained"
                 )
                 break
             blocks = following or blocks
@@ -215,9 +213,9 @@ class ProgramSequence:
     def _next_blocks(
         self, blocks: Blocks, program: ProgramResult, excess: FloatArray, *, drop: bool
     ) -> Blocks | None:
-        """Blocks in use, and per violated edge the one with ratio ``sqrt(X_jj / X_ii)``.
+        """Return the blocks to keep plus, per violated edge, that with ratio ``sqrt(X_jj / X_ii)``.
 
-        None where every block asked for is there already.
+        Return None if there is no new block.
         """
         family = self.family
         low = np.full(family.n_edges, np.inf)
@@ -226,29 +224,21 @@ class ProgramSequence:
         np.maximum.at(high, blocks.edge, blocks.ratio)
         x = np.maximum(program.x, np.finfo(float).tiny)
         ratio = np.sqrt(x[family.j]) / np.sqrt(x[family.i])
-        # A multiplier of zero asks for an infinite ratio: one step changes it by no more than 10.
+        # A zero multiplier would give an infinite ratio: limit the change per step to a factor 10.
         ratio = np.clip(ratio, low / 10.0, high * 10.0)
         ratio = np.clip(ratio, 1 / LARGEST_RATIO, LARGEST_RATIO)
         keep = (program.share > 0) | (not drop)
         bare = np.ones(family.n_edges, dtype=bool)
         bare[blocks.edge[keep]] = False
-        # Without a block an edge could never get weight again.
+        # Without a block, an edge could never have weight again.
         add = np.flatnonzero(bare | (excess > 1e-12 * program.x.max(initial=0.0)))
-        following = Blocks(
-            np.concatenate([blocks.edge[keep], add]),
-            np.concatenate([blocks.ratio[keep], ratio[add]]),
-        )
-        every = np.column_stack(
-            [
-                np.concatenate([blocks.edge, add]),
-                np.round(np.log(np.concatenate([blocks.ratio, ratio[add]])), 12),
-            ]
-        )
-        distinct = len(np.unique(every, axis=0))
-        return following if distinct > len(np.unique(every[: blocks.edge.size], axis=0)) else None
+        new = Blocks(add, ratio[add])
+        if blocks.joined(new).n_distinct() == blocks.n_distinct():
+            return None
+        return Blocks(blocks.edge[keep], blocks.ratio[keep]).joined(new)
 
     def by_eigenvector(self, v: FloatArray) -> Iterator[LinearizationPoint]:
-        """Re-align at every optimum, until the objective no longer moves."""
+        """Align the discs at every optimum, until the objective stops decreasing."""
         while len(self.history) < self.max_iter:
             blocks = Blocks.from_scaling(self.family, v)
             program = self._solve(blocks)
@@ -257,15 +247,14 @@ class ProgramSequence:
             improved = self.objective - float(self.c @ program.theta)
             if improved > 0 or not self.history:
                 self.theta, self.objective = program.theta, float(self.c @ program.theta)
-            assert self.theta is not None
-            self.point = self._point(self.theta, v * v, blocks)
+            self.point = self._point(v * v, blocks)
             stop = self._record(objective=self.objective, blocks=int(blocks.edge.size))
             yield self.point
-            size = float(np.abs(self.c * self.theta).sum())
+            size = float(np.abs(self.c * self.point.theta).sum())
             if improved <= self.tol * size and len(self.history) > 1:
                 self.converged = True
-                self.message = "the objective no longer moves"
+                self.message = "the objective no longer decreases"
                 break
             if stop:
                 break
-            v = Point.at(self.family, self.theta).v
+            v = Point.at(self.family, self.point.theta).v

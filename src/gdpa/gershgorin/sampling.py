@@ -1,29 +1,29 @@
-r"""Which nodes to sample: Gershgorin disc alignment as a sampler.
+r"""Graph sampling by Gershgorin disc alignment.
 
-Linear recovery from samples solves ``(L + diag(a)) x = a y`` with a > 0 at the sampled nodes only;
-the worst error grows with ``1 / lambda_min(L + diag(a))``. Discs bound that eigenvalue from below:
-with scalars ``s_i >= 1`` row i of ``S (L + diag(a)) S^-1`` has the left-end
+Linear reconstruction from samples solves ``(L + diag(a)) x = a y`` with a > 0 at the sampled nodes
+only. The worst-case error grows with ``1 / lambda_min(L + diag(a))``, and discs bound that
+eigenvalue from below. With scalars ``s_i >= 1``, row i of ``S (L + diag(a)) S^-1`` has the left-end
 
     l_i(s) = L_ii + a_i - s_i sum_j W_ij / s_j,
 
-and if every left-end is at least T, no eigenvalue is below T. A sampled node has room to spare: its
-s_i may grow until its left-end is down at T. That shortens the radii of its neighbours, whose s_j
-may grow in turn, and so on outwards, until the growth ends at s_j = 1: the nodes reached are
-*covered* by the sample. A set of samples that covers all nodes proves ``lambda_min >= T``, because
-the largest of the scalars that several samples give a node keeps its left-end above T. So for a
-given T the fewest samples are a set cover, solved greedily, and bisection finds the largest T for
-which a given number of samples is enough.
+and if every left-end is at least T, no eigenvalue is below T. At a sampled node, s_i can be
+increased until the left-end equals T. This reduces the radii of its neighbours, whose s_j can then
+be increased in turn, and so on outwards, until s_j would drop below 1. The nodes reached are
+*covered* by the sample. A set of samples that covers all nodes proves ``lambda_min >= T``: if
+several samples cover a node, the largest of their scalars keeps its left-end above T. For a given
+T, the fewest samples are a minimum set cover, which is approximated greedily. Bisection finds the
+largest T for which the given number of samples suffices.
 
-The idea is that of Y. Bai, F. Wang, G. Cheung, Y. Nakatsukasa, W. Gao, "Fast graph sampling set
+The method follows Y. Bai, F. Wang, G. Cheung, Y. Nakatsukasa, W. Gao, "Fast graph sampling set
 selection using Gershgorin disc alignment", IEEE Transactions on Signal Processing, 2020.
 
 *Signed graphs* (C. Dinesh, G. Cheung, S. Bagheri, I. Bajic, "Efficient signed graph sampling via
 balancing and Gershgorin disc perfect alignment", arXiv 2208.08726). The diagonal of L is
-``sum_j |W_ij|``, so ``x' L x = sum |W_ij| (x_i - sign(W_ij) x_j)^2``. An edge disagrees with the
-node colours, or not. The graph becomes balanced by changing the sign of every edge that disagrees
-(augmentation) or by leaving it out (removal); switching signs by the colours makes it a positive
-graph. The bound holds in the graph as given: the augmented matrix is, switched, the comparison
-matrix of L, and removal takes a positive semi-definite part from L.
+``sum_j |W_ij|``, so ``x' L x = sum |W_ij| (x_i - sign(W_ij) x_j)^2``. To
+balance the graph, every edge that disagrees with the node colours either changes its sign
+(augmentation) or is removed (removal). Switching signs by the colours then gives a positive graph.
+The bound holds for the original graph: after switching, the augmented matrix is the comparison
+matrix of L, and removal subtracts a positive semi-definite matrix from L.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from ..linalg.operator import MatrixLike, check_positive
 
 FloatArray = NDArray[np.float64]
 
-# Hops that the growth is followed outwards. On neighbour graphs of 1,500 rows (seven tables) the
-# bound did not change any more beyond twelve.
+# Maximum distance in hops between a sample and the nodes it covers. On neighbour graphs of 1,500
+# rows (seven data sets), more than 12 hops did not change the bound.
 MOST_HOPS = 12
 BLOCK = 512
 BALANCING = ("augmentation", "removal")
@@ -54,21 +54,21 @@ BALANCING = ("augmentation", "removal")
 
 @dataclass(frozen=True)
 class DiscSampling:
-    """Sampled nodes and the bound that they prove.
+    """Sampled nodes and the bound they prove.
 
     Parameters
     ----------
     nodes : ndarray of int
-        The samples, the one that covers most nodes first.
+        Sampled nodes, in decreasing order of the number of newly covered nodes.
     bound : float
         Lower bound of the smallest eigenvalue of ``L + diag(a)`` with a = `weight` at the samples.
-        0 where the samples do not cover the graph (a component without a sample has eigenvalue 0).
+        0 if the samples do not cover the graph (a component without a sample has eigenvalue 0).
     scaling : ndarray of shape (n_nodes,)
-        v for :func:`gdpa.gershgorin.discs`: with it every left-end is at least `bound`.
+        Argument v of :func:`gdpa.gershgorin.discs` for which every left-end is at least `bound`.
     covered : int
-        Nodes covered at `bound`, or by the greedy choice where the bound is 0.
+        Number of nodes covered at `bound`, or by the greedy choice if the bound is 0.
     colors : ndarray of int8 of shape (n_nodes,)
-        Node colours of the balanced graph; all +1 where no weight is negative.
+        Node colours of the balanced graph; all +1 if no weight is negative.
     """
 
     nodes: NDArray[np.intp]
@@ -87,28 +87,28 @@ def sample_nodes(
     known: Iterable[int] = (),
     balancing: str = "augmentation",
 ) -> DiscSampling:
-    """Choose nodes whose self-loops lift the smallest disc left-end of the Laplacian the most.
+    """Choose the nodes whose self-loops raise the smallest disc left-end of the Laplacian most.
 
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric weights; negative ones say that the signal differs in sign.
+        Symmetric weights. A negative weight means that the signal has opposite signs.
     n : int
-        How many nodes.
+        Number of nodes to choose.
     weight : float, default=1.0
-        Self-loop a of a sampled node.
+        Weight a of the self-loop at a sampled node.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
-        Which Laplacian.
+        Type of Laplacian.
     known : array-like of int, optional
-        Nodes that are sampled already; they cover, and are not chosen again.
+        Nodes already sampled. They cover other nodes and are not chosen again.
     balancing : {"augmentation", "removal"}, default="augmentation"
-        What happens to edges of a signed graph that disagree with its colours. Augmentation never
-        proves a smaller bound for the same nodes; removal leaves a sparser graph.
+        How to treat edges of a signed graph that disagree with the node colours. For the same
+        nodes, augmentation never proves a smaller bound; removal gives a sparser graph.
 
     Returns
     -------
     DiscSampling
-        The new nodes, and the bound that they prove together with `known`.
+        The new nodes, and the bound they prove together with `known`.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def sample_nodes(
     A = abs(A)
     base: FloatArray = np.ones(size)
     if laplacian == "normalized":
-        # diag(1/v) L diag(v) with v = sqrt(degree) has rows that add up to 0, like the other one.
+        # Scaled by v = sqrt(degree), its rows sum to 0 like those of the combinatorial Laplacian.
         degree = np.where(degree > 0, degree, 1.0)
         base = np.sqrt(degree)
         A = sp.csr_array(sp.diags_array(1.0 / degree) @ A)
@@ -153,7 +153,7 @@ def sample_nodes(
     low, high = 0.0, weight
     best: tuple[NDArray[np.intp], float, sp.csc_array] | None = None
     for _ in range(14):
-        # Geometric at first: the answer is often small against the weight.
+        # Geometric steps at first, because the bound is often much smaller than the weight.
         T = 0.5 * (low + high) if low > 0 else high / 4.0
         R = _growth(A, degree, weight, T)
         chosen, covered = _cover(R, seen, int(n))
@@ -172,22 +172,21 @@ def sample_nodes(
 
 
 def node_colors(W: sp.csr_array) -> NDArray[np.int8]:
-    """Node colours that few edges of a signed graph disagree with.
+    """Return node colours with which few edges of a signed graph disagree.
 
-    Exact where the graph is balanced; otherwise the signs of the first eigenvector of the signed
-    Laplacian.
+    For an unbalanced graph, these are the signs of the first eigenvector of the signed Laplacian.
     """
     exact = balance(W)
     if exact.balanced:
         return exact.colors
     L = signed_laplacian(W)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any colours will do
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any colours are valid
         return np.where(first_eigenvector(L).vector < 0, -1, 1).astype(np.int8)
 
 
 def signed_laplacian(W: sp.csr_array, kind: str = "combinatorial") -> sp.csr_array:
-    """Laplacian of a graph with weights of either sign, ``diag(sum |W|) - W`` or normalised."""
+    """Return the signed Laplacian ``diag(sum |W|) - W``, or its normalised version."""
     degree = np.asarray(abs(W).sum(axis=1)).ravel()
     L = sp.csr_array(sp.diags_array(degree) - W)
     if kind == "normalized":
@@ -204,7 +203,7 @@ def reconstruct(
     weight: float = 1.0,
     laplacian: str = "normalized",
 ) -> FloatArray:
-    """Recover a smooth signal from samples: solve ``(L + diag(a)) x = a y``.
+    """Reconstruct a smooth signal from samples by solving ``(L + diag(a)) x = a y``.
 
     Parameters
     ----------
@@ -213,16 +212,16 @@ def reconstruct(
     nodes : array-like of int
         Sampled nodes, such as those of :func:`sample_nodes`.
     values : array-like of shape (n_samples,) or (n_samples, n_signals)
-        Signal at the samples.
+        Values of the signal at the sampled nodes.
     weight : float, default=1.0
-        Self-loop a of a sampled node: larger trusts the samples more.
+        Weight a of the self-loop at a sampled node. Larger weights fit the samples more closely.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
-        Which Laplacian.
+        Type of Laplacian.
 
     Returns
     -------
     ndarray of shape (n_nodes,) or (n_nodes, n_signals)
-        The signal everywhere; 0 on components without a sample.
+        The signal at all nodes; 0 on components without a sample.
     """
     A = check_adjacency(W, name="W", signed=True)
     where = np.asarray(nodes, dtype=np.intp)
@@ -243,27 +242,24 @@ def reconstruct(
 
 
 def _growth(A: sp.csr_array, degree: FloatArray, a: float, T: float) -> sp.csc_array:
-    """Column i: 1 - 1 / s of the nodes that node i, if sampled, covers at the threshold T.
+    """Return, in column i, ``1 - 1 / s`` for the nodes that a sample at node i covers for T.
 
-    Scalars only grow from one hop to the next, and those of the other rows only shorten a row's
-    radius, so a left-end that was at T when its scalar was set stays at or above T.
+    Scalars only increase from one hop to the next, and larger scalars of other rows only reduce the
+    radius of a row. Thus a left-end that equals T when its scalar is set stays at or above T.
     """
     size = degree.size
     columns = []
     for start in range(0, size, BLOCK):
         here = np.arange(start, min(start + BLOCK, size))
         room = np.maximum(degree[here] + a - T, 1e-300)
-        # A node without neighbours needs no scalar; the entry says that it covers itself.
+        # An isolated node needs no scalar. The entry records that it covers itself.
         on_itself = np.where(degree[here] > 0, 1.0 - degree[here] / room, 0.0)
-        unit = sp.csc_array(
+        R = sp.csc_array(
             (np.maximum(on_itself, 1e-300), (here, here - start)), shape=(size, here.size)
         )
-        R = unit
         for _ in range(MOST_HOPS):
-            grown = _hop(A, R, degree, here, a, T)
-            settled = grown.nnz == R.nnz
-            R = grown
-            if settled:
+            previous, R = R, _hop(A, R, degree, here, a, T)
+            if R.nnz == previous.nnz:
                 break
         columns.append(R)
     return sp.csc_array(sp.hstack(columns, format="csc"))
@@ -272,21 +268,21 @@ def _growth(A: sp.csr_array, degree: FloatArray, a: float, T: float) -> sp.csc_a
 def _hop(
     A: sp.csr_array, R: sp.csc_array, degree: FloatArray, here: NDArray[np.intp], a: float, T: float
 ) -> sp.csc_array:
+    """Return the scalars of `_growth` after one more hop."""
     relief = (A @ R).tocoo()
     row, column = relief.coords
     loop = np.where(row == here[column], a, 0.0)
-    # s = (L_ii + a_i - T) / sum_j W_ij / s_j, the sum being the degree less what the scalars saved.
+    # s = (L_ii + a_i - T) / sum_j W_ij / s_j, where the sum is the degree minus `relief`.
     room = degree[row] + loop - T
     left = np.maximum(degree[row] - relief.data, 1e-12 * np.maximum(degree[row], 1e-300))
     keep = room >= left
     shrink = 1.0 - left[keep] / room[keep]
-    shape = R.shape
-    new = sp.csc_array((np.maximum(shrink, 1e-300), (row[keep], column[keep])), shape=shape)
+    new = sp.csc_array((np.maximum(shrink, 1e-300), (row[keep], column[keep])), shape=R.shape)
     return sp.csc_array(new.maximum(R))
 
 
 def _cover(R: sp.csc_array, known: NDArray[np.intp], n: int) -> tuple[NDArray[np.intp], int]:
-    """Greedy set cover by at most n columns, the rest filled up; and how many nodes are covered."""
+    """Return n columns chosen by greedy set cover, and the number of covered nodes."""
     size = R.shape[0]
     done = np.zeros(size, dtype=bool)
     members = [R.indices[R.indptr[i] : R.indptr[i + 1]] for i in range(size)]
@@ -294,7 +290,7 @@ def _cover(R: sp.csc_array, known: NDArray[np.intp], n: int) -> tuple[NDArray[np
     for i in known:
         done[members[i]] = True
         done[i] = taken[i] = True
-    # Gains only fall while nodes get covered: a stale one at the top is looked at again.
+    # Gains only decrease, so a stale gain at the top of the heap is recomputed.
     heap = [(-max(len(m), 1), i) for i, m in enumerate(members) if not taken[i]]
     heapq.heapify(heap)
     chosen: list[int] = []

@@ -1,14 +1,15 @@
-"""Learn a balanced signed graph from data: CLIME with the signs of two node colours.
+"""Learn a balanced signed graph from data by CLIME with signs prescribed by node colours.
 
-Column i of a sparse inverse covariance is the solution of a linear program (CLIME: Cai, Liu, Luo
+Column i of a sparse inverse covariance is the solution l of a linear program (CLIME: Cai, Liu, Luo
 2011), ``min |l|_1`` subject to ``|C l - e_i|_inf <= penalty``. Node colours ``beta`` prescribe the
-signs of its entries, ``l_j`` opposite to ``beta_i beta_j``, so every column is a program in
-non-negative variables and the graph is balanced by construction. The final programs weigh entry j
-by ``1 / (0.1 + partial correlation)``, as in the adaptive lasso, the partial correlation being that
-of a shrunk covariance and 0 where its sign disagrees: edges then survive that plain CLIME drops.
-Reference: H. Yokota, H. Higashi,
-Y. Tanaka, G. Cheung, "Efficient learning of balanced signed graphs via iterative linear
-programming", arXiv 2409.07794.
+signs of the entries: ``l_j`` has the opposite sign of ``beta_i beta_j``. Every program therefore
+has non-negative variables, and the graph is balanced by construction. As in the adaptive lasso, the
+final programs weight entry j by ``1 / (0.1 + partial correlation)``. The partial correlation is
+computed from a shrunk covariance and set to 0 if its sign disagrees with the colours. The weights
+preserve edges that unweighted CLIME drops.
+
+Reference: H. Yokota, H. Higashi, Y. Tanaka, G. Cheung, "Efficient learning of balanced signed
+graphs via iterative linear programming", arXiv 2409.07794.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class BalancedGraph:
     adjacency : csr_array of shape (n_nodes, n_nodes)
         Signed weights: positive between equal colours, negative between different ones.
     precision : csr_array of shape (n_nodes, n_nodes)
-        The generalised Laplacian, ``diagonal - adjacency``, positive definite: an estimate of the
-        inverse covariance.
+        The generalised Laplacian, ``diagonal - adjacency``, which is positive definite and
+        estimates the inverse covariance.
     colors : ndarray of int8 of shape (n_nodes,)
-        +1 or -1.
+        Node colours, +1 or -1.
     """
 
     adjacency: sp.csr_array
@@ -52,33 +53,35 @@ def learn_balanced_graph(
     colors: ArrayLike | None = None,
     max_sweeps: int = 5,
 ) -> BalancedGraph:
-    """Learn a balanced signed graph of the columns of X, or of a covariance.
+    """Learn a balanced signed graph from observations or from a covariance matrix.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_nodes), optional
         Observations, one node per column.
     covariance : array-like of shape (n_nodes, n_nodes), optional
-        Covariance instead of X.
+        Covariance matrix, as an alternative to X.
     penalty : float, optional
-        How far ``C l`` may be from a unit vector, C being the correlations: more is sparser. The
-        default is ``sqrt(log(n_nodes) / n_samples)``, or 0.1 for a covariance. A column for which
-        the signs allow no solution has it raised as far as needed.
+        Largest allowed difference between ``C l`` and a unit vector, where C is the correlation
+        matrix. Larger values give sparser graphs. The default is
+        ``sqrt(log(n_nodes) / n_samples)``, or 0.1 if `covariance` is given. If a column has no
+        solution with the prescribed signs, its penalty is increased as far as necessary.
     colors : array-like of shape (n_nodes,), optional
-        Prescribed colours, +1 or -1. By default they are searched: they start as the signs of the
-        first eigenvector of the correlations, and each node takes the one with the smaller program.
+        Prescribed colours, +1 or -1. By default, a local search starts from the signs of the
+        leading eigenvector of the correlation matrix and gives each node the colour whose linear
+        program has the lower optimum.
     max_sweeps : int, default=5
-        Most sweeps of the search.
+        Maximum number of sweeps of the search.
 
     Returns
     -------
     BalancedGraph
-        The graph.
+        The learned graph.
 
     Raises
     ------
     ValueError
-        If neither or both inputs are given, or one is malformed.
+        If neither or both of X and covariance are given, or an argument is invalid.
 
     Examples
     --------
@@ -115,7 +118,7 @@ def learn_balanced_graph(
     np.fill_diagonal(weights, weights.min())
     for i in range(d):
         columns[:, i] = _column(C, i, beta[i] * beta, penalty, weights[i])[0]
-    # The smaller of the two estimates of each entry; both have the sign that the colours prescribe.
+    # Use the smaller of the two estimates of each entry. Both have the prescribed sign.
     size = np.minimum(np.abs(columns), np.abs(columns.T))
     off = np.outer(beta, beta) * (size - np.diag(size.diagonal()))
     diagonal = np.maximum(size.diagonal(), np.finfo(float).tiny)
@@ -130,9 +133,9 @@ def learn_balanced_graph(
 def _correlations(
     X: ArrayLike | None, covariance: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, int | None]:
-    """Correlations, standard deviations (1 where a column is constant) and number of samples."""
+    """Return correlations, standard deviations (1 for constant columns) and number of samples."""
     if (X is None) == (covariance is None):
-        raise ValueError("give either X or covariance")
+        raise ValueError("pass either X or covariance")
     name, given = ("X", X) if covariance is None else ("covariance", covariance)
     A = np.asarray(given, dtype=np.float64)
     if A.ndim != 2 or A.size == 0 or (name == "X" and A.shape[0] < 2):
@@ -144,10 +147,10 @@ def _correlations(
     if S.shape[0] != S.shape[1] or not np.allclose(S, S.T, rtol=1e-8, atol=1e-12):
         raise ValueError(f"covariance must be symmetric, got shape {S.shape}")
     if (S.diagonal() < 0).any():
-        raise ValueError("covariance must have a diagonal that is not negative")
+        raise ValueError("the diagonal of covariance must not be negative")
     deviation = np.where(S.diagonal() > 0, np.sqrt(S.diagonal()), 1.0)
     C = S / np.outer(deviation, deviation)
-    np.fill_diagonal(C, 1.0)  # a constant column is unrelated to the others
+    np.fill_diagonal(C, 1.0)  # constant columns are uncorrelated with the others
     return C, deviation, n_samples
 
 
@@ -158,7 +161,7 @@ def _column(
     penalty: float,
     weights: FloatArray | float = 1.0,
 ) -> tuple[FloatArray, float]:
-    """Column i of the inverse for the colours relative to node i, and the cost of its program."""
+    """Return column i of the inverse, for colours relative to node i, and the optimal cost."""
     from scipy.optimize import linprog
 
     d = C.shape[0]
@@ -167,11 +170,11 @@ def _column(
     unit = np.zeros(d)
     unit[i] = 1.0
     signed = C * signs
-    # One more variable raises the penalty where the signs leave no feasible point.
+    # An additional variable increases the penalty if the signs leave no feasible point.
     rows = np.block([[signed, -np.ones((d, 1))], [-signed, -np.ones((d, 1))]])
     right = np.concatenate([penalty + unit, penalty - unit])
     costs = np.append(weights * np.ones(d), 1e3 * d * np.max(weights))
-    found = linprog(costs, A_ub=rows, b_ub=right, method="highs")
-    if found.status != 0:
-        raise ValueError(f"the linear program of column {i} failed: {found.message}")
-    return signs * found.x[:-1], float(found.fun)
+    result = linprog(costs, A_ub=rows, b_ub=right, method="highs")
+    if result.status != 0:
+        raise ValueError(f"the linear program of column {i} failed: {result.message}")
+    return signs * result.x[:-1], float(result.fun)

@@ -1,11 +1,12 @@
-"""Features smoothed along a graph: each node's own, mixed with those of its neighbours.
+"""Features smoothed along a graph: each node's features are mixed with those of its neighbours.
 
     S = D^-1/2 (W + c I) D^-1/2,   Z_t = p S Z_(t-1) + (1 - p) Z_0
 
-with D the row sums of W + c I, c the mean weight of a link and p the pull of the neighbours: with
-p = 1 powers of S, with p < 1 personalised PageRank. Rows of sparse features (bags of words) have
-unit length before and after, and counts are weighted by how rare a word is; columns of others are
-brought to deviation 1, or their rows to unit length where that is asked for.
+D has the row sums of W + c I, c is the mean weight of a link, and p (`pull`) is the weight of the
+neighbours. With p = 1 the features are multiplied by powers of S, with p < 1 this is personalised
+PageRank. Rows of sparse features (bags of words) have unit length before and after smoothing, and
+counts get inverse document frequency weights. Dense features are standardised by column, or their
+rows are scaled to unit length if `unit` is set.
 """
 
 from __future__ import annotations
@@ -25,27 +26,22 @@ from .features import Features, check_features
 
 FloatArray = NDArray[np.float64]
 
-# Smoothed features take at most so many bytes: a number, not what happens to be free, so that the
-# same data give the same steps on any day.
+# Limit on the memory of smoothed features. It is fixed, not the free memory, so that the same data
+# always get the same number of steps.
 MOST_BYTES = 2e9
-# Dense features with more entries are smoothed in single precision: half the time, half the memory.
+# Dense features with more entries are smoothed in single precision, to halve time and memory.
 DOUBLE_ENTRIES = 2_000_000
-# Part of filled cells from which on products of dense features are faster.
+# Share of nonzero cells above which dense products are faster.
 FILLED = 0.05
-# Deviations beyond which a row is no farther away, and weights beyond which a link is no heavier
-# (in double and single precision: what is left of them after some steps is still a number).
+# Standardised features (in double and single precision) and weights are clipped at these values, so
+# that they stay finite after several steps.
 FAR, FAR_SINGLE, HEAVIEST = 1e100, 1e15, 1e60
-
-
-def no_links(n_rows: int, n_nodes: int) -> sp.csr_array:
-    """Rows without a link to any node."""
-    return sp.csr_array((n_rows, n_nodes))
 
 
 def unit_rows(Z: Features) -> Features:
     """Return rows of length 1; empty rows stay empty."""
     if isinstance(Z, np.ndarray):
-        if not 1e-15 < max(Z.max(), -Z.min()) < 1e15:  # squares must be numbers
+        if not 1e-15 < max(Z.max(), -Z.min()) < 1e15:  # squares must neither overflow nor underflow
             Z = np.ldexp(Z, -np.frexp(np.abs(Z).max(axis=1, keepdims=True))[1])
         length = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
         return Z / np.where(length > 0, length, 1.0)
@@ -71,7 +67,7 @@ class Smoother:
     features : ndarray or csr_array of shape (n_nodes, n_features)
         Features.
     unit : bool, default=False
-        Whether rows of dense features are brought to unit length; those of sparse ones always are.
+        Whether to scale rows of dense features to unit length. Rows of sparse ones always are.
     """
 
     W: sp.csr_array
@@ -81,10 +77,10 @@ class Smoother:
     def __post_init__(self) -> None:
         n = check_features(self.features, name="features").shape[0]
         if self.W.shape != (n, n) or self.W.data.min(initial=0.0) < 0:
-            raise ValueError(f"W must be non-negative weights of {n} nodes")
+            raise ValueError(f"W must hold non-negative weights and have shape ({n}, {n})")
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is computed from them is computed again.
+        # Cached results are computed again.
         return {"W": self.W, "features": self.features, "unit": self.unit}
 
     @property
@@ -92,19 +88,25 @@ class Smoother:
         """Whether the features are sparse."""
         return bool(sp.issparse(self.features))
 
+    @property
+    def unit_rows(self) -> bool:
+        """Whether rows have unit length; otherwise columns are standardised."""
+        return self.sparse or self.unit
+
     def relative(self, links: sp.csr_array) -> sp.csr_array:
-        """Weights in units of the graph's largest (a power of two), so that they have sums."""
+        """Return weights relative to the graph's largest, so that sums do not overflow."""
         top = float(self.W.data.max(initial=0.0))
         exponent = int(np.frexp(top)[1]) if top > 0 else 0
         if abs(exponent) <= 60 and links.data.max(initial=0.0) <= 2.0**60:
             return links
-        # In two steps: no power of two undoes the smallest numbers at once.
+        # In two steps, because one power of two cannot scale up the smallest numbers.
         with np.errstate(over="ignore"):
             data = np.ldexp(np.ldexp(links.data, -(exponent // 2)), exponent // 2 - exponent)
         return sp.csr_array((np.minimum(data, HEAVIEST), links.indices, links.indptr), links.shape)
 
     @cached_property
     def _W(self) -> sp.csr_array:
+        """Relative weights of the graph."""
         return self.relative(self.W)
 
     @cached_property
@@ -132,10 +134,7 @@ class Smoother:
 
     @cached_property
     def _rarity(self) -> FloatArray | None:
-        """Weights ``1 + log((1 + n) / (1 + n_j))`` of words in n_j rows; None if X counts nothing.
-
-        Words that few documents have say more. Other sparse features may be so weighted already.
-        """
+        """Inverse document frequencies, ``1 + log((1 + n) / (1 + n_j))``; None if not counts."""
         F: sp.csr_array = self.features
         if not self.sparse or not F.nnz or F.data.min() < 0 or (F.data != np.rint(F.data)).any():
             return None
@@ -144,11 +143,11 @@ class Smoother:
 
     @cached_property
     def start(self) -> Features:
-        """``Z_0`` of all nodes."""
+        """Features ``Z_0`` of all nodes."""
         return self.first(self.features)
 
     def first(self, X: Features) -> Features:
-        """Return ``Z_0`` of rows."""
+        """Return features ``Z_0`` of rows."""
         if self.sparse:
             X = sp.csr_array(X, dtype=np.float64)
             return unit_rows(X if self._rarity is None else X @ sp.diags_array(self._rarity))
@@ -163,6 +162,7 @@ class Smoother:
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of the columns."""
         A = np.asarray(self.features)
         with np.errstate(over="ignore", invalid="ignore"):
             mean, deviation = A.mean(axis=0, dtype=np.float64), A.std(axis=0, dtype=np.float64)
@@ -170,17 +170,17 @@ class Smoother:
         return np.where(ordinary, mean, 0.0), np.where(ordinary, deviation, 1.0)
 
     def most_steps(self, wanted: int) -> int:
-        """How many steps the memory allowed for takes; smoothing fills sparse rows.
+        """Return how many of the wanted steps fit in memory; smoothing fills sparse rows.
 
         Parameters
         ----------
         wanted : int
-            Steps that are asked for.
+            Number of steps.
 
         Returns
         -------
         int
-            0 to `wanted`.
+            Number of steps that fit, at most `wanted`.
         """
         F: sp.csr_array = self.features
         n, d = F.shape
@@ -192,11 +192,11 @@ class Smoother:
             for t in range(wanted):
                 rows = np.minimum(linked @ rows, d)
                 sizes[t] = 12.0 * rows.sum() if rows.sum() <= FILLED * n * d else 4.0 * n * d
-        # Features before and after a step, and those that are kept of fewer steps.
+        # Features before and after a step, and the stored results of fewer steps.
         return int((4.0 * np.maximum.accumulate(sizes) <= MOST_BYTES).sum())
 
     def _states(self, pull: float, steps: int) -> Iterator[Any]:
-        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense once smoothing has filled them."""
+        """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense when smoothing has filled them."""
         n, d = self.features.shape
         Z: Any = self.start
         across, start = self.S.astype(self.dtype), (1.0 - pull) * Z
@@ -213,18 +213,19 @@ class Smoother:
 
     @cached_property
     def _points(self) -> dict[tuple[float, int], tuple[Any, Any]]:
+        """Results of `_scaled`."""
         return {}
 
     def _scaled(self, pull: float, steps: int) -> tuple[Any, Any]:
-        """Return the points, and what columns were multiplied by (None: rows have unit length)."""
+        """Return the points and the factors of their columns (None if rows have unit length)."""
         if (pull, steps) not in self._points:
             *_, Z = self._states(pull, steps)
             factor = None
-            if self.sparse or self.unit:
+            if self.unit_rows:
                 Z = unit_rows(Z)
             else:
                 deviation = Z.std(axis=0, dtype=np.float64)
-                # What all nodes share but for rounding tells none of them apart.
+                # Columns that are constant up to rounding are not scaled up.
                 size = np.maximum(Z.max(axis=0), -Z.min(axis=0)).astype(np.float64)
                 least = 100.0 * float(np.finfo(Z.dtype).eps) * size
                 factor = (1.0 / np.where(deviation > least, deviation, 1.0)).astype(Z.dtype)
@@ -233,7 +234,7 @@ class Smoother:
         return self._points[pull, steps]
 
     def points(self, pull: float, steps: int) -> Any:
-        """``Z_steps`` as a model takes it: rows of unit length, or columns of deviation 1.
+        """Return ``Z_steps`` with rows of unit length or columns of standard deviation 1.
 
         Parameters
         ----------
@@ -252,12 +253,12 @@ class Smoother:
     def new_points(
         self, X: Features | None, links: sp.csr_array | None, pull: float, steps: int
     ) -> Any:
-        """The same of new rows, of which either features or links may be missing.
+        """Return the points of new rows, which may lack either features or links.
 
         Parameters
         ----------
         X : ndarray or csr_array of shape (n_rows, n_features), optional
-            Their features; None: nothing of their own.
+            Features; None is the same as zeros.
         links : csr_array of shape (n_rows, n_nodes), optional
             Weights of their links to the nodes.
         pull : float
@@ -272,13 +273,11 @@ class Smoother:
         """
         n, d = self.features.shape
         rows = X.shape[0] if X is not None else links.shape[0]  # type: ignore[union-attr]
-        if links is None:
-            links = no_links(rows, n)
         if X is not None:
             start: Any = self.first(X)
         else:
             start = sp.csr_array((rows, d)) if self.sparse else np.zeros((rows, d), self.dtype)
-        links = self.relative(links)
+        links = self.relative(sp.csr_array((rows, n)) if links is None else links)
         root = 1.0 / np.sqrt(np.asarray(links.sum(axis=1)).ravel() + self.loop)
         across = sp.csr_array(sp.diags_array(root) @ links @ sp.diags_array(self.root))
         inner = sp.diags_array(self.loop * root * root)
@@ -287,4 +286,4 @@ class Smoother:
             Z = pull * (inner @ Z + across @ state)
             if pull < 1.0:
                 Z = Z + (1.0 - pull) * start
-        return unit_rows(Z) if self.sparse or self.unit else Z * self._scaled(pull, steps)[1]
+        return unit_rows(Z) if self.unit_rows else Z * self._scaled(pull, steps)[1]

@@ -1,4 +1,4 @@
-"""Linear algebra of the solvers: what can be multiplied, SPD systems, first eigenvector."""
+"""Linear algebra for the solvers: matrix products, SPD systems, the first eigenvector."""
 
 from .first_eigenvector import EigenResult, first_eigenvector
 from .operator import Matrix

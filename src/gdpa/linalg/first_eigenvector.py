@@ -1,9 +1,15 @@
 """Eigenvector of the smallest eigenvalue of a symmetric matrix: preconditioned LOBPCG.
 
-GDPA needs the first eigenvector of the dual's matrix once per iteration, of a matrix that has
-changed little since the last one: hence the warm start, and a stop that is decided on the residual
-``|A v - lambda v|`` as computed, not as updated. Reference: A. Knyazev, "Toward the optimal
-preconditioned eigensolver", SIAM J. Sci. Comput. 23 (2001).
+GDPA computes the first eigenvector of the dual matrix once per iteration. The matrix changes little
+between iterations, so the solver accepts a warm start. Convergence is decided by the recomputed
+residual ``|A v - lambda v|``, not by the updated one.
+
+The basis is [x, w, p]: current vector, preconditioned residual, last step. ``A x`` and ``A p`` are
+updated by the same linear combinations, so an iteration costs one product. Vectors are stored as
+contiguous rows and combined in place, because temporaries would cost as much as the sparse product.
+
+Reference: A. Knyazev, "Toward the optimal preconditioned eigensolver", SIAM J. Sci. Comput. 23
+(2001).
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +28,10 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from ..threads import effective_jobs, one_thread
-from .lobpcg import Correction, Pair, lobpcg, measured
 from .operator import Matrix, MatrixLike, check_positive
-from .preconditioners import Counted, PreconditionerLike
+from .preconditioners import Correction, Counted, PreconditionerLike
 
-# Products of numbers between these leave the range of floats nowhere on the way.
+# Matrices with a largest entry in this range are not rescaled: no product over- or underflows.
 SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
 
 
@@ -37,23 +42,22 @@ class EigenResult:
     Parameters
     ----------
     value : float
-        Rayleigh quotient of `vector`: the smallest eigenvalue, from above.
+        Rayleigh quotient of `vector`, an upper bound of the smallest eigenvalue.
     vector : ndarray of shape (n,)
-        Unit vector. Its sign is fixed: the first entry that is not small is positive.
+        Unit vector. The sign is chosen so that the first entry that is not small is positive.
     residual : float
         ``|A v - value v|``, computed from `vector`.
     iterations : int
-        Iterations of LOBPCG.
+        Number of LOBPCG iterations.
     matvecs : int
-        Products of the matrix with one vector.
+        Number of matrix-vector products.
     converged : bool
-        Whether ``residual <= tol * |A|``, with the largest absolute row sum as the norm (for an
-        operator: an estimate by the power method).
+        Whether ``residual <= tol * |A|``, where the norm is the largest absolute row sum.
     method : str
-        What gave the vector: "dense", "start" (the given one was good enough), "lobpcg", "eigsh" or
-        "shift-invert".
+        Method that computed the vector: "dense", "start" (the given start met the tolerance),
+        "lobpcg", "eigsh" or "shift-invert".
     message : str
-        Why it stopped, in words.
+        Why the solver stopped.
     """
 
     value: float
@@ -64,6 +68,15 @@ class EigenResult:
     converged: bool
     method: str
     message: str
+
+
+class Pair(NamedTuple):
+    """Approximate eigenpair with its computed residual."""
+
+    value: float
+    vector: NDArray[np.float64]
+    residual: float
+    method: str
 
 
 def first_eigenvector(
@@ -82,44 +95,45 @@ def first_eigenvector(
     Parameters
     ----------
     A : sparse array or ndarray of shape (n, n)
-        Symmetric matrix; need not be definite.
+        Symmetric matrix, possibly indefinite.
     v0 : array-like of shape (n,), optional
-        Start, usually the first eigenvector of a matrix nearby. If it already meets the tolerance
-        it is returned after one product; no vector can then tell that it is not a higher one.
+        Start, usually the first eigenvector of a similar matrix. If it already meets the tolerance,
+        it is returned after one product, even if it belongs to a higher eigenvalue.
     tol : float, default=1e-8
-        Accept when ``|A v - lambda v| <= tol * |A|``.
+        Stop when ``|A v - lambda v| <= tol * |A|``.
     max_iter : int, default=500
-        Most iterations of LOBPCG before the fall-back (Lanczos, or shift-and-invert where a sparse
-        factorisation is cheap).
+        Maximum number of LOBPCG iterations before the fallback (Lanczos, or shift-and-invert if a
+        sparse factorisation is cheap).
     preconditioner : None, str or callable, default="auto"
-        Approximate inverse: "jacobi"; "two-level", Jacobi and a coarse correction
-        (:mod:`gdpa.linalg.two_level`), which gives the start, too, and is rebuilt from the iterate;
-        "auto", the same for sparse matrices with at least 2000 rows (after a warm start, or where
-        some node neighbours much of the graph, only once it takes more than a few iterations), a
-        Chebyshev polynomial in the Jacobi-scaled matrix for smaller ones; or one's own.
+        "jacobi"; "two-level", which is Jacobi plus a coarse correction
+        (:mod:`gdpa.linalg.two_level`) that also provides the start and is rebuilt from the iterate;
+        a callable that applies an approximate inverse; or "auto". "auto" selects "two-level" for
+        sparse matrices with at least 2000 rows and a Chebyshev polynomial in the Jacobi-scaled
+        matrix for smaller ones. After a warm start, or if some node is adjacent to much of the
+        graph, "auto" builds the coarse correction only after a few iterations.
     dense_below : int, default=300
-        Smaller matrices are handed to LAPACK.
+        Use LAPACK for matrices with fewer rows.
     random_state : int, default=0
-        Seed of the start, where none is given.
+        Random seed of the start if `v0` is not given.
     callback : callable, optional
-        Called once per iteration with a mapping (iteration, value, residual); returning True stops.
+        Called once per iteration with a mapping (iteration, value, residual). Return True to stop.
 
     Returns
     -------
     EigenResult
-        Eigenpair, residual and how it was found.
+        Eigenpair, residual and statistics of the solver.
 
     Warns
     -----
     ConvergenceWarning
-        If the tolerance was not met by LOBPCG nor by the fall-back.
+        If neither LOBPCG nor the fallback met the tolerance.
     """
     tol = check_positive(tol, "tol")
     max_iter = check_positive(max_iter, "max_iter", 1)
     dense_below = check_positive(dense_below, "dense_below", 0)
     A, exponent = _ordinary(A)
     start = _check_start(v0, A.n)
-    # Residuals below rounding cannot be reached.
+    # Residuals below the rounding error cannot be reached.
     norm = float(abs(A.matrix.matrix).sum(axis=1).max())
     threshold = max(tol, 4 * np.finfo(float).eps) * norm
     iterations, note = 0, "tolerance met"
@@ -127,7 +141,7 @@ def first_eigenvector(
         dense = A.matrix.toarray()
         _, V = linalg.eigh(dense, subset_by_index=[0, 0])
         if not np.isfinite(V).all():
-            # Entries over hundreds of decades: LAPACK's fastest driver divides by what underflowed.
+            # With entries of extremely different sizes, LAPACK's fastest driver divides by zero.
             V = linalg.eigh(dense, driver="ev")[1][:, :1]
         best = measured(A, V[:, 0], "dense")
     else:
@@ -136,8 +150,8 @@ def first_eigenvector(
         if best.residual > threshold:
             M = Correction(preconditioner, A, warm=start is not None)
             first = M.guess(random_state) if start is None else best.vector
-            # Inner products of a few vectors: BLAS' threads cost more than they bring, and their
-            # number would show in the last digits.
+            # For inner products of a few vectors, BLAS threads cost more than they save, and the
+            # result would depend on their number.
             with one_thread():
                 best, iterations, note = lobpcg(A, first, M, threshold, max_iter, callback)
             if best.residual > threshold and note != "stopped by the callback":
@@ -161,6 +175,7 @@ def first_eigenvector(
 
 
 def _check_start(v0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
+    """Return the validated start, scaled to a largest entry of 1."""
     if v0 is None:
         return None
     v = np.asarray(v0, dtype=np.float64)
@@ -172,14 +187,15 @@ def _check_start(v0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
 
 
 def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
-    # The odd threshold keeps ties of round ratios (entries 1 and 1/2, say) away from the decision.
+    """Return v or -v such that the first entry that is not small is positive."""
+    # An unusual threshold, so that rounding does not decide for entries such as 1 and 1/2.
     size = np.abs(v)
     lead = int(np.argmax(size >= 0.618034 * size.max()))
     return v if v[lead] > 0 else -v
 
 
 def _ordinary(A: MatrixLike) -> tuple[Counted, int]:
-    """The matrix divided by a power of two where its entries are extreme, and which power."""
+    """Return the matrix, divided by a power of two if its entries are extreme, and the exponent."""
     matrix, exponent = Matrix(A), 0
     if not SAFE_LOW <= (matrix.largest or 1.0) <= SAFE_HIGH:
         exponent = int(np.clip(np.frexp(matrix.largest)[1], -1000, 1000))
@@ -190,26 +206,110 @@ def _ordinary(A: MatrixLike) -> tuple[Counted, int]:
 def _fall_back(
     A: Counted, best: Pair, threshold: float, max_iter: int, note: str
 ) -> tuple[Pair, str]:
-    """Lanczos from the best vector; shift-and-invert first where a factorisation is cheap."""
+    """Run Lanczos from the best vector, after shift-and-invert if a factorisation is cheap."""
     size = max(abs(best.value), A.matrix.largest)
     ncv = min(A.n - 1, 64)
-    # About as many products as LOBPCG was allowed, and a fair try at least.
+    # About as many products as LOBPCG may use, but at least 20 restarts.
     restarts = max(20, max_iter // (ncv - 1))
     plain = {"which": "SA", "tol": threshold / size / 4, "ncv": ncv, "maxiter": restarts}
     operator = LinearOperator((A.n, A.n), matvec=A.dot, dtype=np.float64)
     tries: dict[str, tuple[Any, dict[str, Any]]] = {"eigsh": (operator, plain)}
     if A.n <= 5000 or (A.csr is not None and A.csr.nnz <= 5 * A.n):
-        # A shift just below the Ritz value: the nearest eigenvalue is the first wherever that is
-        # below the spectrum.
+        # A shift just below the Ritz value. If it is below the spectrum, the nearest eigenvalue is
+        # the smallest one.
         shift = best.value - max(best.residual, 1e-10 * size)
         stored = sp.csc_array(A.matrix.matrix)
         tries = {"shift-invert": (stored, {"sigma": shift, "tol": 0}), **tries}
     for method, (matrix, options) in tries.items():
         with suppress(ArpackError, RuntimeError, linalg.LinAlgError):
             pair = measured(A, eigsh(matrix, k=1, v0=best.vector, **options)[1][:, 0], method)
-            # A larger quotient than that of LOBPCG's vector belongs to another eigenvector.
+            # A larger Rayleigh quotient than that of LOBPCG belongs to another eigenvector.
             if pair.residual < best.residual and pair.value <= best.value + threshold:
                 best = pair
         if best.residual <= threshold:
             return best, f"LOBPCG: {note}; {method} took over"
-    return best, f"{note}; fall-back did not converge either"
+    return best, f"{note}; the fallback did not converge either"
+
+
+def measured(A: Counted, v: NDArray[np.float64], method: str) -> Pair:
+    """Return a vector with its Rayleigh quotient and residual, computed by one product."""
+    v = v / np.linalg.norm(v)
+    w = A.dot(v)
+    value = float(v @ w)
+    w -= value * v
+    return Pair(value, v, float(np.linalg.norm(w)), method)
+
+
+def _ritz(
+    S: NDArray[np.float64], AS: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]] | None:
+    """Return the lowest Ritz value on the span of the rows of S, and its coefficients.
+
+    Directions that are linearly dependent up to rounding are dropped.
+    """
+    G, T = np.empty((2, len(S), len(S)))
+    for i, x in enumerate(S):  # for so few rows, dot products are faster than matmul
+        for j in range(i + 1):
+            G[i, j] = G[j, i] = x @ S[j]
+            T[i, j] = T[j, i] = x @ AS[j]
+    scale = np.sqrt(np.diagonal(G))
+    if not (np.isfinite(scale).all() and np.isfinite(T).all()):
+        return None
+    scale = np.where(scale > 0, scale, 1.0)
+    weights, U = np.linalg.eigh(G / (scale[:, None] * scale))
+    keep = weights > 1e-12
+    basis = (U[:, keep] / np.sqrt(weights[keep])) / scale[:, None]
+    values, Q = np.linalg.eigh(basis.T @ T @ basis)
+    return float(values[0]), basis @ Q[:, 0]
+
+
+def lobpcg(
+    A: Counted,
+    start: NDArray[np.float64],
+    M: Correction,
+    threshold: float,
+    max_iter: int,
+    callback: Callable[[Mapping[str, Any]], Any] | None,
+) -> tuple[Pair, int, str]:
+    """Run LOBPCG; return the pair, the number of iterations and the stopping reason.
+
+    Updated products are recomputed before convergence is accepted.
+    """
+    S, AS = np.zeros((2, 3, A.n))
+    S[0], AS[0] = start, A.dot(start)
+    r = np.empty(A.n)
+    used = 1  # number of basis rows in use, in the order x, w, p
+    iteration = failed_checks = 0
+    while True:
+        ritz = _ritz(S[:used], AS[:used])
+        if ritz is None:
+            return measured(A, S[0], "lobpcg"), iteration, "basis broke down"
+        value, c = ritz
+        for V in (S, AS):  # p = c_w w + c_p p, x = c_x x + p
+            V[2] = c[1:] @ V[1:used]
+            V[0] *= c[0]
+            V[0] += V[2]
+        np.multiply(S[0], -value, out=r)
+        r += AS[0]
+        residual = float(np.sqrt(r @ r))
+        if residual <= threshold:
+            pair = measured(A, S[0], "lobpcg")
+            failed_checks += 1
+            if pair.residual <= threshold or failed_checks > 3:
+                note = "tolerance met" if pair.residual <= threshold else "stalled at rounding"
+                return pair, iteration, note
+            # The updated products have drifted: recompute A x and restart without w and p.
+            AS[0], used = A.dot(S[0]), 1
+            continue
+        if callback is not None and iteration:
+            report = {"iteration": iteration, "value": value, "residual": residual}
+            if callback(report) is True:
+                return measured(A, S[0], "lobpcg"), iteration, "stopped by the callback"
+        if iteration >= max_iter:
+            return measured(A, S[0], "lobpcg"), iteration, "max_iter reached"
+        M.refresh(iteration, S[0], residual, threshold)
+        S[1] = M(r)
+        S[1] -= (S[1] @ S[0]) * S[0]
+        AS[1] = A.dot(S[1])
+        used = min(used + 1, 3)
+        iteration += 1

@@ -1,8 +1,8 @@
-"""What can be multiplied: the one way in which the iterations see a symmetric matrix.
+"""Symmetric operators: the interface through which iterative methods access a matrix.
 
-A :class:`Matrix` multiplies, in the precision and with the threads that it is told. The labelled
-system is a :class:`Difference` of a diagonal and a matrix, which is never stored;
-:class:`UnitDiagonal` scales either.
+A :class:`Matrix` computes products in a given precision with a given number of threads. The
+labelled system is a :class:`Difference` between a diagonal and a matrix; it is never stored
+explicitly. :class:`UnitDiagonal` scales either of them to unit diagonal.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from ..policy import DEFAULT_POLICY, Policy
 from ..threads import in_threads
 
 FloatArray = NDArray[np.float64]
-# What users may pass as a matrix.
+# Matrix types accepted from users.
 MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
-# Entries below, and scales between this and its inverse, are safe in single precision.
+# Single precision is safe for entries below this limit and for scales between its inverse and it.
 SINGLE_HIGH = 1e9
 EPS = float(np.finfo(np.float64).eps)
-# Numbers below this have fewer digits.
+# Below this limit, relative rounding errors exceed machine precision.
 TINY = float(np.finfo(np.float64).tiny) / EPS
-# Entries whose products are summed in the precision of the vectors; up to how many BLAS works in
-# one thread, which gives the same digits whatever their number.
+# `inner_product` sums blocks of PART products in the precision of the vectors. Up to BLAS_ALONE
+# entries, BLAS uses one thread, so the result does not depend on the number of threads.
 PART, BLAS_ALONE = 2048, 10_000
 
 
 class Matrix:
-    """A sparse or dense symmetric array that can be multiplied.
+    """Sparse or dense symmetric matrix.
 
-    The entries in single precision are made at the first such product, and kept.
+    The first product in single precision creates a copy of the entries, which is cached.
 
     Parameters
     ----------
     A : sparse array or array-like of shape (n, n)
         The matrix.
     checked : bool, default=False
-        Whether it is known to be symmetric; otherwise one product from either side tells.
+        Skip the symmetry check, which costs one product with A and one with its transpose.
     policy : Policy, optional
-        From how many entries on threads pay.
+        Sets the number of entries above which threads are used.
 
     Attributes
     ----------
     matrix : csr_array or ndarray of float64
-        The matrix; indices of 32 bits where they fit.
+        The matrix, with 32-bit indices if they are large enough.
     sparse : bool
-        Whether it is a sparse array.
+        Whether the matrix is stored as a sparse array.
     largest : float
         Largest absolute entry.
     """
@@ -67,7 +67,7 @@ class Matrix:
         if matrix.shape[0] == 0:
             raise ValueError("A must have at least one row, got shape (0, 0)")
         wide = self.sparse and matrix.indices.dtype != np.int32
-        if wide and max(matrix.nnz, matrix.shape[0]) < 2**31:  # a product reads less
+        if wide and max(matrix.nnz, matrix.shape[0]) < 2**31:  # less memory traffic per product
             columns, starts = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
             matrix = sp.csr_array((matrix.data, columns, starts), shape=matrix.shape)
         self.matrix = matrix
@@ -78,13 +78,14 @@ class Matrix:
             raise ValueError("A must be finite; it contains NaN or infinity")
         if not checked:
             self._check_symmetric()
-        # Whether products in single precision are safe; dense ones would gain nothing.
+        # Dense products gain nothing from single precision.
         self.single = self.sparse and self.largest < SINGLE_HIGH
         self.threads_pay = self.sparse and data.size >= policy.thread_nnz
         self._copies: dict[Any, Any] = {np.dtype(np.float64): self.matrix}
 
     def _check_symmetric(self) -> None:
-        # Multiples of the golden ratio modulo 1, around zero: as good as random, and cheap.
+        """Raise ValueError if A and its transpose differ on a probe vector."""
+        # Multiples of the golden ratio modulo 1 are a cheap substitute for random numbers.
         probe = np.arange(self.shape[0], dtype=np.float64) * 0.6180339887498949
         probe -= np.rint(probe)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -94,15 +95,15 @@ class Matrix:
             raise ValueError("A must be symmetric; A x and A' x differ")
 
     def diagonal(self) -> FloatArray:
-        """The diagonal."""
+        """Return the diagonal."""
         return np.asarray(self.matrix.diagonal(), dtype=np.float64)
 
     def toarray(self) -> FloatArray:
-        """A dense copy."""
+        """Return a dense copy."""
         return np.asarray(self.matrix.toarray() if self.sparse else self.matrix.copy())
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """``A Y`` in the given precision; safe to be called from several threads at once."""
+        """Return ``A Y`` in the given precision. This method is thread-safe."""
         A = self._copies.get(np.dtype(dtype))
         if A is None:
             B = self.matrix
@@ -113,31 +114,31 @@ class Matrix:
         blocks = self._copies.get((np.dtype(dtype), n_jobs))
         if blocks is None:
             blocks = self._copies[np.dtype(dtype), n_jobs] = _row_blocks(A, n_jobs)
-        # Rows are summed as by one thread: the same to the last bit.
+        # Each row is summed by one thread, so the result does not depend on n_jobs.
         return np.concatenate(in_threads(lambda block: block @ Y, blocks, n_jobs))
 
 
 class Difference(NamedTuple):
-    """``diag(total) - matrix``, which is never stored; a row of total 0 is no unknown."""
+    """``diag(total) - matrix``, not stored explicitly; rows with total 0 are not unknowns."""
 
     matrix: Matrix
     total: FloatArray
 
 
 class UnitDiagonal:
-    """``S A S`` with S = diag(A)^-1/2: an operator scaled to unit diagonal.
+    """Operator scaled to unit diagonal: ``S A S`` with ``S = diag(A)^-1/2``.
 
     Parameters
     ----------
     operator : Matrix or Difference
-        A, with a diagonal that is not negative.
+        A, with a non-negative diagonal.
 
     Attributes
     ----------
     trace : float
         Sum of the diagonal of A.
     dead : ndarray of bool of shape (n,)
-        Zeros on the diagonal: in a semi-definite matrix the whole row is zero, no unknown there.
+        Zeros on the diagonal. In a semi-definite matrix the whole row is then zero.
     single : bool
         Whether products in single precision are safe.
     s, inverse : ndarray of shape (n,)
@@ -145,7 +146,7 @@ class UnitDiagonal:
     """
 
     def __init__(self, operator: Matrix | Difference) -> None:
-        # Of a difference only what is subtracted is multiplied with: its diagonal becomes one.
+        # The scaled diagonal of a difference is 1, so only the subtracted matrix is multiplied.
         self.subtracted = isinstance(operator, Difference)
         self.matrix = operator.matrix if isinstance(operator, Difference) else operator
         d = operator.total if isinstance(operator, Difference) else operator.diagonal()
@@ -163,12 +164,12 @@ class UnitDiagonal:
         high = float(self.s.max())
         low = float(self.s.min(initial=high, where=self.s > 0))
         self.single = self.matrix.single and 1 / SINGLE_HIGH < low <= high < SINGLE_HIGH
-        with np.errstate(over="ignore"):  # then `single` says no
+        with np.errstate(over="ignore"):  # `single` is False in that case
             short = self.s.astype(np.float32)
         self._scales = {np.dtype(np.float64): self.s, np.dtype(np.float32): short}
 
     def dot(self, Y: NDArray[Any], dtype: DTypeLike = np.float64, n_jobs: int = 1) -> NDArray[Any]:
-        """``S A S Y`` for vectors that are zero where `dead`."""
+        """Return ``S A S Y`` for vectors that are zero where `dead`."""
         s = self._scales[np.dtype(dtype)]
         s = s if Y.ndim == 1 else s[:, None]
         out = self.matrix.dot(s * Y, dtype, n_jobs)
@@ -176,7 +177,7 @@ class UnitDiagonal:
         return np.asarray(np.subtract(Y, out, out=out)) if self.subtracted else out
 
     def toarray(self) -> FloatArray:
-        """The scaled matrix, with ones on the diagonal where there is no unknown."""
+        """Return the scaled matrix as a dense array, with ones on the diagonal where `dead`."""
         C = self.matrix.toarray()
         C *= self.s[:, None]
         C *= self.s
@@ -186,7 +187,7 @@ class UnitDiagonal:
         return C
 
     def smallest(self) -> float:
-        """Bound of the smallest eigenvalue from above, by the constant vector; NaN if unknown."""
+        """Return an upper bound of the smallest eigenvalue (a Rayleigh quotient), or NaN."""
         A = self.matrix.matrix
         if not (self.matrix.sparse and self.trace > 0):
             return np.nan
@@ -194,16 +195,15 @@ class UnitDiagonal:
             pairs = float(A.data.sum())
             if not self.subtracted:
                 return pairs / self.trace
-            # Pairs of unknowns: all pairs without the rows that are left out.
+            # Sum over pairs of unknowns: all entries minus the rows and columns where `dead`.
             rows = A[np.flatnonzero(self.dead)]
             pairs -= 2.0 * float(rows.data.sum()) - float(rows.data[self.dead[rows.indices]].sum())
             return 1.0 - pairs / self.trace
 
     def scaled(self, rhs: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
-        """``S rhs`` as columns of ordinary size, and their powers of two.
+        """Return ``S rhs`` with columns scaled by powers of two to order one, and the exponents.
 
-        Where the product leaves the range of floats, the right-hand side is brought to ordinary
-        size first.
+        If the product overflows or underflows, the right-hand side is scaled first.
         """
         first = np.zeros(rhs.shape[1], dtype=np.int64)
         with np.errstate(over="ignore", under="ignore"):
@@ -220,9 +220,10 @@ class UnitDiagonal:
 
 
 def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Inner product of two vectors, sums of parts in double precision, that wakes no threads.
+    """Return the inner product of two vectors, computed in one thread.
 
-    Those of BLAS take longer to wake than it takes, and their number shows in the last digits.
+    Starting BLAS threads takes longer than the product itself, and the result would depend on their
+    number. Sums of blocks are added in double precision.
     """
     if x.size <= BLAS_ALONE:
         return float(x @ y)
@@ -232,7 +233,7 @@ def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def check_positive(value: Any, name: str, least: int | None = None) -> Any:
-    """Check that `value` is a positive finite number, or a whole number of at least `least`."""
+    """Return `value` if it is a positive finite number, or an integer of at least `least`."""
     kind = Real if least is None else Integral
     good = isinstance(value, kind) and not isinstance(value, bool)
     if least is not None and not (good and value >= least):
@@ -243,13 +244,13 @@ def check_positive(value: Any, name: str, least: int | None = None) -> Any:
 
 
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
-    """Split into row blocks of about equal numbers of entries, without copying the entries."""
+    """Split A into blocks of rows with about equal numbers of entries, without copying them."""
     targets = np.linspace(0, A.nnz, count + 1)[1:-1]
     cuts = [0, *np.searchsorted(A.indptr, targets).tolist(), A.shape[0]]
     blocks = []
     for a, b in pairwise(cuts):
         first, last = A.indptr[a], A.indptr[b]
-        # Not by the constructor: it copies what is a view of less than half of an array.
+        # The constructor would copy views that cover less than half of their array.
         block = sp.csr_array((b - a, A.shape[1]), dtype=A.dtype)
         block.data, block.indices = A.data[first:last], A.indices[first:last]
         block.indptr = A.indptr[a : b + 1] - first

@@ -1,12 +1,11 @@
-"""Symmetric positive definite systems with many right-hand sides: one loop of conjugate gradients.
+"""Conjugate gradients for symmetric positive definite systems with many right-hand sides.
 
-The system is scaled to unit diagonal and right-hand sides of ordinary length, so that weights from
-1e-300 to 1e300 are handled; small ones are factorised. In the loop every column is a vector of its
-own, with a thread of its own where there are several: a product with all of them at once reads the
-matrix less often, and loses as much to loops over few columns. The true residual is computed in
-double precision before it is believed, and a round that left it behind is followed by another.
-Where single precision is allowed rounds are made in it as far as it goes (iterative refinement): it
-moves half the bytes.
+The system is scaled to unit diagonal and to right-hand sides of order one, so weights from 1e-300
+to 1e300 are allowed. Small systems are factorised. Each column is iterated separately, in its own
+thread if there are several threads. (A product with all columns at once reads the matrix less often
+but is no faster, because the inner loops over few columns are slow.) The true residual is computed
+in double precision before a column is accepted; if it is too large, another round follows. Rounds
+may use single precision (iterative refinement), which halves the memory traffic.
 """
 
 from __future__ import annotations
@@ -24,29 +23,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ConvergenceWarning
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
-from .operator import (
-    Difference,
-    Matrix,
-    MatrixLike,
-    UnitDiagonal,
-    check_positive,
-    inner_product,
-)
-from .preconditioners import (
-    Preconditioner,
-    PreconditionerLike,
-    checked_callable,
-    cholesky,
-    dense_inverse,
-    two_level,
-)
+from . import preconditioners
+from .operator import Difference, Matrix, MatrixLike, UnitDiagonal, check_positive, inner_product
+from .preconditioners import Preconditioner, PreconditionerLike
 
 FloatArray = NDArray[np.float64]
-# Vectors, precision and threads to products, as in Matrix.dot.
+# A function of vectors, precision and number of threads, like Matrix.dot.
 Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]
 
 REACHED = "residual reached"
-# A round in single precision reduces the residual no further: rounding errors come next.
+# Rounding errors prevent a larger reduction of the residual in one round of single precision.
 SINGLE_REDUCTION = 5e-6
 
 
@@ -57,21 +43,21 @@ class SPDResult:
     Parameters
     ----------
     x : ndarray
-        Solution, of the shape of the right-hand side. Never NaN.
+        Solution, with the shape of the right-hand side. It never contains NaN.
     residual : float
-        Largest relative residual over the columns, computed from `x` at the end, in the norm in
-        which the matrix has unit diagonal: ``|S (b - A x)| / |S b|``, ``S = diag(A)^-1/2``.
+        Largest relative residual of a column, ``|S (b - A x)| / |S b|`` with
+        ``S = diag(A)^-1/2``, computed from the final `x`.
     iterations : int
-        Iterations of conjugate gradients (0 for a factorisation).
+        Number of iterations of conjugate gradients (0 for a factorisation).
     matvecs : int
-        Products of the matrix with one vector.
+        Number of matrix-vector products.
     converged : bool
         Whether the tolerance was met.
     method : str
-        "dense-cholesky", "dense-eigh" (singular), "cg", or "cholesky-cg": a factorisation, and as
-        many steps as its rounding takes.
+        "dense-cholesky", "dense-eigh" (for singular systems), "cg", or "cholesky-cg": a
+        factorisation, followed by iterations that correct its rounding errors.
     message : str
-        Why it stopped, in words.
+        Why the solver stopped.
     """
 
     x: NDArray[np.float64]
@@ -98,8 +84,8 @@ def solve_spd(
 ) -> SPDResult:
     """Solve ``A X = B`` for a symmetric positive (semi-)definite matrix.
 
-    A singular system gets a solution if there is one (the dense path: that of least length in the
-    scaled variables), and is reported as not converged otherwise.
+    If a singular system has a solution, one is returned (for dense systems the one of smallest norm
+    in the scaled variables). Otherwise the result is marked as not converged.
 
     Parameters
     ----------
@@ -107,35 +93,36 @@ def solve_spd(
         Symmetric positive semi-definite matrix.
     B : array-like of shape (n,) or (n, k)
         Right-hand sides.
-    x0 : array-like of the shape of B, optional
-        Start of the iteration.
+    x0 : array-like with the shape of B, optional
+        Initial guess.
     tol : float, default=1e-6
-        Relative residual to be reached by every column (see :class:`SPDResult`).
+        Relative residual required for every column (see :class:`SPDResult`).
     max_iter : int, optional
-        Most iterations. Ten times the number of unknowns, at most 10,000, by default.
+        Maximum number of iterations. The default is ten times the number of unknowns, at most
+        10,000.
     preconditioner : None, str or callable, default="auto"
-        "jacobi"; "two-level" (Jacobi and a coarse system, :mod:`gdpa.linalg.two_level`); "auto",
-        the second where the first would take many iterations; or an approximate inverse of `A` of
-        one's own, symmetric positive definite. None is the same as "jacobi", because of the
-        scaling.
+        "jacobi"; "two-level" (Jacobi plus a coarse system, :mod:`gdpa.linalg.two_level`); "auto",
+        which selects "two-level" if Jacobi would need many iterations; or a callable that applies a
+        symmetric positive definite approximation of the inverse of `A`. None is the same as
+        "jacobi", because the system is scaled to unit diagonal.
     dense_below : int, optional
-        Systems with fewer unknowns are factorised: 500 by default, as `policy` says.
+        Factorise systems with fewer unknowns. The default is set by `policy` (500).
     n_jobs : int, optional
-        Threads, see :func:`gdpa.threads.effective_jobs`. The result does not depend on it.
+        Number of threads, see :func:`gdpa.threads.effective_jobs`. It does not affect the result.
     callback : callable, optional
-        Called once per iteration with a mapping (iteration, residual); returning True stops.
+        Called once per iteration with a mapping (iteration, residual). Return True to stop.
     policy : Policy, optional
-        From which sizes on single precision, threads and a coarse system pay.
+        Sizes above which single precision, threads and a coarse system are used.
 
     Returns
     -------
     SPDResult
-        Solution, residual and how it was found.
+        Solution, residual and statistics of the solver.
 
     Warns
     -----
     ConvergenceWarning
-        If the tolerance was not met.
+        If the tolerance is not met.
     """
     tol = check_positive(tol, "tol")
     unit = UnitDiagonal(A if isinstance(A, Matrix | Difference) else Matrix(A, policy=policy))
@@ -147,14 +134,14 @@ def solve_spd(
     start = None if x0 is None else _check_block(x0, "x0", n)
     if start is not None and start.shape != rhs.shape:
         raise ValueError(f"x0 has shape {np.asarray(x0).shape}, B has shape {np.shape(B)}")
-    # Of small systems nobody needs to know how many threads there are.
+    # Small systems use one thread: skip finding out how many there are.
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
     Y, products = np.zeros_like(b), 0
     M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy, dense)
     R = b.copy(order="F")
-    with np.errstate(over="ignore", invalid="ignore"):  # a start may be beyond all measure
+    with np.errstate(over="ignore", invalid="ignore"):  # the initial guess may be huge
         if M is not None and method != "cg":
             Y = np.asfortranarray(M(b))
         elif start is not None:
@@ -162,7 +149,7 @@ def solve_spd(
         if Y.any():
             R -= unit.dot(Y, np.float64, threads)
             products = b.shape[1]
-        worse = ~(np.linalg.norm(R, axis=0) <= size)  # than zero
+        worse = ~(np.linalg.norm(R, axis=0) <= size)  # than starting at zero
     Y[:, worse], R[:, worse] = 0.0, b[:, worse]
 
     def watch(iteration: int, columns: list[Column]) -> bool:
@@ -170,7 +157,7 @@ def solve_spd(
         worst = max(float(np.sqrt(c.square) / size[c.number]) for c in columns)
         return callback({"iteration": iteration, "residual": worst}) is True
 
-    # Coarse tolerances are left to single precision.
+    # Single precision is enough for loose tolerances.
     loose = n >= policy.single_rows or (b.shape[1] == 1 and tol >= 1e-5)
     iterations, more, why = conjugate_gradients(
         unit.dot,
@@ -188,7 +175,7 @@ def solve_spd(
     bad = ~(norms <= size)  # columns worse than zero
     Y[:, bad], norms[bad] = 0.0, size[bad]
     relative = np.divide(norms, size, out=np.zeros_like(norms), where=size > 0)
-    # A right-hand side where the matrix has a zero row cannot be met.
+    # A zero row of the matrix cannot match a non-zero right-hand side.
     relative = np.where(rhs[unit.dead].any(axis=0), np.maximum(relative, 1.0), relative)
     residual = float(relative.max(initial=0.0))
     message = f"{why}, relative residual {residual:.2e} (tol {tol:.1e})"
@@ -196,11 +183,12 @@ def solve_spd(
         warnings.warn(f"solve_spd did not converge: {message}", ConvergenceWarning, stacklevel=2)
     with np.errstate(over="ignore"):
         X = np.ldexp(unit.s[:, None] * Y, exponent)
-    x = np.nan_to_num(X).reshape(np.shape(B))  # overflow to the largest number
+    x = np.nan_to_num(X).reshape(np.shape(B))  # replace overflow by the largest float
     return SPDResult(x, residual, iterations, products + more, residual <= tol, method, message)
 
 
 def _check_block(B: ArrayLike, name: str, n: int) -> FloatArray:
+    """Return B as an array of shape (n, k), or raise ValueError."""
     block = np.asarray(B, dtype=np.float64)
     if block.ndim not in (1, 2) or block.shape[0] != n:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {block.shape}")
@@ -211,18 +199,18 @@ def _check_block(B: ArrayLike, name: str, n: int) -> FloatArray:
 
 @dataclass(eq=False)
 class Column:
-    """One column on its way."""
+    """State of conjugate gradients for one right-hand side."""
 
     number: int
-    x: NDArray[Any]  # solution for the residual that it began with
-    r: NDArray[Any]  # what is left of it
-    square: float  # squared length of r
-    rho: float = 1.0  # its inner product with the preconditioned one, last step
+    x: NDArray[Any]  # correction of the solution in this round
+    r: NDArray[Any]  # residual
+    square: float  # squared norm of r
+    rho: float = 1.0  # inner product of r and the preconditioned r, from the last step
     good: bool = True  # whether the curvature was positive
-    p: NDArray[Any] | None = None  # direction
+    p: NDArray[Any] | None = None  # search direction
 
     def advance(self, dot: Product, M: Preconditioner | None, n_jobs: int) -> None:
-        """One step; where the curvature is not positive it is not `good`, and stays put."""
+        """Take one step. If the curvature is not positive, clear `good` and do not move."""
         z = self.r if M is None else M(self.r)
         rho = self.square if M is None else inner_product(self.r, z)
         if self.p is None:
@@ -238,7 +226,7 @@ class Column:
             length = q.dtype.type(rho / curvature)
             q *= length
             self.r -= q
-            self.x += np.multiply(self.p, length, out=q)  # no further temporary: they cost as much
+            self.x += np.multiply(self.p, length, out=q)  # reuses q: temporaries are expensive
             self.square = inner_product(self.r, self.r)
 
 
@@ -255,35 +243,12 @@ def conjugate_gradients(
     n_jobs: int = 1,
     watch: Callable[[int, list[Column]], bool] | None = None,
 ) -> tuple[int, int, str]:
-    """Solve ``A X = B`` for a positive definite matrix.
+    """Solve ``A X = B`` and return the numbers of iterations and products and the stopping reason.
 
-    Parameters
-    ----------
-    dot : callable
-        Product of A with a vector, as :meth:`gdpa.linalg.Matrix.dot`.
-    B : ndarray of shape (n, k)
-        Right-hand sides.
-    X, R : ndarray of shape (n, k)
-        Where to start, and ``B - A X``; both are changed in place.
-    target : ndarray of shape (k,)
-        Length that the residual of each column must reach.
-    limit : int
-        Most iterations.
-    M : callable, optional
-        Preconditioner.
-    single : bool, default=False
-        Whether rounds may be made in single precision.
-    n_jobs : int, default=1
-        Threads. The result does not depend on them.
-    watch : callable, optional
-        Called with the number of each iteration and the columns on their way; True stops.
-
-    Returns
-    -------
-    iterations, products : int
-        Iterations made, and products with one vector.
-    why : str
-        Why it stopped.
+    `dot` multiplies A by a vector, like :meth:`gdpa.linalg.Matrix.dot`. X (initial guess) and
+    ``R = B - A X`` are updated in place until the norm of each column of R is at most its `target`.
+    With `single`, rounds may use single precision. `watch` is called with the iteration number and
+    the active columns, and stops the iteration by returning True.
     """
     iterations = products = 0
     previous = np.full(target.shape, np.inf)
@@ -295,7 +260,7 @@ def conjugate_gradients(
         if (norms[open_columns] > 0.5 * previous[open_columns]).all():
             if not single:
                 return iterations, products, "stagnated"
-            single = False  # it has given what it can
+            single = False  # single precision cannot reduce the residual further
         previous, enough, columns, why = norms, 0.9 * target, [], REACHED
         if single:
             enough = np.maximum(enough, SINGLE_REDUCTION * norms)
@@ -304,7 +269,7 @@ def conjugate_gradients(
             columns.append(Column(j, np.zeros_like(r), r, inner_product(r, r)))
         running = columns.copy()
         while running and why == REACHED and iterations < limit:
-            # A thread for each column, or all of them for each product.
+            # Either one thread per column, or all threads for each product.
             if M is None and 1 < n_jobs <= len(running):
                 in_threads(partial(Column.advance, dot=dot, M=M, n_jobs=1), running, n_jobs)
             else:
@@ -325,11 +290,8 @@ def conjugate_gradients(
             R[:, j] = B[:, j] - dot(X[:, j], np.float64, n_jobs)
             definite &= column.good
         if why != REACHED or not (definite or single):
-            return (
-                iterations,
-                products,
-                why if definite else "matrix is singular or not positive definite",
-            )
+            why = why if definite else "matrix is singular or not positive definite"
+            return iterations, products, why
         if not definite:
             single, previous = False, np.full(target.shape, np.inf)
 
@@ -342,26 +304,32 @@ def _unit_preconditioner(
     policy: Policy,
     dense: bool,
 ) -> tuple[Preconditioner | None, str]:
-    """Approximate inverse in the scaled variables, and what the method is called with it."""
+    """Return the preconditioner in the scaled variables, and the name of the resulting method."""
     if dense:
-        return dense_inverse(unit.toarray())
-    name = _chosen(unit, tol, columns, policy) if isinstance(spec, str) and spec == "auto" else spec
-    if name is None or name == "jacobi":  # which the scaling is
+        return preconditioners.dense_inverse(unit.toarray())
+    name = (
+        choose_preconditioner(unit, tol, columns, policy)
+        if isinstance(spec, str) and spec == "auto"
+        else spec
+    )
+    if name is None or name == "jacobi":  # the scaling is already Jacobi
         return None, "cg"
     if name == "cholesky":
-        M = cholesky(unit.toarray())
+        M = preconditioners.cholesky(unit.toarray())
         return M, "cg" if M is None else "cholesky-cg"
     if name == "two-level":
         total = unit.diagonal if unit.subtracted else None
         with np.errstate(over="ignore", invalid="ignore"):
-            return two_level(sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total), "cg"
-    inverse, own = unit.inverse, checked_callable(spec)
-    # One's own takes blocks of columns.
-    return lambda r: inverse * own((inverse * r)[:, None])[:, 0], "cg"
+            return preconditioners.two_level(
+                sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total
+            ), "cg"
+    inverse, custom = unit.inverse, preconditioners.checked_callable(spec)
+    # A user-supplied preconditioner expects blocks of columns.
+    return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
 
 
-def _chosen(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
-    """What "auto" stands for, by the steps that Jacobi would take: so that set-up pays."""
+def choose_preconditioner(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
+    """Return the preconditioner that "auto" selects, from the estimated iterations of Jacobi."""
     n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
     # The Chebyshev bound for a spectrum in [smallest, 2].
     steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)

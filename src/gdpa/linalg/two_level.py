@@ -1,13 +1,13 @@
-"""Coarse correction: a second, small system that carries what Jacobi is slow at.
+"""Coarse correction: a small second system for the error components that Jacobi reduces slowly.
 
-On a graph with few labels the slow modes of the iteration are those that hardly change from a node
-to its neighbours. They are represented well by functions that are constant (or a multiple of a
-given vector c) on each of some hundred patches of the graph, Z. The preconditioner is additive,
+On a graph with few labels, the slowly converging error components vary little between neighbouring
+nodes. Functions Z that are constant (or a multiple of a given vector) on each of a few hundred
+patches of the graph approximate them well. The preconditioner is additive,
 
     M = diag(A)^-1 + Z (Z' A Z)^-1 Z',
 
-so that it needs no product with A, and costs little beside one. Patches are the breadth-first
-neighbourhoods of random seeds.
+so it needs no product with A and costs less than one. Patches are the breadth-first neighbourhoods
+of random seed nodes.
 """
 
 from __future__ import annotations
@@ -22,36 +22,22 @@ from ..threads import one_thread
 
 
 def patches(A: sp.csr_array, count: int, *, random_state: int = 0) -> NDArray[np.int32]:
-    """Assign each node to the nearest (in hops) of `count` random seeds.
+    """Assign each node to the nearest (in hops) of `count` random seed nodes.
 
-    Nodes that no seed reaches are left with patch 0.
-
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        Symmetric matrix; its stored entries are the edges.
-    count : int
-        Number of seeds, at most n.
-    random_state : int, default=0
-        Seed of the choice.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n,)
-        Patch of each node.
+    The stored entries of A are the edges. Nodes that no seed node reaches are assigned to patch 0.
     """
     n = A.shape[0]
     rng = np.random.default_rng(random_state)
     seeds = np.sort(rng.choice(n, count, replace=False)).astype(A.indices.dtype)
-    # One more node, with edges to all seeds, makes one search of the many.
+    # An extra node with edges to all seed nodes turns many searches into one.
     indptr = np.append(A.indptr, A.indptr.dtype.type(A.indptr[-1] + count))
     indices = np.concatenate([A.indices, seeds])
-    # The search looks at the pattern only, so these zeros are never read.
+    # The search uses only the sparsity pattern, so the values do not matter.
     graph = sp.csr_array((np.zeros(indices.size), indices, indptr), shape=(n + 1, n + 1))
     parent = breadth_first_order(graph, n, directed=True)[1][:n].copy()
     parent[parent < 0] = seeds[0]
     parent[seeds] = seeds
-    while True:  # doubles the jump each time: as many rounds as the depth has binary digits
+    while True:  # pointer jumping: log2(depth) rounds
         further = parent[parent]
         if np.array_equal(further, parent):
             break
@@ -62,7 +48,7 @@ def patches(A: sp.csr_array, count: int, *, random_state: int = 0) -> NDArray[np
 
 
 class CoarseSpace:
-    """The patches of a matrix with the small matrix ``Z' A Z``, for columns of Z of unit length.
+    """Coarse functions Z on the patches, with unit columns, and the small matrix ``Z' A Z``.
 
     Parameters
     ----------
@@ -73,7 +59,7 @@ class CoarseSpace:
     count : int
         Number of patches.
     vector : ndarray of shape (n,), optional
-        What varies within a patch; constant by default. Zeros leave nodes out.
+        Values of the coarse functions within the patches; ones by default. Zeros exclude nodes.
     diagonal : ndarray of shape (n,), optional
         If given, the matrix is ``diag(diagonal) - A``.
     """
@@ -91,7 +77,7 @@ class CoarseSpace:
         if vector is not None:
             data = data * vector[A.indices]
             data *= np.repeat(vector, entries)
-        # Keys of the size that bincount wants: the passes over all entries are the cost of it.
+        # bincount converts keys to intp, so build them as intp: passes over the entries are costly.
         wide = patch.astype(np.intp)
         keys = np.repeat(wide * count, entries)
         keys += wide[A.indices]
@@ -107,7 +93,7 @@ class CoarseSpace:
         self.Z = sp.csr_array((values, patch, starts), shape=(A.shape[0], count), copy=False)
 
     def definite_inverse(self) -> NDArray[np.float64] | None:
-        """Inverse of a positive (semi-)definite small matrix; None if it is not one."""
+        """Return the pseudo-inverse of the small matrix; None if that is not semi-definite."""
         if not np.isfinite(self.matrix).all():
             return None
         with one_thread():
@@ -119,11 +105,11 @@ class CoarseSpace:
             return np.asarray((V / values[kept]) @ V.T)
 
     def gap_inverse(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """First small eigenvector, and ``(E - shift)^-1``: corrections to an eigenvector.
+        """Return the first eigenvector of the small matrix E, and ``(E - shift)^-1``.
 
-        The shift lies below the first eigenvalue mu_1 by the gap to the second. The weight that
-        this gives to the first does not matter, since that is what is being iterated; the others
-        have weights between half of ``1 / (mu - mu_1)`` and all of it.
+        The shift is below the first eigenvalue mu_1 by the gap to the second. All other
+        eigenvectors then have weights between half of ``1 / (mu - mu_1)`` and all of it. The weight
+        of the first does not matter, because the iterate already contains that component.
         """
         if not np.isfinite(self.matrix).all() or not self.matrix.any():
             return None
@@ -135,5 +121,5 @@ class CoarseSpace:
 
 
 def coarse_count(A: sp.csr_array, *, share: float = 0.25) -> int:
-    """Number of patches, ``share * sqrt(nnz)``, such that the small system costs few products."""
+    """Return the number of patches, ``share * sqrt(nnz)``, for which the small system is cheap."""
     return int(min(np.clip(share * np.sqrt(A.nnz), 16, 256), A.shape[0]))

@@ -1,4 +1,4 @@
-"""Metrics learned by Gershgorin disc perfect alignment."""
+"""Metric learning by Gershgorin disc perfect alignment."""
 
 from .estimator import SignedGraphMetric
 from .objectives import OBJECTIVES

@@ -22,49 +22,52 @@ from .objectives import OBJECTIVES, DistanceObjective, FloatArray, MatrixObjecti
 class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a metric whose matrix is the generalised Laplacian of a balanced signed graph.
 
-    Minimises a convex objective of M over positive-definite M of bounded trace. Features are the
-    nodes of a signed graph; the discs of M are aligned instead of projecting onto the cone.
-    Standardise the features first; the authors also bring rows to unit length.
+    The estimator minimises a convex objective over positive definite matrices M of bounded trace.
+    The features are the nodes of a signed graph. Aligned Gershgorin discs keep M positive definite,
+    so no projection onto the cone is needed. Standardise the features first; the authors also scale
+    each row to unit length.
 
     Parameters
     ----------
     objective : {"glr", "mcml", "lmnn", "lsml", "deml"} or callable, default="glr"
-        What to minimise; the default was chosen on the authors' 14 sets. A callable takes
-        ``(M, X, y)``, y as class numbers, and returns the value and the gradient with respect to M;
-        it must be convex and differentiable.
+        Objective to minimise. The default was chosen on the authors' 14 data sets. A callable takes
+        ``(M, X, y)``, where y contains class indices, and returns the value and the gradient with
+        respect to M. It must be convex and differentiable.
     trace : float, optional
         Upper bound of the trace of M. The default is the number of features, as in the paper.
     floor : float, default=1e-5
-        Lower bound of every disc left-end, hence of the eigenvalues of M; the authors' value.
+        Lower bound of every disc left-end, and thus of the eigenvalues of M. The default is the
+        authors' value.
     max_pairs : int, default=200_000
-        Most pairs of features that may have an edge. Beyond it, the pairs of those features whose
-        own weight matters most. All pairs of 632 features fit into the default.
+        Maximum number of feature pairs that may have an edge. If there are more pairs, only the
+        features with the largest diagonal gradient may have edges. The default allows all pairs of
+        632 features.
     max_samples : int, default=2_000
-        Most rows used, chosen evenly from all classes: memory grows with their square.
+        Maximum number of rows used, as a stratified subsample. Memory grows with its square.
     max_iter : int, default=20
-        Most sweeps.
+        Maximum number of sweeps.
     tol : float, default=1e-2
-        Stop when the Frank-Wolfe gap is at most `tol` times the objective (plus a hundredth of the
-        one at the start). Chosen on madelon.
+        Stop when the Frank-Wolfe gap is at most `tol` times the objective (plus 1 % of the initial
+        objective). Chosen on madelon.
     random_state : int, default=0
-        Seed of the choice of rows.
+        Random seed of the subsample.
 
     Attributes
     ----------
     metric_ : ndarray or csr_array of shape (n_features, n_features)
-        M; sparse where `max_pairs` left features without edges.
+        M; sparse if `max_pairs` excludes some features from having edges.
     colors_ : ndarray of shape (n_features,)
-        Colour of each feature, +1 or -1: ``M_ij <= 0`` for equal colours, ``>= 0`` for others.
+        Colour of each feature, +1 or -1: ``M_ij <= 0`` for equal colours, otherwise ``>= 0``.
     objective_ : float
         Value of the objective at `metric_`.
     gap_ : float
-        How much lower the objective can be at most, with these colours.
+        Upper bound of how much the objective can still decrease with these colours.
     history_ : list of float
-        The objective after each sweep; it never rises.
+        Objective after each sweep; it never increases.
     n_iter_ : int
-        Frank-Wolfe steps.
+        Number of Frank-Wolfe steps.
     converged_ : bool
-        Whether the tolerance was met. Ctrl-C ends the fit with the best metric so far.
+        Whether the tolerance was met. Ctrl-C stops the fit and keeps the best metric so far.
 
     References
     ----------
@@ -112,12 +115,12 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Classes, at least two.
+            Class labels, with at least two classes.
 
         Returns
         -------
         SignedGraphMetric
-            Itself.
+            The fitted estimator.
         """
         if not (callable(self.objective) or self.objective in OBJECTIVES):
             raise unknown_choice("objective", self.objective, tuple(OBJECTIVES))
@@ -125,7 +128,7 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         check_classification_targets(targets)
         classes, codes = np.unique(targets, return_inverse=True)
         if classes.size < 2:
-            raise ValueError(f"y has one class, {classes[0]!r}; a metric needs at least two")
+            raise ValueError(f"y has only one class, {classes[0]!r}; at least two are needed")
         d = int(data.shape[1])
         trace = check_positive(d if self.trace is None else self.trace, "trace")
         floor = check_positive(self.floor, "floor")
@@ -138,7 +141,8 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         if callable(self.objective):
             if 40.0 * d * d > USABLE_SHARE * available_memory():
                 raise ValueError(
-                    f"objective is a function of M, whose {d} x {d} entries do not fit"
+                    f"a callable objective needs M as a dense {d} x {d} array, which does not fit "
+                    "into memory"
                 )
             problem = MatrixObjective(self.objective, data[rows], codes[rows])
         else:
@@ -156,12 +160,12 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         self.n_iter_, self.converged_ = run.steps, run.converged
         if run.interrupted:
             warnings.warn(
-                "interrupted; metric_ is the best so far", ConvergenceWarning, stacklevel=2
+                "interrupted; metric_ is the best metric so far", ConvergenceWarning, stacklevel=2
             )
         return self
 
     def _rows(self, codes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-        """At most `most` rows, the classes in their proportions and at least one row of each."""
+        """Return a stratified subsample of at most `most` rows, with every class represented."""
         if codes.size <= most:
             return np.arange(codes.size)
         shuffled = np.random.default_rng(self.random_state).permutation(codes.size)
@@ -171,7 +175,7 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         return np.sort(grouped[np.argsort(rank / counts[codes[grouped]], kind="stable")[:most]])
 
     def _publish(self, graph: SignedGraph, order: NDArray[np.intp]) -> None:
-        """Set the metric and its symmetric root, in the order of the user's features."""
+        """Set the metric and its symmetric square root, in the original order of the features."""
         d, k = graph.diagonal.size, graph.colors.size
         back = np.argsort(order)
         M = graph.matrix()
@@ -185,7 +189,7 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         self._root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return ``X M^(1/2)``: Euclidean distances of the result are distances under M.
+        """Return ``X M^(1/2)``, whose Euclidean distances are the distances under M.
 
         Parameters
         ----------

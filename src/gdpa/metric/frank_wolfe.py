@@ -1,21 +1,22 @@
-r"""Frank-Wolfe on the psd matrices of a balanced signed graph of features.
+r"""Frank-Wolfe over the psd matrices of a balanced signed graph of features.
 
-M is the generalised Laplacian of a signed graph: node colours ``beta_i`` in {+1, -1} fix the sign
-of every off-diagonal entry, ``M_ij = -beta_i beta_j a_ij`` with ``a_ij >= 0``, so the graph is
-balanced whatever a. For a positive v the disc left-ends give linear constraints,
+M is the generalised Laplacian of a signed graph. Node colours ``beta_i`` in {+1, -1} determine the
+sign of every off-diagonal entry, ``M_ij = -beta_i beta_j a_ij`` with ``a_ij >= 0``, so the graph is
+balanced for every a. For a positive v, the disc left-ends give the linear constraints
 
-    M_ii - sum_j a_ij v_j / v_i >= floor   for all i,     tr M <= trace,
+    M_ii - sum_j a_ij v_j / v_i >= floor   for all i,     tr M <= trace.
 
-a polytope whose vertices are known: ``floor I`` plus the whole remaining trace on one of the
-matrices ``x x'``, x of unit length with one entry (a feature) or two (an edge, ``x_i : x_j`` as
-``sqrt(v_j) : sqrt(v_i)``). The linear program of a Frank-Wolfe step is therefore solved by a look
-at the slopes ``x' G x``; HiGHS finds the same vertex (it does so in the tests).
+They define a polytope with known vertices: ``floor I`` plus the remaining trace times one of the
+matrices ``x x'``, where the unit vector x has one non-zero entry (a feature) or two (an edge, with
+``x_i : x_j`` equal to ``sqrt(v_j) : sqrt(v_i)``). The linear program of a Frank-Wolfe step is
+therefore solved by comparing the slopes ``x' G x``, where G is the gradient. The tests check that
+HiGHS finds the same vertex.
 
-Aligning v with the first eigenvector of M keeps M inside the next polytope, and M still cannot
-move towards edges with another ratio. So each sweep offers every edge a second vertex as well, the
-eigenvector of the 2x2 block of G: the lowest slope that any ratio has. Then the limit for fixed
-colours is the optimum over all psd matrices with these signs, and the Frank-Wolfe gap bounds how
-far it is.
+If v is aligned with the first eigenvector of M, then M lies in the next polytope but cannot move
+towards edges with other ratios. Each sweep therefore adds a second vertex per edge, the eigenvector
+of the 2x2 block of G, which has the lowest slope of all ratios. For fixed colours, the iterates
+then converge to the optimum over all psd matrices with these signs, and the Frank-Wolfe gap bounds
+the distance from it.
 
 Reference: C. Yang, G. Cheung, W. Hu, "Signed graph metric learning via Gershgorin disc perfect
 alignment", IEEE Transactions on Pattern Analysis and Machine Intelligence 44 (2022).
@@ -38,16 +39,16 @@ from .objectives import FloatArray, Matrix, Objective
 
 @dataclass(frozen=True)
 class SignedGraph:
-    """A balanced signed graph of the features, and the metric it stands for.
+    """Balanced signed graph of the features, which represents a metric M.
 
     Parameters
     ----------
     diagonal : ndarray of shape (n_features,)
         Diagonal of M.
     colors : ndarray of shape (n_nodes,)
-        +1 or -1 for the leading features, which may have edges.
+        Colours (+1 or -1) of the leading features, which are those that may have edges.
     weights : ndarray of shape (n_nodes, n_nodes)
-        Absolute off-diagonal entries of M among them, above the diagonal.
+        Absolute values of the entries of M above the diagonal, for these features.
     """
 
     diagonal: FloatArray
@@ -55,7 +56,7 @@ class SignedGraph:
     weights: FloatArray
 
     def matrix(self) -> Matrix:
-        """Return M; sparse where not every feature may have edges."""
+        """Return M, as a sparse array unless all features may have edges."""
         off = -self.weights * np.outer(self.colors, self.colors)
         d, k = self.diagonal.size, self.colors.size
         if k == d:
@@ -65,18 +66,18 @@ class SignedGraph:
         return sp.csr_array(upper + upper.T + sp.diags_array(self.diagonal))
 
     def scaling(self) -> FloatArray:
-        """Return the sizes of the first eigenvector of each component of M."""
+        """Return the absolute values of the first eigenvector of each component of M."""
         off = sp.csr_array(self.weights)
         A = sp.diags_array(self.diagonal[: self.colors.size]) - off - off.T
         with warnings.catch_warnings():
-            # A left-end that is not quite aligned shows in `_vertices` as a diagonal below 0.
+            # An inexact alignment is harmless: `_vertices` clips negative amounts to 0.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return np.abs(align(A).v)
 
 
 @dataclass
 class Vertices:
-    """Amounts of matrices ``x x'``, x with the entries `x` at feature i and `y` at feature j."""
+    """Amounts of matrices ``x x'``, where x has entry `x` at feature i and `y` at feature j."""
 
     i: NDArray[np.intp]
     j: NDArray[np.intp]
@@ -85,7 +86,7 @@ class Vertices:
     amount: FloatArray
 
     def slopes(self, diagonal: FloatArray, G: FloatArray) -> FloatArray:
-        """Return ``x' G x`` for each."""
+        """Return ``x' G x`` for each vertex."""
         slopes = diagonal[self.i] * self.x**2
         edge = np.flatnonzero(self.y)
         i, j, x, y = self.i[edge], self.j[edge], self.x[edge], self.y[edge]
@@ -93,7 +94,7 @@ class Vertices:
         return slopes
 
     def graph(self, graph: SignedGraph, floor: float) -> SignedGraph:
-        """Return the graph of the sum of all, with the colours of `graph`."""
+        """Return the graph of the weighted sum of the vertices, with the colours of `graph`."""
         d, k = graph.diagonal.size, graph.colors.size
         diagonal = _sum(self.i, self.amount * self.x**2, d) + _sum(
             self.j, self.amount * self.y**2, d
@@ -105,13 +106,14 @@ class Vertices:
 
 
 def _sum(index: NDArray[np.intp], x: FloatArray, n: int) -> FloatArray:
+    """Return the sums of x per index."""
     return np.bincount(index, x, n).astype(np.float64, copy=False)
 
 
 def edge_slopes(diagonal: FloatArray, G: FloatArray) -> FloatArray:
-    """Lowest slope ``x' G x`` of each edge: the smaller eigenvalue of its 2x2 block of G.
+    """Return the lowest slope ``x' G x`` of each edge, the smaller eigenvalue of its block of G.
 
-    An x with this slope has ``x_i x_j G_ij < 0``: the edge must have the sign of G_ij.
+    The minimising x has ``x_i x_j G_ij < 0``, so the sign of the edge must agree with G_ij.
     """
     g = 0.5 * diagonal[: len(G)]
     half = g[:, None] - g
@@ -126,20 +128,20 @@ class FrankWolfe:
     Parameters
     ----------
     objective : Objective
-        What to minimise.
+        Objective to minimise.
     n_features, n_nodes : int
-        Order of M, and how many leading features may have edges.
+        Number of features, and number of leading features that may have edges.
     trace, floor : float
         Upper bound of the trace and lower bound of every disc left-end.
 
     Attributes
     ----------
     graph, value, gap : SignedGraph, float, float
-        The best graph so far, its objective, and how much lower it can be with its colours.
+        Best graph so far, its objective, and a bound on the possible decrease with its colours.
     history : list of float
-        The objective after every sweep.
+        Objective after every sweep.
     steps, converged, interrupted : int, bool, bool
-        Steps taken, and how the run ended.
+        Number of steps, and how the run ended.
     """
 
     def __init__(
@@ -150,9 +152,9 @@ class FrankWolfe:
         diagonal, G = np.full(n_features, trace / n_features), np.zeros((n_nodes, n_nodes))
         graph = SignedGraph(diagonal, np.ones(n_nodes), G)
         _, G = objective.gradient(objective.loss(objective.image(graph.matrix()))[1], n_nodes)
-        # Colours that agree with the signs of G on its heaviest edges.
+        # Choose colours that agree with the signs of the largest entries of G.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # only its signs are used
+            warnings.simplefilter("ignore", ConvergenceWarning)  # only the signs are used
             first = first_eigenvector(np.diag(G.diagonal()) - G, tol=1e-2, max_iter=30).vector
         self.graph = replace(graph, colors=np.where(first < 0, -1.0, 1.0))
         self.value, self.gap = self.evaluate(self.graph), np.inf
@@ -161,11 +163,11 @@ class FrankWolfe:
         self.base = objective.image(sp.eye_array(n_features, format="csr") * floor)
 
     def evaluate(self, graph: SignedGraph) -> float:
-        """Evaluate the objective."""
+        """Return the objective at a graph."""
         return self.objective.loss(self.objective.image(graph.matrix()))[0]
 
     def sweep(self, graph: SignedGraph, steps: int) -> tuple[SignedGraph, float, float, int]:
-        """Align the discs and take pairwise steps; returns graph, value, gap and steps taken."""
+        """Align the discs and take steps; return the graph, value, gap and number of steps."""
         objective, k = self.objective, graph.colors.size
         image = objective.image(graph.matrix())
         value, A = objective.loss(image)
@@ -174,18 +176,18 @@ class FrankWolfe:
         taken = 0
         while taken < steps:
             slopes = vertices.slopes(diagonal, G)
-            # Less than this cannot be moved: the value would not change in its last digits.
+            # Moving smaller amounts would change the value only by rounding errors.
             used = vertices.amount > 1e-12 * self.budget
             total, mean = float(vertices.amount.sum()), float(slopes @ vertices.amount)
             best, worst = int(slopes.argmin()), int(np.where(used, slopes, -np.inf).argmax())
-            # The matrix ``floor I`` is a vertex too, of slope 0; the unused trace is its amount.
+            # ``floor I`` is a vertex of slope 0, and its amount is the unused trace.
             up = 1.0 if slopes[best] < 0.0 else 0.0
             unused = self.budget - total > 1e-12 * self.budget and slopes[worst] <= 0.0
             high, low = (0.0 if unused else float(slopes[worst])), up * float(slopes[best])
             if not high - low > 1e-12 * abs(low):
                 break
             change = up * self._atom(vertices, best)
-            # Towards the best vertex from where M is, or from the worst vertex only.
+            # Move towards the best vertex, either from M or away from the worst vertex (pairwise).
             if mean - self.budget * low >= self.budget * high - mean:
                 change = self.budget * change - (image - self.base)
                 amount = -vertices.amount
@@ -214,11 +216,12 @@ class FrankWolfe:
         return moved, self.evaluate(moved), gap, taken
 
     def _atom(self, vertices: Vertices, which: int) -> FloatArray:
+        """Return the image of one vertex."""
         features = np.array([vertices.i[which], vertices.j[which]])
         return self.objective.atom(features, np.array([vertices.x[which], vertices.y[which]]))
 
     def _vertices(self, graph: SignedGraph, diagonal: FloatArray, G: FloatArray) -> Vertices:
-        """Features, edges in use with the aligned ratio, and edges that may enter."""
+        """Return the features, current edges with aligned ratios, and edges that may enter."""
         d = graph.diagonal.size
         v = graph.scaling()
         i, j = np.nonzero(graph.weights)
@@ -252,7 +255,7 @@ class FrankWolfe:
         value: float,
         derivatives: FloatArray,
     ) -> tuple[float, float, FloatArray]:
-        """False position (Illinois) on the slope over [0, longest]; returns the best step seen."""
+        """Find a zero of the slope in [0, longest] by the Illinois method; return the best step."""
         best, step = (0.0, value, derivatives), longest
         low, high = [0.0, float(np.vdot(derivatives, change))], [longest, np.inf]
         flat = 0.1 * abs(low[1])
@@ -273,11 +276,11 @@ class FrankWolfe:
         return best
 
     def revise_colors(self, tolerance: float, trials: int = 2) -> bool:
-        """Flip the colours of nodes that would then have an edge of lower slope; True if it helps.
+        """Flip colours that allow edges of lower slope; return whether this helped.
 
-        Only slopes that may lower the value by more than `tolerance` count. A node without edges
-        may be flipped freely. Of the others, those with the lowest slopes lose their edges, are
-        flipped, and keep the new colour if a sweep then ends at a lower value.
+        Only slopes that can decrease the value by more than `tolerance` count. Nodes without edges
+        are flipped at no cost. Of the other nodes, those with the lowest slopes lose their edges
+        and are flipped. They keep the new colour if a sweep then reaches a lower value.
         """
         graph, k = self.graph, self.graph.colors.size
         _, A = self.objective.loss(self.objective.image(graph.matrix()))
@@ -286,7 +289,7 @@ class FrankWolfe:
         linked = np.asarray((graph.weights + graph.weights.T).any(axis=1))
         colors = graph.colors.copy()
         for node in np.flatnonzero(~linked):
-            partner = int(slopes[node].argmin())  # the best edge, whatever its sign, decides
+            partner = int(slopes[node].argmin())  # best edge of either sign
             colors[node] = colors[partner] * (1.0 if G[node, partner] > 0 else -1.0)
         now, then = (np.outer(beta, beta) * G > 0.0 for beta in (graph.colors, colors))
         lowest, enough = float(slopes.min(initial=floor, where=now)), tolerance / self.budget
@@ -310,9 +313,9 @@ class FrankWolfe:
         return helped
 
     def run(self, max_iter: int, tol: float) -> FrankWolfe:
-        """Sweep until no colour helps and the gap is within the tolerance; Ctrl-C ends it early.
+        """Sweep until the gap meets the tolerance and no colour changes; Ctrl-C stops early.
 
-        The tolerance is `tol` times the value plus a hundredth of the first one.
+        The tolerance is `tol` times the sum of the value and 1 % of the initial value.
         """
         try:
             for _ in range(max_iter):

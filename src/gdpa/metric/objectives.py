@@ -1,9 +1,10 @@
 """Objectives of metric learning, as convex functions of the pairwise distances.
 
-All five depend on the metric M through ``D_ij = (x_i - x_j)' M (x_i - x_j)`` only. Each is a
-function that takes the classes and returns a loss; the loss maps D to its value and to the
-derivatives ``A_ij = d value / d D_ij``. With ``c_ij = x_i - x_j`` the gradient with respect to M is
-``sum_ij A_ij c_ij c_ij'``, and a rank-one change of M costs one product per sample.
+All five objectives depend on the metric M only through ``D_ij = (x_i - x_j)' M (x_i - x_j)``. Each
+is a function that takes the class indices y and the Euclidean distances D0 and returns a loss. The
+loss maps D to its value and to the derivatives ``A_ij = d value / d D_ij``. With
+``c_ij = x_i - x_j``, the gradient with respect to M is ``sum_ij A_ij c_ij c_ij'``. A rank-one
+change of M costs one inner product per sample.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MatrixFunction = Callable[[FloatArray, FloatArray, NDArray[np.intp]], tuple[floa
 
 
 def _glr(y: NDArray[np.intp], D0: FloatArray) -> Loss:
-    """Graph Laplacian regulariser: similarity between samples of different classes."""
+    """Graph Laplacian regulariser: total similarity between samples of different classes."""
     differ = 2.0 * (y[:, None] != y)
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
@@ -55,7 +56,7 @@ def _mcml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
 
 
 def _lmnn(y: NDArray[np.intp], D0: FloatArray) -> Loss:
-    """Large margin nearest neighbours (Weinberger, Saul 2009): three targets, equal weights."""
+    """Large margin nearest neighbours (Weinberger, Saul 2009), three targets, equal weights."""
     n = y.size
     same = y[:, None] == y
     np.fill_diagonal(same, False)
@@ -80,8 +81,8 @@ def _lmnn(y: NDArray[np.intp], D0: FloatArray) -> Loss:
 def _lsml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
     """Least squared-residual metric learning (Liu, Guo, Zhou, Chen 2012), on all pairs of pairs.
 
-    Every pair of one class should be closer than every pair of two. The sum over pairs of pairs
-    takes a sort, not their number.
+    Every pair within a class should be closer than every pair of different classes. Sorting makes
+    the sum over pairs of pairs cheap.
     """
     i, j = np.triu_indices(y.size, 1)
     equal = y[i] == y[j]
@@ -104,7 +105,7 @@ def _lsml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
 
 
 def _deml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
-    """Minus the sum of distances between classes (Xing, Ng, Jordan, Russell 2003)."""
+    """Negative sum of the distances between classes (Xing, Ng, Jordan, Russell 2003)."""
     differ = 0.5 * (y[:, None] != y)
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
@@ -115,15 +116,17 @@ def _deml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
 
 
 def _sums(x: FloatArray) -> FloatArray:
+    """Return the cumulative sums of x, starting with 0."""
     return np.concatenate([[0.0], np.cumsum(x)])
 
 
 def _root(D: FloatArray) -> FloatArray:
-    return np.sqrt(np.maximum(D, 0.0))  # after many steps rounding may leave it below 0
+    """Return the square root of D; entries may be negative due to rounding."""
+    return np.sqrt(np.maximum(D, 0.0))
 
 
 def _over(x: FloatArray, distance: FloatArray) -> FloatArray:
-    """Quotient; 0 where two samples coincide, since no metric separates them."""
+    """Return ``x / distance``, or 0 if two samples coincide, as no metric separates them."""
     return np.divide(x, distance, out=np.zeros_like(distance), where=distance > 1e-150)
 
 
@@ -139,10 +142,10 @@ OBJECTIVES: dict[str, Callable[[NDArray[np.intp], FloatArray], Loss]] = {
 class DistanceObjective:
     """An objective of the pairwise distances: one of `OBJECTIVES`.
 
-    Like `MatrixObjective` it is a function of a linear image of M, so that a line search costs no
-    products with M: `image` of M, `atom` for the image of ``x x'`` with x non-zero at few features,
-    `loss` with its derivatives by the image, and `gradient` with respect to M: the diagonal and the
-    leading k x k block.
+    Like `MatrixObjective`, it is a function of a linear image of M, so a line search needs no
+    products with M. `image` is the image of M, and `atom` that of ``x x'`` for x with few non-zero
+    entries. `loss` returns the value and its derivatives with respect to the image. `gradient`
+    returns the diagonal and the leading k x k block of the gradient with respect to M.
     """
 
     def __init__(self, name: str, X: FloatArray, y: NDArray[np.intp]) -> None:
@@ -162,16 +165,16 @@ class DistanceObjective:
         return D
 
     def gradient(self, derivatives: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-        """Return diagonal and block of ``sum_ij A_ij c_ij c_ij'``."""
+        """Return the diagonal and the leading block of ``sum_ij A_ij c_ij c_ij'``."""
         A, X = derivatives + derivatives.T, self.X
         Y = A.sum(axis=1)[:, None] * X - A @ X
         G = X[:, :k].T @ Y[:, :k]
-        return np.einsum("ij,ij->j", X, Y), 0.5 * (G + G.T)  # rounding must not make it unsymmetric
+        return np.einsum("ij,ij->j", X, Y), 0.5 * (G + G.T)  # exactly symmetric despite rounding
 
 
 @dataclass(frozen=True)
 class MatrixObjective:
-    """A function of M itself, given by the user."""
+    """A user-supplied function of M."""
 
     function: MatrixFunction
     X: FloatArray
@@ -184,26 +187,27 @@ class MatrixObjective:
     def atom(self, features: NDArray[np.intp], x: FloatArray) -> FloatArray:
         """Return ``x x'``."""
         M = np.zeros((self.X.shape[1],) * 2)
-        np.add.at(M, np.ix_(features, features), np.outer(x, x))  # a feature twice: y is 0
+        np.add.at(M, np.ix_(features, features), np.outer(x, x))  # a repeated feature has y = 0
         return M
 
     def loss(self, image: FloatArray) -> tuple[float, FloatArray]:
-        """Call the function and check what it returns."""
+        """Call the function and check its return values."""
         value, gradient = self.function(image, self.X, self.y)
         G = np.asarray(gradient, dtype=np.float64)
         if G.shape != image.shape or not (np.isfinite(value) and np.isfinite(G).all()):
             raise ValueError(
-                "objective must return a finite value and a finite gradient of the shape of M, "
+                "objective must return a finite value and a finite gradient with the shape of M, "
                 f"{image.shape}; got {value!r} and shape {G.shape}"
             )
         return float(value), 0.5 * (G + G.T)
 
     def gradient(self, derivatives: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-        """Return diagonal and block of the gradient."""
+        """Return the diagonal and the leading block of the gradient."""
         return derivatives.diagonal().copy(), derivatives[:k, :k]
 
 
 def _distances(norms: FloatArray, products: FloatArray) -> FloatArray:
+    """Return squared distances from squared norms and inner products."""
     D = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
     np.fill_diagonal(D, 0.0)
     return D

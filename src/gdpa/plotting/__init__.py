@@ -1,4 +1,4 @@
-"""Displays in scikit-learn's manner; the only package that imports matplotlib (extra ``plot``)."""
+"""Displays in the style of scikit-learn; they need matplotlib (extra ``plot``)."""
 
 from .convergence import ConvergenceDisplay
 from .gershgorin import GershgorinDisplay

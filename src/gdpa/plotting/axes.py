@@ -1,7 +1,7 @@
 """Axes and colours of all displays.
 
-The colours, Okabe and Ito's and two of Tol's, are distinguishable for colour-blind readers. A class
-also has a marker, so that figures can be read in grey.
+The colours are those of Okabe and Ito and two of Tol's, which colour-blind readers can distinguish.
+Each class also has a marker, so that figures can be read in black and white.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ FAINT = "#9AA3AB"
 
 
 class Display:
-    """Base of all displays: the axes and the figure that were drawn on."""
+    """Base class of the displays, with the axes and the figure."""
 
     ax_: Axes
     figure_: Figure | SubFigure
 
     def _start(self, ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.0)) -> Axes:
-        """Set and return the axes to draw on; None makes a new figure of this size in inches."""
+        """Set and return the axes to draw on; None creates a figure of this size in inches."""
         plt = pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=figsize, layout="constrained")
         elif not hasattr(ax, "figure") or not hasattr(ax, "plot"):
-            raise ValueError(f"ax={ax!r} is not accepted; a matplotlib Axes, or None for a new one")
+            raise ValueError(f"ax={ax!r} must be a matplotlib Axes, or None for a new one")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
@@ -46,7 +46,7 @@ def pyplot() -> ModuleType:
 
 
 def class_style(number: int) -> dict[str, Any]:
-    """Return colour and marker of the class with this number."""
+    """Return the colour and marker of a class."""
     shift = number // len(COLORS)
     marker = CLASS_MARKERS[(number + shift) % len(CLASS_MARKERS)]
     return {"color": COLORS[number % len(COLORS)], "marker": marker}

@@ -1,4 +1,4 @@
-"""ConvergenceDisplay: the quantities that a method reported in its iterations."""
+"""ConvergenceDisplay: the progress of an iterative method."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..gershgorin import LinearizationResult
 
-# Quantities on the scale of the objective, and those that go to zero.
+# Quantities on the scale of the objective, and quantities that converge to zero.
 VALUES = ("objective", "value", "primal", "dual", "bound", "dual_value")
 DISTANCES = ("gap", "residual", "change", "violation", "moved")
 
@@ -28,18 +28,18 @@ DISTANCES = ("gap", "residual", "change", "violation", "moved")
 class ConvergenceDisplay(Display):
     """Convergence of an iterative method.
 
-    It is recommended to use :meth:`from_solution` to make one.
+    Create one with :meth:`from_solution`.
 
     Parameters
     ----------
     iterations : array-like of shape (n_iterations,)
-        Numbers of the iterations.
+        Iteration numbers.
     series : mapping of str to array-like of shape (n_iterations,)
-        What was reported, by name; NaN where an iteration did not report it.
+        Reported quantities by name; NaN where an iteration did not report one.
     title : str, default=""
         Name of the method.
     lower_bound : float, optional
-        Final lower bound, drawn as a line beside quantities of the objective's scale.
+        Final lower bound, drawn as a line.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class ConvergenceDisplay(Display):
         Parameters
         ----------
         solution : Solution or LinearizationResult
-            What :func:`gdpa.solve` or :func:`gdpa.gershgorin.linearize` returned.
+            Result of :func:`gdpa.solve` or :func:`gdpa.gershgorin.linearize`.
         quantities : str or sequence of str, optional
-            Which of the reported numbers to draw. By default those on the scale of the objective;
-            where there are none, those that go to zero.
+            The quantities to draw. By default those on the scale of the objective, or, if there
+            are none, those that converge to zero.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class ConvergenceDisplay(Display):
         history = solution.history
         method = solution.method if isinstance(solution, Solution) else solution.update
         if not history:
-            raise ValueError(f"solution of {method!r} has no history; there is nothing to draw")
+            raise ValueError(f"solution of {method!r} has no history to draw")
         names = dict.fromkeys(name for entry in history for name in entry if name != "iteration")
         every = {name: np.array([_number(e.get(name)) for e in history]) for name in names}
         reported = {name: values for name, values in every.items() if np.isfinite(values).any()}
@@ -120,12 +120,12 @@ class ConvergenceDisplay(Display):
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw; the vertical axis is logarithmic for positive quantities that go to zero.
+        """Draw the quantities; the scale is logarithmic if all of them converge to zero.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -134,15 +134,9 @@ class ConvergenceDisplay(Display):
         """
         ax = self._start(ax)
         for number, (name, values) in enumerate(self.series.items()):
-            ax.plot(
-                self.iterations,
-                values,
-                color=COLORS[number % len(COLORS)],
-                linestyle=("-", "--", "-.", ":")[number % 4],
-                marker="o",
-                markersize=3.5,
-                label=name.replace("_", " "),
-            )
+            style, color = ("-", "--", "-.", ":")[number % 4], COLORS[number % len(COLORS)]
+            label = name.replace("_", " ")
+            ax.plot(self.iterations, values, f"o{style}", color=color, markersize=3.5, label=label)
         if self.lower_bound is not None:
             ax.axhline(self.lower_bound, color=FAINT, linestyle=":", zorder=0, label="lower bound")
         if all(name in DISTANCES and not (v <= 0).any() for name, v in self.series.items()):
@@ -154,5 +148,5 @@ class ConvergenceDisplay(Display):
 
 
 def _number(value: object) -> float:
-    """Return a number as it is, and anything else as NaN."""
+    """Return a real number as a float, anything else as NaN."""
     return float(value) if isinstance(value, Real) else np.nan

@@ -1,7 +1,7 @@
 """GershgorinDisplay: the discs of a matrix, before and after alignment.
 
-Alignment is a similarity transform: the eigenvalues stay, the discs move until all their left-ends
-sit at lambda_min (see :mod:`gdpa.gershgorin`).
+Alignment is a similarity transform. It keeps the eigenvalues and moves the discs so that all their
+left ends are at lambda_min (see :mod:`gdpa.gershgorin`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ KINDS = ("auto", "circles", "intervals")
 class GershgorinDisplay(Display):
     """Gershgorin discs of a symmetric matrix.
 
-    It is recommended to use :meth:`from_matrix` or :meth:`from_alignment` to make one.
+    Create one with :meth:`from_matrix` or :meth:`from_alignment`.
 
     Parameters
     ----------
     discs : mapping of str to Discs
-        One or more sets of discs of the same matrix, by name; drawn in this order.
+        Sets of discs of the same matrix by name, in drawing order.
     lambda_min : float, optional
         Smallest eigenvalue, marked by a line.
 
@@ -45,8 +45,8 @@ class GershgorinDisplay(Display):
 
     See Also
     --------
-    gdpa.gershgorin.discs : The discs as numbers.
-    gdpa.gershgorin.align : The alignment.
+    gdpa.gershgorin.discs : Compute the discs.
+    gdpa.gershgorin.align : Align the discs.
 
     Examples
     --------
@@ -62,23 +62,18 @@ class GershgorinDisplay(Display):
 
     @classmethod
     def from_matrix(
-        cls,
-        A: ArrayLike,
-        *,
-        v: ArrayLike | None = None,
-        ax: Axes | None = None,
-        **options: Any,
+        cls, A: ArrayLike, *, v: ArrayLike | None = None, ax: Axes | None = None, **options: Any
     ) -> GershgorinDisplay:
-        """Draw the discs of ``S A S^-1``, ``S = diag(1 / v)``.
+        """Draw the discs of ``S A S^-1`` with ``S = diag(1 / v)``.
 
         Parameters
         ----------
         A : array-like or sparse matrix of shape (n, n)
             Symmetric, real, finite.
         v : array-like of shape (n,), optional
-            Scaling without zeros; the discs of A itself by default.
+            Non-zero scaling; all ones by default.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
         **options
             Options of :meth:`plot`.
 
@@ -107,7 +102,7 @@ class GershgorinDisplay(Display):
         alignment : Alignment, optional
             Result of :func:`gdpa.gershgorin.align`; computed if not given.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
         **options
             Options of :meth:`plot`.
 
@@ -123,18 +118,18 @@ class GershgorinDisplay(Display):
     def plot(
         self, ax: Axes | None = None, *, kind: str = "auto", max_rows: int = 60
     ) -> GershgorinDisplay:
-        """Draw.
+        """Draw the discs.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
         kind : {"auto", "circles", "intervals"}, default="auto"
-            Circles in the complex plane, or their real parts, one line per row. "auto" draws
-            circles up to 6 rows.
+            Circles in the complex plane, or intervals on the real axis, one line per row. "auto"
+            draws circles for up to 6 rows.
         max_rows : int, default=60
-            Draw no more rows than this; if there are more, they are picked evenly from the rows in
-            the order of their first left-ends, the outermost included.
+            Maximum number of rows to draw. If there are more, rows are taken at even steps in the
+            order of their first left ends, including the first and the last.
 
         Returns
         -------
@@ -144,7 +139,7 @@ class GershgorinDisplay(Display):
         if kind not in KINDS:
             raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(KINDS))}")
         if max_rows < 2:
-            raise ValueError(f"max_rows={max_rows!r} is not accepted; at least 2 is needed")
+            raise ValueError(f"max_rows={max_rows!r} must be at least 2")
         first = next(iter(self.discs.values()))
         ax = self._start(ax)
         if kind == "circles" or (kind == "auto" and first.centers.size <= 6):
@@ -158,10 +153,9 @@ class GershgorinDisplay(Display):
         if self.lambda_min is not None:
             ax.axvline(self.lambda_min, color=COLORS[7], linewidth=1.0, label="smallest eigenvalue")
         ax.axvline(0.0, color=FAINT, linewidth=0.8, linestyle=":", zorder=0)
-        # Below the axes: discs of large radius leave no empty corner.
-        ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=9
-        )
+        # Large discs leave no room for a legend inside the axes.
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+        ax.legend(ncols=3, frameon=False, fontsize=9, **below)
         return self
 
     def _circles(self, ax: Axes) -> None:
@@ -186,19 +180,12 @@ class GershgorinDisplay(Display):
             color = COLORS[0] if last else COLORS[1]
             left, place = d.left_ends[rows], y + shifts[number - 1]
             ax.hlines(place, left, d.right_ends[rows], color=color, linewidth=width, alpha=0.45)
-            ax.plot(
-                left,
-                place,
-                linestyle="none",
-                marker="o" if last else "|",
-                markersize=min(5.0, 2.0 + width) if last else 3.0 + 2.0 * width,
-                markeredgewidth=1.0 if last else 1.8,
-                color=color,
-                label=f"{name}: left ends",
-            )
+            size, edge = (min(5.0, 2.0 + width), 1.0) if last else (3.0 + 2.0 * width, 1.8)
+            (ends,) = ax.plot(left, place, "o" if last else "|", color=color)
+            ends.set(label=f"{name}: left ends", markersize=size, markeredgewidth=edge)
         ax.invert_yaxis()
         ax.set(xlabel="real part", ylabel="row")
         if rows.size <= 12:
             ax.set_yticks(y, [str(int(r)) for r in rows])
         elif not np.array_equal(rows, np.arange(rows.size)):
-            ax.set(ylabel=f"{rows.size} of the rows, by their left ends", yticks=[])
+            ax.set(ylabel=f"{rows.size} of the rows, in order of left ends", yticks=[])

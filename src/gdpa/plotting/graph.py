@@ -1,7 +1,8 @@
 """GraphDisplay: a graph in the plane, coloured by class or by uncertainty.
 
-Positions are the two features, where there are two; else the two main directions of the features,
-or the second and third eigenvector of the normalised Laplacian where there are none.
+With two features, these are the positions of the nodes. With more, the positions are the first two
+principal components. Without features, they are the second and third eigenvector of the normalised
+Laplacian.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ if TYPE_CHECKING:
 
 @dataclass
 class GraphDisplay(Display):
-    """A graph with classes on its nodes.
+    """A graph with a class for each node.
 
-    It is recommended to use :meth:`from_estimator` or :meth:`from_solution` to make one.
+    Create one with :meth:`from_estimator` or :meth:`from_solution`.
 
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
         Symmetric weights.
     positions : array-like of shape (n_nodes, 2)
-        Where the nodes are.
+        Positions of the nodes.
     labels : array-like of shape (n_nodes,)
         Class of each node.
     labeled : array-like of int, optional
-        Nodes whose label was given; drawn larger, with a rim.
+        Nodes with a given label, drawn larger and with an outline.
     uncertainty : array-like of shape (n_nodes,), optional
-        From 0 (sure) to 1.
+        From 0 (certain) to 1 (two classes tie).
 
     Attributes
     ----------
@@ -64,24 +65,19 @@ class GraphDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike | None = None,
-        *,
-        ax: Axes | None = None,
-        **options: Any,
+        cls, estimator: BaseEstimator, X: Any = None, *, ax: Axes | None = None, **options: Any
     ) -> GraphDisplay:
         """Draw the graph of a fitted classifier.
 
         Parameters
         ----------
         estimator : CommitteeClassifier
-            Fitted.
+            Fitted classifier.
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
-            The features that it was fitted on, for the positions. Without them (a precomputed
-            graph has none) the positions come from the graph.
+            The features that it was fitted on, for the positions. Without features, as for a
+            precomputed graph, the positions come from the graph.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
         **options
             Options of :meth:`plot`.
 
@@ -92,7 +88,6 @@ class GraphDisplay(Display):
         """
         check_is_fitted(estimator)
         state = estimator.ensemble_
-        # 1 where the two most probable classes tie, 0 where one is certain.
         P = state.probabilities()
         uncertainty = 1.0 - lead(P) if P.shape[1] > 1 else np.zeros(P.shape[0])
         uncertainty[state.labels.labeled] = 0.0
@@ -127,7 +122,7 @@ class GraphDisplay(Display):
         X : array-like of shape (n_nodes, n_features), optional
             Features, for the positions.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
         **options
             Options of :meth:`plot`.
 
@@ -146,16 +141,16 @@ class GraphDisplay(Display):
     def plot(
         self, ax: Axes | None = None, *, color: str = "class", max_edges: int = 5_000
     ) -> GraphDisplay:
-        """Draw.
+        """Draw the graph.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
         color : {"class", "uncertainty"}, default="class"
-            What the colour of the nodes shows.
+            Meaning of the node colours.
         max_edges : int, default=5000
-            Draw only so many edges, the heaviest.
+            Maximum number of edges to draw, the heaviest first.
 
         Returns
         -------
@@ -166,14 +161,14 @@ class GraphDisplay(Display):
         if color not in colorings:
             raise ValueError(f"color={color!r} is not known; {nearest_name(color, colorings)}")
         if color == "uncertainty" and self.uncertainty is None:
-            raise ValueError("color='uncertainty' needs the display to have an uncertainty")
+            raise ValueError("color='uncertainty' needs a display with an uncertainty")
         if max_edges < 0:
             raise ValueError(f"max_edges={max_edges!r} must not be negative")
         ax = self._start(ax, figsize=(6.0, 4.6))
         self._edges(ax, max_edges)
         n, labeled = self.labels.size, np.asarray(self.labeled, dtype=np.intp)
         size = float(np.clip(8_000.0 / max(n, 1), 9.0, 45.0))
-        # Given labels stand out where they are few; where they are many the rim is enough.
+        # Emphasise given labels by size only if they are few.
         given_size = size * (3.5 if 10 * labeled.size < n else 1.2)
         given = {"s": given_size, "edgecolors": "black", "linewidths": 1.4, "zorder": 3}
         if color == "class":
@@ -189,7 +184,6 @@ class GraphDisplay(Display):
         upper = sp.triu(self.W, 1).tocoo()
         heaviest = np.argsort(-upper.data, kind="stable")[:max_edges]
         ends = self.positions[np.column_stack([upper.row[heaviest], upper.col[heaviest]])]
-        # Many edges are a background, not a blot.
         alpha = float(np.clip(800.0 / max(heaviest.size, 1), 0.15, 0.5))
         lines = require("matplotlib.collections", "plot").LineCollection
         ax.add_collection(lines(ends, colors=FAINT, linewidths=0.5, alpha=alpha, zorder=0))
@@ -209,19 +203,14 @@ class GraphDisplay(Display):
             self._scatter(free, s=size, linewidths=0, label=str(value), **style)
             self._scatter(known, **given, **style)
         if classes.size <= 12:
-            ax.legend(
-                title="class",
-                frameon=False,
-                loc="center left",
-                bbox_to_anchor=(1.0, 0.5),
-                markerscale=float(np.sqrt(45.0 / size)),
-            )
+            beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+            ax.legend(title="class", frameon=False, markerscale=np.sqrt(45.0 / size), **beside)
 
     def _uncertain(
         self, ax: Axes, labeled: NDArray[np.intp], size: float, given: dict[str, Any]
     ) -> None:
         assert self.uncertainty is not None
-        # The uncertain ones last, so that they are not hidden.
+        # Draw uncertain nodes last, on top.
         order = np.argsort(self.uncertainty, kind="stable")
         free = order[~np.isin(order, labeled)]
         colors = {"c": self.uncertainty[free], "cmap": "cividis", "vmin": 0.0, "vmax": 1.0}

@@ -1,7 +1,7 @@
-"""Where to draw the nodes of a graph: features, principal components, eigenvectors, springs.
+"""Positions of nodes for displays and reports.
 
-One place for displays and reports: positions of all nodes (:func:`positions_of`), and a picture of
-as many nodes as can be told apart (:func:`picture`).
+:func:`positions_of` places all nodes by features or eigenvectors. :func:`picture` places a readable
+number of nodes by a spring layout.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def positions_of(W: sp.csr_array, X: Any = None) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_nodes, 2)
-        Two features as they are, the main directions of more; eigenvectors of the graph without.
+        Two features unchanged, the principal components of more, or eigenvectors of the graph.
     """
     n = W.shape[0]
     if X is None:
@@ -48,38 +48,27 @@ def positions_of(W: sp.csr_array, X: Any = None) -> FloatArray:
     if X.shape[1] > 2:
         return _principal_positions(X)
     X = np.asarray(X.toarray() if sp.issparse(X) else X)
-    # One feature: the order of the nodes is the second coordinate.
+    # With one feature, the node number is the second coordinate.
     return X if X.shape[1] == 2 else np.column_stack([X, np.arange(n) / max(n, 1)])
 
 
 def _principal_positions(X: Any) -> FloatArray:
-    """Return the first two principal components; zeros where there is no second one."""
+    """Return the first two principal components; a missing second one is zero."""
     from sklearn.decomposition import PCA
 
     n_components = min(2, *X.shape)
     if sp.issparse(X) and n_components == min(X.shape):
-        X = X.toarray()  # ARPACK finds fewer components than that
+        X = X.toarray()  # ARPACK cannot compute all components
     positions = np.zeros((X.shape[0], 2))
-    scale = float(abs(X).max()) or 1.0  # squares of extreme values are not finite
+    scale = float(abs(X).max()) or 1.0  # avoids overflow of squares
     pca = PCA(n_components, svd_solver="arpack" if sp.issparse(X) else "auto", random_state=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # shares of no variance at all
+    with np.errstate(invalid="ignore", divide="ignore"):  # constant features
         positions[:, :n_components] = scale * pca.fit_transform(X / scale)
     return positions
 
 
 def spectral_positions(W: sp.csr_array) -> FloatArray:
-    """Second and third eigenvector of the normalised Laplacian.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n_nodes, n_nodes)
-        The graph.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, 2)
-        The positions, the largest entry of each coordinate positive.
-    """
+    """Return the second and third eigenvector of the normalised Laplacian, with fixed signs."""
     n = W.shape[0]
     d = degrees(W)
     scale = 1.0 / np.sqrt(np.where(d > 0, d, 1.0))
@@ -87,7 +76,7 @@ def spectral_positions(W: sp.csr_array) -> FloatArray:
     if n < 100:
         _, V = np.linalg.eigh(A.toarray())
     else:
-        # The start is fixed, so that the picture is the same each time.
+        # A fixed start vector makes the result deterministic.
         _, V = eigsh(A, k=3, which="LA", v0=np.random.default_rng(0).standard_normal(n))
     second = V[:, ::-1][:, 1:3] * scale[:, None]
     signs = np.where(second[np.abs(second).argmax(axis=0), np.arange(second.shape[1])] < 0, -1, 1)
@@ -95,24 +84,11 @@ def spectral_positions(W: sp.csr_array) -> FloatArray:
 
 
 def _spring_positions(W: sp.csr_array, start: FloatArray) -> FloatArray:
-    """Fruchterman-Reingold from a given start: edges pull, all pairs push, steps shrink.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n_nodes, n_nodes)
-        The graph, of a few hundred nodes: all pairs are looked at.
-    start : ndarray of shape (n_nodes, 2)
-        First positions.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, 2)
-        Positions in the unit square.
-    """
+    """Return a Fruchterman-Reingold layout in the unit square; the cost is quadratic in nodes."""
     n = start.shape[0]
     spread = start.std(axis=0)
     P = ((start - start.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).astype(np.float32)
-    if spread[1] == 0:  # nothing to tell the nodes apart: spiral, so that none hides another
+    if spread[1] == 0:  # on a line: a spiral separates nodes at the same position
         angle = np.arange(n) * 2.399963
         P += 0.05 * np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)
     P *= np.float32(0.3)
@@ -125,7 +101,7 @@ def _spring_positions(W: sp.csr_array, start: FloatArray) -> FloatArray:
         push = ideal * ideal / np.maximum(distance, 1e-4 * ideal * ideal)
         np.fill_diagonal(push, 0.0)
         force = push.sum(axis=1)[:, None] * P - push @ P
-        # Springs: linear, so that far ends come together in few rounds.
+        # Linear springs bring distant neighbours together in few rounds.
         force -= (degree * P - pull @ P) * np.float32(0.25) + np.float32(0.08) * P
         length = np.sqrt((force * force).sum(axis=1))[:, None]
         step = np.float32(0.12 * (1.0 - round_ / ROUNDS))
@@ -137,17 +113,7 @@ def _spring_positions(W: sp.csr_array, start: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Picture:
-    """Nodes to draw, their places and the edges between them.
-
-    Parameters
-    ----------
-    nodes : ndarray of int
-        Which nodes are drawn.
-    positions : ndarray of shape (n_drawn, 2)
-        Places in the unit square.
-    edges : ndarray of shape (n_edges, 2)
-        Pairs of drawn nodes.
-    """
+    """Nodes to draw, their positions in the unit square, and edges as pairs of drawn nodes."""
 
     nodes: NDArray[np.intp]
     positions: NDArray[np.float64]
@@ -157,25 +123,25 @@ class Picture:
 def picture(
     W: sp.csr_array, X: Any, *, keep: NDArray[np.intp], most: int = 800, seed: int = 0
 ) -> Picture:
-    """Choose nodes and places for them.
+    """Choose the nodes to draw and their positions.
 
     Parameters
     ----------
     W : csr_array of shape (n_nodes, n_nodes)
         The graph.
     X : ndarray of shape (n_nodes, n_features) or None
-        Features, on comparable scales; they give the first places, and the neighbours of a sample.
+        Features on comparable scales, for the start of the layout and the neighbours of a sample.
     keep : ndarray of int
-        Nodes that should be drawn if there is room (labelled ones).
+        Nodes to prefer, such as labelled ones.
     most : int, default=800
-        Most nodes to draw.
+        Maximum number of nodes to draw.
     seed : int, default=0
-        Seed of the sample.
+        Random seed of the sample.
 
     Returns
     -------
     Picture
-        The picture.
+        Nodes, positions and edges.
     """
     n = W.shape[0]
     rng = np.random.default_rng(seed)
@@ -183,14 +149,14 @@ def picture(
         nodes = np.arange(n)
         inner = W
     else:
-        # A few labelled ones: rings around all of them would hide the rest.
+        # Limit the preferred nodes: rings around all of them would hide the rest.
         first = keep if keep.size <= most // 12 else rng.choice(keep, most // 12, replace=False)
         rest = np.setdiff1d(np.arange(n), first)
         nodes = np.sort(np.concatenate([first, rng.choice(rest, most - first.size, False)]))
         if X is None:
             inner = W[nodes][:, nodes]
         else:
-            # Neighbours within the sample: of the graph's own edges hardly one would be left.
+            # Link neighbours within the sample, which has hardly any edges of the graph.
             inner = neighbor_graph(X[nodes], n_neighbors=min(6, nodes.size - 1))
     start = rng.standard_normal((nodes.size, 2)) if X is None else _principal_positions(X[nodes])
     positions = _spring_positions(inner, start)

@@ -1,4 +1,4 @@
-"""Displays of what was chosen by the loss on held-out labels: model weights, and graph settings."""
+"""Displays of choices made by held-out loss: model weights and graph settings."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ FloatArray = NDArray[np.float64]
 class CommitteeDisplay(Display):
     """Weights and held-out losses of the models of an ensemble.
 
-    It is recommended to use :meth:`from_estimator` to make one.
+    Create one with :meth:`from_estimator`.
 
     Parameters
     ----------
     names : sequence of str
-        The models.
+        Names of the models.
     weights : array-like of shape (n_models,)
         Their weights.
     losses : array-like of shape (n_models,), optional
@@ -64,7 +64,7 @@ class CommitteeDisplay(Display):
         estimator : CommitteeClassifier
             Fitted ensemble.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -74,21 +74,21 @@ class CommitteeDisplay(Display):
         Raises
         ------
         ValueError
-            If the classifier has a single graph.
+            If the classifier is not an ensemble.
         """
         check_is_fitted(estimator)
         committee = estimator.committee_
         if committee is None:
-            raise ValueError("estimator has a single graph; only an ensemble has model weights")
+            raise ValueError("estimator is a single graph; only an ensemble has model weights")
         return cls(committee.names, committee.weights, committee.losses, committee.loss).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> CommitteeDisplay:
-        """Draw a bar per model, the largest weight on top, with its loss beside it.
+        """Draw one bar per model, the largest weight on top, with the loss beside it.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -110,23 +110,23 @@ class CommitteeDisplay(Display):
 
 @dataclass
 class SelectionDisplay(Display):
-    """Loss on held-out labels over self-loop and label weight.
+    """Held-out loss as a function of self-loop and label weight.
 
-    It repeats, by :mod:`gdpa.system.closed_form`, what the classifier minimised when it chose its
-    weights; the graph and the weight of the evidence are those that it chose.
+    This is the loss that the classifier minimises to choose both, recomputed on its graph
+    (:mod:`gdpa.system.closed_form`).
 
-    It is recommended to use :meth:`from_estimator` to make one.
+    Create one with :meth:`from_estimator`.
 
     Parameters
     ----------
     self_loops : array-like of shape (n_loops,)
         Self-loops gamma.
     label_weights : array-like of shape (n_weights,)
-        Label weights a; infinite keeps the labels exactly.
+        Label weights a; an infinite weight fixes the labels.
     losses : array-like of shape (n_weights, n_loops)
-        The losses: 0 for held-out scores proportional to the labels, 1 for useless ones.
+        The losses: 0 if held-out scores are proportional to the labels, 1 if they are useless.
     chosen : tuple of float, optional
-        (self-loop, label weight, loss) in use.
+        Chosen self-loop, label weight and loss.
 
     Attributes
     ----------
@@ -145,16 +145,14 @@ class SelectionDisplay(Display):
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: Axes | None = None
     ) -> SelectionDisplay:
-        """Draw the losses on the graph and the labels of a fitted classifier.
-
-        The settings are those that ``"auto"`` compares on small data.
+        """Draw the losses of a fitted classifier for the settings that ``"auto"`` compares.
 
         Parameters
         ----------
         estimator : CommitteeClassifier
-            Fitted, with at least two labels in each of two classes.
+            Fitted classifier, with at least two labels in each of two classes.
         ax : matplotlib Axes, optional
-            Where to draw.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -164,8 +162,7 @@ class SelectionDisplay(Display):
         Raises
         ------
         ValueError
-            If labels are too few to be held out, or so many that holding them out one by one is
-            too expensive.
+            If there are too few labels to hold any out, or too many for leave-one-out.
         """
         check_is_fitted(estimator)
         state = estimator.ensemble_
@@ -174,17 +171,17 @@ class SelectionDisplay(Display):
         codes = labels.codes[labeled]
         counts = np.bincount(codes, minlength=n_classes)
         if (counts >= 2).sum() < 2:
-            raise ValueError("estimator has no two classes with at least two labels to hold out")
+            raise ValueError("estimator needs at least two labels in each of two classes")
         diagonal = state.first.graph.diagonal
         if diagonal.size * labeled.size > DEFAULT_POLICY.most_unknowns:
             raise ValueError(
-                f"estimator has {labeled.size} labels on {diagonal.size} samples; holding out one "
-                f"by one is possible up to a product of {DEFAULT_POLICY.most_unknowns}"
+                f"estimator has {labeled.size} labels on {diagonal.size} samples; leave-one-out "
+                f"is limited to a product of {DEFAULT_POLICY.most_unknowns}"
             )
         unit = float(diagonal.mean()) or 1.0
         loops, weights = unit * np.array(SELF_LOOPS), unit * np.array(LABEL_WEIGHTS)
         targets = np.eye(n_classes)[codes]
-        judged = counts[codes] >= 2
+        held_out = counts[codes] >= 2
         setting = state.tuning.setting
         weight, loop = setting.label_weight, setting.self_loop
         system = LabeledSystem(state.first.graph.adjacency, diagonal, labeled, targets)
@@ -192,8 +189,8 @@ class SelectionDisplay(Display):
 
         def losses_at(number: int, values: Sequence[float] | FloatArray) -> list[float]:
             return [
-                left_out_loss(targets[judged], mine[judged])
-                for _, mine in left_out_by_one(blocks[number], targets, values)
+                left_out_loss(targets[held_out], scores[held_out])
+                for _, scores in left_out_by_one(blocks[number], targets, values)
             ]
 
         losses = np.transpose([losses_at(number, weights) for number in range(loops.size)])
@@ -206,7 +203,7 @@ class SelectionDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -215,13 +212,13 @@ class SelectionDisplay(Display):
         """
         ax = self._start(ax)
         for number, (weight, row) in enumerate(zip(self.label_weights, self.losses, strict=True)):
-            name = "kept exactly" if np.isinf(weight) else f"{weight:.3g}"
+            name = "infinite" if np.isinf(weight) else f"{weight:.3g}"
             ax.plot(self.self_loops, row, markersize=4.5, label=name, **class_style(number))
         if self.chosen is not None:
             loop, _, loss = self.chosen
             ax.scatter(
-                loop, loss, s=225, marker="*", color="none", edgecolors=COLORS[7], label="in use"
+                loop, loss, s=225, marker="*", color="none", edgecolors=COLORS[7], label="chosen"
             )
-        ax.set(xscale="log", xlabel="self-loop", ylabel="loss on held-out labels")
+        ax.set(xscale="log", xlabel="self-loop", ylabel="held-out loss")
         ax.legend(title="label weight", frameon=False)
         return self

@@ -1,4 +1,4 @@
-"""The report: one HTML page about a fitted classifier, without script and without network."""
+"""The report: one self-contained HTML page about a fitted classifier."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportData", "gather", "render"]
 
-# Held-out labels are evaluated without a page: the page is loaded where one is written.
+# gdpa fit needs only the evaluation; load the rest when a report is written.
 __getattr__ = load_on_use(
     __name__, {"ReportData": "data", "gather": "data", "render": "page", "page": "page"}
 )

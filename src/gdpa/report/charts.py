@@ -1,4 +1,4 @@
-"""Geometry of the report's charts; ``templates/charts.html`` draws it as SVG."""
+"""Layout of the report's charts, which ``templates/charts.html`` draws as SVG."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FloatArray = NDArray[np.float64]
 Chart = dict[str, object]
 
 LEVELS = 5  # of uncertainty
-# Shapes of the classes, drawn from the current point; about equal in area.
+# Shapes of the classes as relative SVG paths of about equal area.
 SHAPES = (
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z",
     "m-2.7 -2.7h5.4v5.4h-5.4z",
@@ -39,25 +39,25 @@ def _ticks(low: float, high: float, most: int = 6, whole: bool = False) -> list[
 
 
 def _scale(low: float, high: float, left: float, right: float) -> Callable[[float], float]:
-    """Return the map from values to horizontal positions."""
+    """Return a linear map from [low, high] to [left, right]."""
     return lambda value: left + (float(value) - low) / ((high - low) or 1.0) * (right - left)
 
 
 def histogram(
     values: FloatArray, edges: FloatArray, *, axis: str, threshold: float | None = None
 ) -> Chart:
-    """Lay out bars of counts; bars below the threshold are hatched.
+    """Lay out a histogram; bars below the threshold are hatched, and a line marks it.
 
     Parameters
     ----------
     values : ndarray
         The values.
     edges : ndarray
-        Edges of the bins, ascending.
+        Bin edges in ascending order.
     axis : str
-        What the values are.
+        Axis label.
     threshold : float, optional
-        Bars below this are hatched, and a line is drawn.
+        The threshold.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def histogram(
     place = _scale(low, high, left, right)
     drawn = []
     for count, start, end in zip(counts, edges[:-1], edges[1:], strict=True):
-        # A bar of one row beside one of thousands must still be seen.
+        # Keep small counts visible.
         height = max((base - top) * int(count) / peak, 2.0) if count else 0.0
         drawn.append(
             {
@@ -98,16 +98,16 @@ def histogram(
 
 
 def bars(labels: Sequence[str], values: Sequence[float], *, axis: str) -> Chart:
-    """Lay out horizontal bars of shares between 0 and 1, one under the other.
+    """Lay out horizontal bars for values between 0 and 1.
 
     Parameters
     ----------
     labels : sequence of str
         Name of each bar.
     values : sequence of float
-        Shares.
+        Lengths of the bars.
     axis : str
-        What the shares are.
+        Axis label.
 
     Returns
     -------
@@ -141,15 +141,15 @@ def graph(
     Parameters
     ----------
     positions : ndarray of shape (n_nodes, 2)
-        Places in the unit square.
+        Positions in the unit square.
     edges : ndarray of shape (n_edges, 2)
         Pairs of nodes.
     kinds : ndarray of int of shape (n_nodes,)
         Class number, or level of uncertainty.
     labeled : ndarray of bool of shape (n_nodes,)
-        Which nodes had a label.
+        Nodes with a given label.
     levels : bool, default=False
-        Whether `kinds` are levels: one shape for all.
+        Whether `kinds` are levels of uncertainty, drawn in one shape.
 
     Returns
     -------

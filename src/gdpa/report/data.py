@@ -1,4 +1,4 @@
-"""The content of the report, gathered from a fitted classifier: numbers only, no HTML."""
+"""The content of the report as plain data, without HTML."""
 
 from __future__ import annotations
 
@@ -27,30 +27,15 @@ from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_l
 
 FloatArray = NDArray[np.float64]
 
-CERTIFY_UP_TO = 20_000  # rows; the exact cut takes seconds there
+CERTIFY_UP_TO = 20_000  # rows; the minimum cut takes seconds at this size
 
 
 @dataclass(frozen=True)
 class CommitteeCard:
-    """Models of the ensemble and columns of the data.
+    """Models of the ensemble by weight, and columns by importance.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The models, the one with the largest weight first.
-    weights : tuple of float
-        Their weights.
-    losses : tuple of float or None
-        Log loss of each on held-out labels; None if there were too few labels.
-    loss : float or None
-        Log loss of the ensemble.
-    columns : tuple of str
-        Columns of the data, the most important first.
-    importances : tuple of float
-        Importance of each in the forest.
-    graph_share : float or None
-        Mean weight of the models that use given links, over rows without a label; None without
-        links.
+    Losses are log losses on held-out labels; None if there were too few labels. `graph_share` is
+    the mean weight of the models that use links, over rows without a label; None without links.
     """
 
     names: tuple[str, ...]
@@ -64,36 +49,18 @@ class CommitteeCard:
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """Size and connectivity of the graph.
-
-    Parameters
-    ----------
-    n_nodes, n_edges : int
-        Size.
-    degrees : ndarray
-        Neighbours per node.
-    n_components, largest, isolated : int
-        Components, nodes in the largest, nodes without a neighbour.
-    agreement : float or None
-        Share of the edge weight between labelled nodes that joins equal labels.
-    labeled_edges : int
-        Edges between two labelled nodes.
-    chance : float
-        Expected value of this share for random labels.
-    predicted_agreement : float
-        Share of all edge weight that joins equal predictions.
-    """
+    """Size and connectivity of the graph."""
 
     n_nodes: int
     n_edges: int
     degrees: NDArray[np.intp]
     n_components: int
-    largest: int
-    isolated: int
-    agreement: float | None
-    labeled_edges: int
-    chance: float
-    predicted_agreement: float
+    largest: int  # nodes in the largest component
+    isolated: int  # nodes without neighbours
+    agreement: float | None  # share of edge weight between labelled nodes with equal labels
+    labeled_edges: int  # edges between two labelled nodes
+    chance: float  # expected agreement of random labels
+    predicted_agreement: float  # share of edge weight between equal predictions
 
 
 @dataclass(frozen=True)
@@ -145,32 +112,32 @@ def gather(
     ids: Sequence[str] | None = None,
     compared: Baselines | None = None,
 ) -> ReportData:
-    """Gather the content of the report.
+    """Return the content of the report.
 
     Parameters
     ----------
     model : CommitteeClassifier
         Fitted classifier.
     X : ndarray of shape (n_samples, n_features) or None
-        Its features; by default those that the classifier keeps, none for a precomputed graph.
+        Its features; None uses those that the classifier keeps, if any.
     title : str, default="gdpa report"
         Title of the page.
     asked : mapping, optional
-        The task in words, by name.
+        Description of the task, by name.
     command : str, default=""
         The command that reproduces the report.
     notes : sequence of str
         Messages about reading and encoding the data.
     table : frame, optional
-        The table that the features were made from; for the cells of rows to label next.
+        The table before encoding, to show cells of the rows to label next.
     columns : ColumnList
-        How its columns were encoded.
+        Encoding of its columns.
     target : str, optional
-        Name of its target column.
+        Its target column.
     sure : float, default=0.75
         Probability below which a prediction is marked uncertain.
     ids : sequence of str, optional
-        Names of the rows; numbers from 1 by default.
+        Row names; numbers from 1 by default.
     compared : Baselines, optional
         Comparison with simple classifiers; computed if not given.
 
@@ -268,7 +235,7 @@ def _certificate(
 def _questions(
     model: BaseEstimator, table: Any, target: str | None, ids: Sequence[str] | None
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return the rows to label next, and the names of the columns that are shown of them."""
+    """Return the rows to label next, and the names of the columns shown."""
     state = model.ensemble_
     if (state.labels.codes >= 0).all() or model.classes_.size < 2:
         return (), ()
@@ -319,12 +286,12 @@ def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
 
 def _setting(model: BaseEstimator) -> dict[str, str]:
     tuning = model.tuning_
-    encoder = getattr(model, "encoder_", None)  # scales the columns of a table itself
+    encoder = getattr(model, "encoder_", None)  # scales the columns of a table
     rescale = getattr(model.options, "rescale", None)
     return {
         "method": str(getattr(model, "method", "committee")),
         "neighbours": str(model.n_neighbors_),
-        "re-scaling": str((encoder.scale if encoder else rescale) or "none"),
+        "rescaling": str((encoder.scale if encoder else rescale) or "none"),
         "Laplacian": str(model.ensemble_.first.graph.laplacian),
         "label weight": f"{model.label_weight_:g}",
         "self-loop": f"{model.self_loop_:g}",

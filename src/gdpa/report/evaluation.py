@@ -1,4 +1,4 @@
-"""Accuracy on held-out labels, beside simple baselines."""
+"""Accuracy on held-out labels, compared with simple baselines."""
 
 from __future__ import annotations
 
@@ -31,20 +31,14 @@ class HeldOut:
     rows: NDArray[np.intp]
     source: str
 
+    @property
+    def accuracy(self) -> float:
+        """Fraction of correct predictions."""
+        return float((self.truth == self.predicted).mean())
+
 
 def held_out_labels(model: BaseEstimator) -> HeldOut | None:
-    """Return the predictions of held-out labels that were made while tuning.
-
-    Parameters
-    ----------
-    model : CommitteeClassifier
-        A fitted classifier.
-
-    Returns
-    -------
-    HeldOut or None
-        None if there were too few labels to hold any out.
-    """
+    """Return the cross-validated predictions of a fit; None if there were too few labels."""
     state = model.ensemble_
     left_out = state.left_out()
     if left_out is None:
@@ -65,7 +59,7 @@ class Baselines:
     n_labels : int
         Number of labels.
     better, worse : int
-        Labels that only gdpa, and only logistic regression, predicts right.
+        Labels that only gdpa, or only logistic regression, predicts correctly.
     """
 
     ours: float
@@ -77,19 +71,21 @@ class Baselines:
 
     @property
     def verdict(self) -> str:
-        """The comparison in words."""
+        """The result of the comparison in words."""
         lead = self.better - self.worse
-        doubt = float(np.sqrt(self.better + self.worse))  # standard deviation of a tie
+        deviation = float(
+            np.sqrt(self.better + self.worse)
+        )  # standard deviation if both are equally accurate
         if self.ours <= self.majority and self.logistic <= self.majority:
             return "neither is better than always predicting the largest class"
-        if lead < -doubt:
+        if lead < -deviation:
             return "logistic regression is more accurate here"
-        if lead > doubt:
+        if lead > deviation:
             return "gdpa is more accurate than logistic regression"
         return "no clear difference from logistic regression"
 
     def plain(self) -> dict[str, Any]:
-        """Return the comparison as plain data, with a sentence."""
+        """Return the comparison for JSON, with a sentence."""
         return {
             "gdpa": self.ours,
             "logistic_regression": self.logistic,
@@ -109,7 +105,7 @@ def fitted_points(graph: Any) -> Any:
 def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Baselines | None:
     """Compare a fitted classifier with simple ones on the same held-out labels.
 
-    Logistic regression (C = 1) and the largest class are fitted on labelled rows only, in at most
+    Logistic regression (C = 1) and the majority class are fitted on the labelled rows, in up to
     five folds.
 
     Parameters
@@ -119,7 +115,7 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
         Its features.
     most_labels : int, default=3000
-        Labels that logistic regression is fitted on, fewer with many features.
+        Maximum number of labels for logistic regression; fewer with many features.
 
     Returns
     -------

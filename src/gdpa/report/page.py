@@ -1,4 +1,4 @@
-"""The report as one HTML page, from the templates; the only module that needs Jinja."""
+"""The report as one HTML page; the only module that needs Jinja."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Section = Mapping[str, str]  # name, heading and body, which is safe HTML
 
 
 def _clean(value: object, limit: int = 2000) -> object:
-    """Return text without control and direction-changing characters, truncated; HTML as it is."""
+    """Remove control and direction-changing characters from text and truncate it; keep HTML."""
     if hasattr(value, "__html__"):
         return value
     text = "".join(
@@ -39,20 +39,14 @@ def _clean(value: object, limit: int = 2000) -> object:
 
 
 def _number(value: float) -> str:
-    """Return a number with thousands separated, and four digits if it has a fraction."""
+    """Format a whole number with thousands separators, any other with four digits."""
     whole = float(value).is_integer() and abs(value) < 1e15
     return f"{int(value):,}" if whole else f"{value:.4g}"
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """Return the templates. Whatever they print is cleaned, truncated and escaped.
-
-    Returns
-    -------
-    jinja2.Environment
-        With the filters ``short``, ``number``, ``percent`` and ``coordinate``.
-    """
+    """Return the template environment, which cleans, truncates and escapes all output."""
     jinja = require("jinja2", "report")
     made: jinja2.Environment = jinja.Environment(
         loader=jinja.PackageLoader("gdpa.report"),
@@ -79,16 +73,16 @@ def section(name: str, heading: str, template: str, **values: object) -> Section
     Parameters
     ----------
     name, heading : str
-        Its identifier and its heading.
+        Identifier and heading.
     template : str
-        Jinja source of its body. The macros ``html`` and ``svg`` are imported.
+        Jinja source of the body; the macros ``html`` and ``svg`` are available.
     **values
-        What the template shows.
+        Variables of the template.
 
     Returns
     -------
     mapping
-        For :func:`render`.
+        A section for :func:`render`.
     """
     head = '{% import "macros.html" as html %}{% import "charts.html" as svg %}'
     body = environment().from_string(head + template).render(**values)
@@ -96,19 +90,19 @@ def section(name: str, heading: str, template: str, **values: object) -> Section
 
 
 def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
-    """Return the report as one page without script and without network.
+    """Return the report as a self-contained HTML page without scripts.
 
     Parameters
     ----------
     data : ReportData
-        What to show.
+        Content of the page.
     first : sequence
-        Sections to put before the others; see :func:`section`.
+        Sections to put first; see :func:`section`.
 
     Returns
     -------
     str
-        HTML.
+        The HTML page.
     """
     n_predicted = max(data.top.size, 1)
     classes = [
@@ -140,7 +134,7 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
 
 
 def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
-    """Return accuracy and confusion matrix of held-out labels."""
+    """Return the accuracy and the confusion matrix on held-out labels."""
     every = np.arange(len(data.classes))
     counts = confusion_matrix(held_out.truth, held_out.predicted, labels=every)
     right, total = int(np.trace(counts)), int(counts.sum())
@@ -168,14 +162,14 @@ def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
 def _confidence(data: ReportData) -> charts.Chart | None:
     if data.top.size == 0:
         return None
-    # A bin edge falls on the threshold wherever it is a multiple of a fortieth.
+    # Bins of width 1/40 put an edge on the usual thresholds.
     low = min(np.floor(40.0 * float(data.top.min())) / 40.0, 0.975)
     edges = np.linspace(low, 1.0, round(40 * (1.0 - low)) + 1)
     return charts.histogram(data.top, edges, axis="predicted probability", threshold=data.sure)
 
 
 def _map(data: ReportData) -> dict[str, object]:
-    """Return the two pictures of the graph."""
+    """Return the maps of the graph by class and by uncertainty."""
     color, names = _colors(data)
     drawn = data.picture.nodes.size
     sample = "" if drawn == data.graph.n_nodes else f" of a sample of {_number(drawn)} rows"
@@ -195,7 +189,7 @@ def _map(data: ReportData) -> dict[str, object]:
 def _colors(data: ReportData) -> tuple[NDArray[np.intp], list[str]]:
     """Return the colour of each class, the most frequent first, and the names of the colours."""
     n, most = len(data.classes), len(charts.SHAPES)
-    n_colors = n if n <= most else most - 1  # the last colour is for all others
+    n_colors = n if n <= most else most - 1  # the last colour is for the other classes
     frequency = np.array(data.labeled_counts) + np.array(data.predicted_counts)
     order = np.argsort(-frequency, kind="stable")
     color = np.full(n, most - 1)

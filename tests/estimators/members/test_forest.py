@@ -9,11 +9,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from gdpa import codec
 from gdpa.estimators.labels import by_appearance
-from gdpa.estimators.members.forest import Forest, cross_forest, leaf_means
-
-
-def shares(grown, leaves, trees=slice(None)):
-    return leaf_means(grown.forest.roots, grown.forest.value, leaves, trees)
+from gdpa.estimators.members.forest import Forest, cross_forest
+from gdpa.estimators.options import FitOptions
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +24,7 @@ def data():
 @pytest.fixture(scope="module")
 def grown(data):
     X, y, folds = data
-    return cross_forest(X, y, folds, 3, n_trees=20, random_state=0)
+    return cross_forest(X, y, folds, 3, FitOptions(), n_trees=20)
 
 
 def test_walk_and_shares_are_those_of_scikit_learn(data, grown):
@@ -42,7 +39,9 @@ def test_walk_and_shares_are_those_of_scikit_learn(data, grown):
         peer = ExtraTreesClassifier(grown.group(f).stop - grown.group(f).start, random_state=f)
         peer.fit(rows[folds != f], place[folds != f])
         expected = peer.predict_proba(X)[:, place[[np.argmax(y == c) for c in range(3)]]]
-        np.testing.assert_allclose(shares(grown, leaves, grown.group(f)), expected, atol=1e-6)
+        np.testing.assert_allclose(
+            grown.forest.leaf_means(leaves, grown.group(f)), expected, atol=1e-6
+        )
         importances.append(peer.feature_importances_)
     np.testing.assert_allclose(grown.forest.importances, np.mean(importances, axis=0))
     assert grown.forest.importances.sum() == pytest.approx(1.0)
@@ -51,11 +50,12 @@ def test_walk_and_shares_are_those_of_scikit_learn(data, grown):
 def test_a_fold_has_no_part_in_its_trees(data, grown):
     X, y, folds = data
     other = np.where(folds == 1, 2 - y, y)
-    again = cross_forest(X, other, folds, 3, n_trees=20, random_state=0)
+    again = cross_forest(X, other, folds, 3, FitOptions(), n_trees=20)
     leaves = again.leaves(X)
     assert np.array_equal(leaves[:, again.group(1)], grown.leaves(X)[:, grown.group(1)])
     np.testing.assert_array_equal(
-        shares(again, leaves, again.group(1)), shares(grown, grown.leaves(X), grown.group(1))
+        again.forest.leaf_means(leaves, again.group(1)),
+        grown.forest.leaf_means(grown.leaves(X), grown.group(1)),
     )
     assert not np.array_equal(leaves[:, again.group(0)], grown.leaves(X)[:, grown.group(0)])
 
@@ -64,7 +64,7 @@ def test_huge_values_are_compared_as_the_largest(data):
     X, y, _ = data
     big = X.copy()
     big[:, 1] *= 1e300
-    forest = cross_forest(big, y, None, 3, n_trees=5, random_state=0).forest
+    forest = cross_forest(big, y, None, 3, FitOptions(), n_trees=5).forest
     assert np.isfinite(forest.threshold).all()
     assert forest.leaves(big).shape == (80, 5)
 
@@ -110,7 +110,7 @@ def test_trees_that_reach_into_the_next_one_are_refused(grown):
 def test_units_of_the_columns_do_not_matter(data, grown, power):
     X, y, folds = data
     moved = X * 2.0**power
-    again = cross_forest(moved, y, folds, 3, n_trees=20, random_state=0)
+    again = cross_forest(moved, y, folds, 3, FitOptions(), n_trees=20)
     for found in (
         again.leaves(moved),
         again.leaves(sp.csr_array(moved)),
@@ -124,6 +124,6 @@ def test_units_of_the_columns_do_not_matter(data, grown, power):
 def test_a_column_of_all_sizes_has_finite_importances(data):
     X, y, _ = data
     big = X * 10.0 ** np.random.default_rng(0).uniform(-300, 300, X.shape)
-    found = cross_forest(big, y, None, 3, n_trees=20, random_state=0).forest
+    found = cross_forest(big, y, None, 3, FitOptions(), n_trees=20).forest
     assert np.isfinite(found.importances).all()
     assert found.importances.sum() == pytest.approx(1.0)

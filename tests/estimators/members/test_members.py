@@ -27,7 +27,6 @@ from gdpa.estimators.members.kernel import ForestKernelMember, KernelMachine, Ke
 from gdpa.estimators.members.linear import (
     GaussianMember,
     LinearMember,
-    fit_gaussian,
     fit_logistic,
 )
 from gdpa.estimators.members.links import (
@@ -68,7 +67,7 @@ def one_setting(monkeypatch):
     monkeypatch.setattr(GaussianMember, "settings", ((1.0, 2.0),))
     monkeypatch.setattr(KernelMember, "widths", (1.0,))
     monkeypatch.setattr(KernelMember, "ridges", (0.3,))
-    monkeypatch.setattr(LinearMember, "strengths", (1.0,))
+    monkeypatch.setattr(LinearMember, "settings", (1.0,))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -123,7 +122,7 @@ def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it(one_setting)
 
 
 def test_kernel_with_more_labels_than_it_compares(monkeypatch):
-    monkeypatch.setattr(kernel, "MOST_LABELS", 12)
+    monkeypatch.setattr(KernelMember, "most_labels", 12)
     monkeypatch.setattr(kernel, "CHOICE_LABELS", 10)
     t = task(m=40)
     member = KernelMember()
@@ -167,7 +166,7 @@ def test_gaussian_classes_are_bayes_rule(setting):
     data = FitData(Z, LabelCoding(codes.astype(np.int32), np.arange(3)), None)
     vars(data)["Z"] = Z  # as if scaled
     data.cache["covariance"] = prior
-    found = fit_gaussian(data, np.arange(40), setting)
+    found = GaussianMember().train(data, np.arange(40), setting)
     a, b = 3 * setting[0] + 1, 3 * setting[1] + 1
     means = [Z[codes == c].mean(axis=0) for c in (0, 1)]
     scatter = [(Z[codes == c] - means[c]).T @ (Z[codes == c] - means[c]) for c in (0, 1)]
@@ -368,8 +367,7 @@ def test_fewer_columns_than_rows_fit_the_same_model():
     Z, codes = rng.normal(size=(30, 80)), np.arange(30) % 3
     reference = LogisticRegression(C=1.0, max_iter=2_000, tol=1e-8).fit(Z, codes)
     for given in (Z, sp.csr_array(Z)):
-        slopes, constants = fit_logistic(given, codes, 3)
-        found = softmax(Z @ slopes + constants, axis=1)
+        found = fit_logistic(given, codes, 3).predict(Z)
         np.testing.assert_allclose(found, reference.predict_proba(Z), atol=2e-2)
 
 
@@ -388,3 +386,23 @@ def test_members_of_links_predict_a_fold_without_its_labels(member):
         member().predict_fold(data, 2, held), member().predict_fold(other, 2, held), strict=True
     ):
         np.testing.assert_array_equal(p, q)
+
+
+def test_forests_are_tried_on_sparse_features_but_not_on_embeddings_or_beside_links():
+    rng = np.random.default_rng(0)
+    n, d = 150, 200
+    z = rng.integers(0, 2, n)
+    y = np.where(np.arange(n) < 30, z, -1)
+    counts = rng.poisson(np.where((np.arange(d) < 100) == z[:, None], 0.06, 0.03))
+    words = sp.csr_array(counts.astype(float))
+    dense = rng.normal(size=(n, d)) * rng.uniform(0.7, 1.3, d) + 0.5 * (2 * z - 1)[:, None]
+    upper = np.triu(rng.random((n, n)) < np.where(z[:, None] == z, 0.05, 0.01), 1)
+    links = sp.csr_array((upper | upper.T).astype(float))
+    cases = [(words, None, True), (dense, None, False), (words, links, False)]
+    for X, adjacency, forests in cases:
+        assert FitData(X, encode_labels(y, -1), None).is_embedding
+        tried = CommitteeClassifier().fit(X, y, adjacency=adjacency).committee_.names
+        assert "smoothed" in tried
+        assert [name in tried for name in ("forest", "forest graph", "forest kernel")] == [
+            forests
+        ] * 3

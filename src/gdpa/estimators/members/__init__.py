@@ -1,1 +1,1 @@
-"""Members of the ensemble; their held-out probabilities determine their weights."""
+"""Members of the ensemble: different models, weighted by the loss of held-out labels."""

@@ -1,17 +1,17 @@
-"""Base classes of the members, and FitData, the data that every member sees.
+"""The data that every member sees (FitData), and the interfaces of members and fitted members.
 
-Each member predicts every label from models that have not seen it, neither in the solve nor in the
-graph, the metric or the forest. These held-out probabilities determine the member's weight. Then
-the member is fitted on all labels and samples. With many samples the held-out probabilities come
-from a subsample (:func:`subsample`).
+A member first predicts every label by cross-validation. Neither its solve nor its graph, metric or
+forest has seen the label. These held-out probabilities decide the weight of the member, which is
+then fitted to all labels and all samples. With many samples the held-out probabilities come from a
+subsample (:func:`subsample`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,29 +28,31 @@ from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-FoldPredictions = Iterable[tuple[Any, FloatArray]]  # setting, and probabilities of the fold
+Rows = NDArray[np.intp]
+Codes = NDArray[np.int32]
+Candidates = Iterator[tuple[Any, FloatArray]]  # settings to choose from, with probabilities
 Key = TypeVar("Key", bound=Hashable)
 
-# If the standard deviations of columns differ by more than this factor (between the first and the
-# last decile), the columns may have different units and standardised columns are tried too.
+# If the 90th percentile of the columns' standard deviations exceeds the 10th by this factor, the
+# columns may have different units.
 SAME_UNITS = 10.0
-# Chosen on real tables (5 and 20 labels per class), the paper's data sets, digits and generated
-# data; the number of neighbours for many samples on Gaussian mixtures.
+# Chosen on real tables with 5 and 20 labels per class, the paper's data sets, digits and generated
+# data. FEW_LABELS_LOOP applies where no label can be held out.
 NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
 SELF_LOOP, FEW_LABELS_LOOP = 0.03, 0.01
-# If there are this many times more labels than in the subsample, the neighbour graph is evaluated
-# on all samples, because it gains more from additional labels than other members.
+# The neighbour graph is cross-validated on all samples if they have at least this many times the
+# labels of the subsample: no other member gains as much from more labels.
 WHOLE_GRAPH_LABELS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Features and labels that every member sees.
+    """Features and labels, as every member sees them.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Features, rescaled if the user asked for it.
+        Features, rescaled as the options of the estimator say.
     labels : LabelCoding
         Labels of the samples.
     folds : ndarray of int of shape (n_labels,) or None
@@ -58,28 +60,28 @@ class FitData:
     options : FitOptions
         Options of the fit.
     links : csr_array of shape (n_samples, n_samples), optional
-        User-supplied graph of the samples; for a subsample, the graph of all samples.
+        The user's graph. A subsample has the graph of all samples.
     rows : ndarray of int, optional
-        Rows of `whole` that form a subsample.
+        Rows of `whole` in a subsample.
     whole : FitData, optional
-        Data from which a subsample was drawn; its labels are held out in one fold.
+        The data that a subsample was drawn from; its labels form one fold.
     class_shares : ndarray of shape (n_classes,), optional
-        User-supplied class shares.
+        The user's class shares.
     cache : dict
-        Objects that several members share, such as the forest.
+        Results that several members share, such as the forest.
     """
 
     X: Features
     labels: LabelCoding
-    folds: NDArray[np.int32] | None
+    folds: Codes | None
     options: FitOptions = field(default_factory=FitOptions)
     links: sp.csr_array | None = None
-    rows: NDArray[np.intp] | None = None
+    rows: Rows | None = None
     whole: FitData | None = None
     class_shares: FloatArray | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
-    labeled: NDArray[np.intp] = field(init=False)
-    codes: NDArray[np.int32] = field(init=False)
+    labeled: Rows = field(init=False)
+    codes: Codes = field(init=False)
     targets: FloatArray = field(init=False)
     n_classes: int = field(init=False)
     n_folds: int = field(init=False)
@@ -103,7 +105,7 @@ class FitData:
 
     @cached_property
     def scaling(self) -> Rescaler:
-        """Scaling of columns to mean 0 and standard deviation 1; sparse columns keep their mean."""
+        """Scaling to standard deviation 1 and, if the features are dense, to mean 0."""
         X = self.X
         if isinstance(X, sp.csr_array):
             mean = np.zeros(X.shape[1])
@@ -128,10 +130,10 @@ class FitData:
     def is_embedding(self) -> bool:
         """Whether the rows look like embeddings or bags of words.
 
-        Sparse rows with many columns do. Dense rows do if they have many columns, similar lengths
-        and mostly fractional values. Their columns must have similar but not equal standard
-        deviations, because equal ones indicate a standardised table. Neighbouring columns must be
-        weakly correlated, unlike pixels and points of a curve.
+        Such features have many columns, and sparse ones need nothing else. In dense embeddings, all
+        rows have about the same length and most cells are not integers. The columns have similar
+        standard deviations, but not equal ones: equal ones are those of a standardised table.
+        Adjacent columns are hardly correlated, unlike pixels or points of a curve.
         """
         n, d = self.X.shape
         if d < MANY_COLUMNS or isinstance(self.X, sp.csr_array):
@@ -141,35 +143,35 @@ class FitData:
             length, deviation = np.linalg.norm(A, axis=1), np.sort(A.std(axis=0))
             low, high = deviation[d // 10], deviation[-1 - d // 10]
             U = (A - A.mean(axis=0)) / A.std(axis=0)
-            alike = np.nanmean(np.abs((U[:, 1:] * U[:, :-1]).mean(axis=0))) < 0.3
-            one_length = length.std() < 0.25 * length.mean()
-        whole = np.mean(np.rint(A) == A) > 0.5
-        return bool(alike and one_length and not whole and 1.01 * low < high < SAME_UNITS * low)
+            uncorrelated = np.nanmean(np.abs((U[:, 1:] * U[:, :-1]).mean(axis=0))) < 0.3
+            same_length = length.std() < 0.25 * length.mean()
+        integers = np.mean(np.rint(A) == A) > 0.5
+        similar = 1.01 * low < high < SAME_UNITS * low
+        return bool(uncorrelated and same_length and not integers and similar)
 
     @cached_property
     def Z(self) -> Features:
-        """The scaled features."""
-        if isinstance(self.X, np.ndarray):
-            return self.scaling.transform(self.X)
+        """The features, scaled by `scaling`."""
         return rescale_columns(self.scaling, self.X)
 
 
 class Member:
-    """A candidate member of the ensemble.
+    """A candidate of the ensemble.
 
-    ``cross_fit`` is called first if labels can be held out. The setting that it chooses (a penalty,
-    a kernel width) is kept in `setting` for ``fit``.
+    ``cross_fit`` is called first if labels can be held out. It keeps the setting it chooses (a
+    penalty, a kernel width) as `setting`, for ``fit``.
     """
 
     name: str
-    needs_folds = False  # whether it is skipped if no label can be held out
-    needs_search = False  # the same, but only with many samples: it needs a neighbour search
-    labels_per_class = np.inf  # skipped if there are more on average
-    label_free = False  # whether it is a graph that does not depend on labels
+    needs_folds = False  # not tried if no label can be held out
+    needs_search = False  # needs a neighbour search; not tried on many samples without folds
+    labels_per_class = np.inf  # not tried with more labels per class on average
+    label_free = False  # a graph of the samples that does not depend on labels
+    on_links = False  # cross-validated on the user's whole graph, if there is one
     setting: Any = None
 
     def suits(self, data: FitData) -> bool:
-        """Return whether this member can be fitted to the features."""
+        """Return whether this member can be fitted to such features."""
         return True
 
     @one_thread()
@@ -177,7 +179,9 @@ class Member:
         """Return held-out probabilities of the labelled samples, (n_labels, n_classes)."""
         whole = data.whole or data
         many = whole.labeled.size >= WHOLE_GRAPH_LABELS * data.labeled.size
-        if self.label_free and data.links is None and many:
+        if self.on_links and data.links is not None:
+            data = on_all_links(data)
+        elif self.label_free and data.links is None and many:
             data = whole
         assert data.folds is not None
         judged, found = data.folds >= 0, {}
@@ -190,8 +194,8 @@ class Member:
         self.setting, held_out = best_candidate(found, data.codes[judged], data.folds[judged])
         return held_out
 
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
-        """Return, for each candidate setting, probabilities of fold f without its labels."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Yield each setting to choose from, and its probabilities of fold f without its labels."""
         raise NotImplementedError
 
     def fit(self, data: FitData) -> FittedMember:
@@ -200,30 +204,29 @@ class Member:
 
 
 class FittedMember:
-    """A fitted member, which is a frozen dataclass of arrays.
+    """A fitted member: a frozen dataclass of arrays.
 
-    The rows of ``shares``, one per sample of the fit, are non-negative and add up to 1. They need
-    not be calibrated, because the ensemble sharpens each member by its held-out probabilities.
+    ``shares`` has one row per sample of the fit. The entries are non-negative, and each row adds up
+    to 1. They need not be calibrated: the ensemble sharpens each member by its held-out
+    probabilities.
     """
 
     name: str
     shares: FloatArray
-    knows_links: bool = False  # whether it uses a user-supplied graph of the samples
-    # Samples of the fit for which this member has no information.
+    knows_links: bool = False  # whether it uses the user's graph
+    # Samples of the fit that this member cannot predict.
     abstaining: NDArray[np.integer] = np.empty(0, dtype=np.intp)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return the shares of new rows from features, links or both; None if impossible."""
+        """Return shares of new rows from their features, links or both; None if it cannot."""
         raise NotImplementedError
 
-    def with_labels(
-        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
-    ) -> FittedMember:
-        """Return this member with further labels; only graphs change their scores."""
+    def with_labels(self, rows: Rows, codes: Codes, options: FitOptions, tol: float) -> Self:
+        """Return this member with further labels; only members on graphs change."""
         return self
 
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedMember:
-        """Return this member with the classes of `labels`; the old ones are at `place`."""
+    def with_classes(self, labels: LabelCoding, place: Rows) -> Self:
+        """Return this member for the classes of `labels`, with the old ones at `place`."""
         raise NotImplementedError
 
 
@@ -231,25 +234,25 @@ class Model:
     """A fitted model that predicts from features alone."""
 
     def predict(self, X: Features) -> FloatArray:
-        """Return the shares of rows in the classes of the fit."""
+        """Return shares of rows, in the classes that the model was fitted on."""
         raise NotImplementedError
 
 
 @storable("model member")
 @dataclass(frozen=True, eq=False)
 class FittedModel(FittedMember):
-    """A supervised model, fitted once on the labelled rows.
+    """A member that is a supervised model, fitted once to the labelled rows.
 
     Parameters
     ----------
     name : str
-        Name.
+        Name of the member.
     model : Model
         The model.
     shares : ndarray of shape (n_samples, n_classes)
         Predictions for the samples.
     place : ndarray of int or None
-        Positions of the model's classes among all classes; None if it has all of them.
+        Positions of the model's classes among all classes; None if the model has all of them.
     """
 
     name: str
@@ -261,25 +264,81 @@ class FittedModel(FittedMember):
         """Raise an error if the parts do not fit together."""
         check_numbers(f"{self.name}: shares", self.shares, (None, None), at_least=0)
         if self.place is not None:
-            last = self.shares.shape[1] - 1
-            check_numbers("place", self.place, (None,), at_least=0, at_most=last)
+            most = self.shares.shape[1] - 1
+            check_numbers("place", self.place, (None,), at_least=0, at_most=most)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return the shares of new rows."""
+        """Return shares of new rows."""
         if X is None:
             return None
         shares, k = self.model.predict(X), self.shares.shape[1]
         return shares if self.place is None else expand_class_columns(shares, self.place, k)
 
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedModel:
+    def with_classes(self, labels: LabelCoding, place: Rows) -> Self:
         """Return the same model with more classes."""
         shares = expand_class_columns(self.shares, place, labels.classes.size)
         known = place if self.place is None else place[self.place]
         return replace(self, shares=shares, place=known)
 
 
-def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
-    """Return the subsample on which members are cross-fitted, and the positions of its labels."""
+class ScaledModel(Model):
+    """A model of rescaled features; if `scaling` is None, it takes them as they are."""
+
+    scaling: Rescaler | None
+
+    def predict(self, X: Features) -> FloatArray:
+        """Return shares of rows."""
+        return self.shares(X if self.scaling is None else rescale_columns(self.scaling, X))
+
+    def shares(self, Z: Features) -> FloatArray:
+        """Return shares of rescaled rows."""
+        raise NotImplementedError
+
+
+class SupervisedMember(Member):
+    """A model fitted to the labelled rows; held-out labels choose one of `settings`."""
+
+    settings: tuple[Any, ...] = ()
+    most_labels = 20_000  # a stratified subsample is taken from more labels
+    most_coefficients = np.inf  # with more of them only the default setting is tried
+
+    def train(self, data: FitData, kept: Rows, setting: Any) -> ScaledModel:
+        """Return a model fitted to the labels at the positions `kept`."""
+        raise NotImplementedError
+
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold by models that have not seen its labels."""
+        kept = stratified_subsample(data.codes, self.most_labels)
+        few = data.scaling.scale.size * data.n_classes <= self.most_coefficients
+        for setting in self.settings if few else (self.setting,):
+            model = self.train(data, kept[~held[kept]], setting)
+            Z = data.X if model.scaling is None else data.Z
+            yield setting, model.shares(Z[data.labeled[held]])
+
+    def fit(self, data: FitData) -> FittedModel:
+        """Fit to all labels."""
+        with one_thread():
+            kept = stratified_subsample(data.codes, self.most_labels)
+            model = self.train(data, kept, self.setting)
+        shares = model.shares(data.X if model.scaling is None else data.Z)
+        return FittedModel(self.name, model, shares)
+
+
+def on_all_links(data: FitData) -> FitData:
+    """Return all samples with the folds of the subsample, which has hardly any links itself."""
+    whole = data.whole
+    if whole is None or whole.folds is None or data.folds is None:
+        return data
+    folds, of_part = whole.folds.copy(), data.folds
+    if whole.X.shape[0] > data.options.policy.huge_nodes:
+        # Two folds, or one if there are very many labels: every solve takes long.
+        of_part = of_part % (1 if folds.size >= WHOLE_GRAPH_LABELS * of_part.size else 2)
+    folds[folds >= 0] = of_part
+    return replace(whole, folds=folds)
+
+
+def subsample(data: FitData) -> tuple[FitData, Rows]:
+    """Return the subsample that members are cross-validated on, and the positions of its labels."""
     policy = data.options.policy
     assert data.folds is not None
     kept = stratified_subsample(data.codes, policy.judged_labels)
@@ -297,8 +356,8 @@ def subsample(data: FitData) -> tuple[FitData, NDArray[np.intp]]:
     return FitData(data.X[rows], labels, *about), kept
 
 
-def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.intp]:
-    """Return the positions of at most `most` labels, spread evenly over the classes."""
+def stratified_subsample(codes: NDArray[np.integer], most: int) -> Rows:
+    """Return the positions of at most `most` labels, with the class shares of all."""
     if codes.size <= most:
         return np.arange(codes.size)
     order = np.argsort(by_appearance(codes), kind="stable")
@@ -306,18 +365,17 @@ def stratified_subsample(codes: NDArray[np.integer], most: int) -> NDArray[np.in
 
 
 def rescale_columns(columns: Rescaler, X: Features) -> Features:
-    """Select and rescale columns; sparse features stay sparse."""
+    """Return rescaled features; sparse ones stay sparse."""
     if isinstance(X, np.ndarray):
-        rescaled: Features = columns.transform(X)
-        return rescaled
+        return columns.transform(X)
     with np.errstate(over="ignore"):
         Z = sp.csr_array(X[:, columns.columns] @ sp.diags_array(1.0 / columns.scale))
-    Z.data = np.clip(Z.data, -1e300, 1e300)  # kept finite
+    Z.data = np.clip(Z.data, -1e300, 1e300)  # no infinite entries
     return Z
 
 
 def different_units(X: Features) -> bool:
-    """Return whether columns may have different units, judged by their standard deviations."""
+    """Return whether the columns' standard deviations suggest different units."""
     if sp.issparse(X):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -334,8 +392,7 @@ def cross_validated_loss(
 ) -> tuple[FloatArray, float]:
     """Return the log-loss of each held-out label after sharpening, and the sharpness.
 
-    A class with a single label does not count, because that label cannot be predicted without
-    itself.
+    The only label of a class is not counted: a model cannot predict it without having seen it.
     """
     judged = judged_labels(codes, held_out.shape[1])
     beta = fit_sharpness(np.maximum(held_out[judged], LEAST_SHARE), codes[judged], fewest=8)
@@ -348,18 +405,16 @@ def best_candidate(
     codes: NDArray[np.integer],
     folds: NDArray[np.integer] | None = None,
 ) -> tuple[Key, FloatArray]:
-    """Return the candidate with the smallest held-out loss, and its held-out probabilities.
+    """Return the candidate with the lowest held-out loss, and its held-out probabilities.
 
-    The loss of the best of many candidates is biased towards 0 on the labels that chose it. With
-    `folds` the returned probabilities are unbiased: those of each fold come from the candidate that
-    is best on all other folds.
+    The best of many candidates looks better than it is on the labels that chose it. If `folds` are
+    given, the probabilities are unbiased: those of each fold come from the candidate that is best
+    on all other folds. Of equal candidates the first is chosen.
     """
-    keys, losses = list(candidates), []
+    keys = list(candidates)
     if len(keys) == 1:
         return keys[0], candidates[keys[0]]
-    for key in keys:
-        losses.append(cross_validated_loss(candidates[key], codes)[0])
-    table = np.array(losses)
+    table = np.array([cross_validated_loss(p, codes)[0] for p in candidates.values()])
     best = keys[int(table.mean(axis=1).argmin())]
     if folds is None:
         return best, candidates[best]

@@ -1,15 +1,18 @@
-"""Class-sizes member: threshold dynamics on the neighbour graph, for very few labels.
+"""Class sizes as a member: joint labelling of the neighbour graph, for very few labels.
 
-The member runs :mod:`gdpa.solvers.class_sizes` on the neighbour graph. With many samples, weights
-are larger where neighbours are shared (:func:`shared_neighbor_weights`). Class shares come from the
-user's `class_prior`, otherwise from the labels. Labels drawn at random give the shares up to ``1 /
-sqrt(count)``. Equal counts indicate labels drawn class by class. Equal shares are then a guess that
-held-out labels or the cut must support (:func:`supports_class_sizes`).
+The solver is threshold dynamics (:mod:`gdpa.solvers.class_sizes`) on the neighbour graph. With many
+samples, edges between nodes with common neighbours get larger weights
+(:func:`shared_neighbor_weights`). The expected class shares are the user's `class_prior` or come
+from the labels: the share of randomly drawn labels has a relative error of ``1 / sqrt(count)``.
+Equal counts tell nothing about the shares, because they suggest that labels were drawn class by
+class. Equal shares are then a guess, which must be supported by held-out labels or by the cut
+(:func:`supports_class_sizes`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,44 +26,44 @@ from ...solvers.class_sizes import ClassSizes, cut_share
 from ..labels import LabelCoding, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import to_shares
-from .base import Features, FitData, FittedMember, Member
+from .base import Candidates, Codes, Features, FitData, FittedMember, Mask, Member, Rows
 from .graphs import FittedGraph, NeighborMember, SampleGraph
 
 FloatArray = NDArray[np.float64]
 
-# Slack of shares that are given or assumed to be equal. Chosen on MNIST, see ClassSizes.
+# Slack of shares that are given or guessed to be equal. Chosen on MNIST, see ClassSizes.
 SLACK = 1.2
-MANY_SAMPLES_TRIAL = 3  # rounds after which one start is dropped. Chosen on MNIST.
-# Class sizes are used if their cut is below this fraction of the neighbours' cut, and this share of
-# the samples beyond chance keeps its label for all starts and slacks. Chosen on 16 tables and
-# digits with 1 to 3 labels per class, generated classes with shares of 90/9/1, and MNIST with one
-# label per class.
+MANY_SAMPLES_TRIAL = 3  # rounds after which the better of two starts continues, see ClassSizes
+# Class sizes are used if their cut is less than this fraction of the neighbours' cut, and if this
+# share of the samples, corrected for chance, keeps its label for every start and slack. Chosen on
+# 16 tables and digits with 1 to 3 labels per class, generated classes with shares of 90/9/1, and
+# MNIST with one label per class.
 LARGEST_CUT, LEAST_STABILITY = 0.88, 0.8
-# Nodes with more edges do not count as common neighbours; rows per block.
+# Nodes with more neighbours do not count as common neighbours; rows per block.
 MOST_NEIGHBORS, BLOCK = 200, 10_000
 
 
 @storable("class sizes")
 @dataclass(frozen=True, eq=False)
 class FittedClassSizes(FittedMember):
-    """Labels and shares found with class sizes.
+    """A joint labelling with expected class sizes.
 
     Parameters
     ----------
     graph : SampleGraph
         The neighbour graph.
     labels : LabelCoding
-        Labels used for the shares.
+        Labels that the shares come from.
     shares : ndarray of shape (n_samples, n_classes)
-        Scores of the last random walk, divided by their row sums.
+        Scores of the last random walk; each row is divided by its sum.
     prior : ndarray of shape (n_classes,)
         Expected shares of the classes.
     abstaining : ndarray of int
         Samples without a path to a label.
     class_shares : ndarray of shape (n_classes,) or None
-        User-supplied class shares.
+        The user's class shares.
     stability : float
-        Share of the samples whose label depends neither on the start nor on the slack.
+        Share of the samples whose label is the same for every start and slack.
     """
 
     graph: SampleGraph
@@ -80,11 +83,11 @@ class FittedClassSizes(FittedMember):
         check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return the shares of new rows from their neighbours."""
+        """Return shares of new rows from their neighbours."""
         return None if X is None else self.by_weights(*self.graph.attach(X))
 
     def by_weights(self, weights: sp.csr_array, same: sp.csr_array | None) -> FloatArray:
-        """Return the shares of new rows from their weights to samples and coinciding samples."""
+        """Return shares of new rows from their weights and the samples they coincide with."""
         shares = to_shares(weights @ self.shares, self.prior)
         if same is not None:
             hit = np.flatnonzero(np.diff(same.indptr))
@@ -92,14 +95,14 @@ class FittedClassSizes(FittedMember):
         return shares
 
     def with_labels(
-        self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
+        self, rows: Rows, codes: Codes, options: FitOptions, tol: float
     ) -> FittedClassSizes:
-        """Return the member with other labels; all predictions are recomputed."""
+        """Return a new labelling of the same graph with other labels."""
         labels = self.labels.with_labels(rows, codes)
         return decide(self.graph, labels, options, self.class_shares)
 
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedClassSizes:
-        """Return the member with more classes, whose shares are 0 so far."""
+    def with_classes(self, labels: LabelCoding, place: Rows) -> Self:
+        """Return this member with more classes, whose shares are 0."""
         k = labels.classes.size
         return replace(
             self,
@@ -117,7 +120,7 @@ def decide(
     *,
     stability: bool = False,
 ) -> FittedClassSizes:
-    """Label all samples of a graph, and optionally measure the stability."""
+    """Label all nodes of a graph; if asked, measure how stable the labelling is."""
     prior, slack = expected_shares(labels, class_shares)
     policy, problem = options.policy, graph.problem(labels)
     many = graph.n_nodes > policy.judged_nodes
@@ -125,10 +128,8 @@ def decide(
         W = shared_neighbor_weights(graph.W)
         parts = laplacian_parts(W, graph.laplacian)
         problem = ClassProblem(W, graph.laplacian, *parts, problem.labeled, problem.targets)
-    trial = MANY_SAMPLES_TRIAL if many else ClassSizes.trial
-    solver = ClassSizes(
-        shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=options.n_jobs
-    )
+    trial, n_jobs = MANY_SAMPLES_TRIAL if many else ClassSizes.trial, options.n_jobs
+    solver = ClassSizes(shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=n_jobs)
     found = solver.rounds(problem, problem.targets, Run(), stability=stability)
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
     shares = to_shares(found.scores, prior)
@@ -137,12 +138,12 @@ def decide(
 
 
 def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
-    """Multiply weights by the squared Jaccard index of the two nodes' closed neighbourhoods.
+    """Return weights times the squared Jaccard index of the two nodes' closed neighbourhoods.
 
-    Edges between clusters have few common neighbours. The square, and the restriction to graphs of
-    many samples, were chosen on MNIST and digits with one label per class. Nodes with more than
-    :data:`MOST_NEIGHBORS` neighbours do not count as common neighbours, because the cost is
-    quadratic in the degree.
+    Nodes in different clusters have few common neighbours, so edges between clusters lose weight.
+    The square was chosen on MNIST with one label per class. With six neighbours the index is too
+    coarse and raises the error on digits, so small graphs keep their weights. Nodes with more than
+    :data:`MOST_NEIGHBORS` neighbours do not count as common ones, which bounds the memory.
     """
     n = W.shape[0]
     A = sp.csr_array((np.ones(W.nnz, dtype=np.float32), W.indices, W.indptr), shape=W.shape)
@@ -162,7 +163,7 @@ def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
 def expected_shares(
     labels: LabelCoding, class_shares: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the expected share of each class, and its slack."""
+    """Return the expected share of each class, and the factor by which it may differ."""
     counts = np.bincount(labels.codes[labels.labeled], minlength=labels.classes.size)
     slack = np.full(counts.size, SLACK)
     if class_shares is not None and class_shares.size == counts.size:
@@ -175,9 +176,9 @@ def expected_shares(
 
 
 def supports_class_sizes(graph: FittedGraph, sized: FittedClassSizes) -> bool:
-    """Return whether class sizes label the neighbour graph better, judged without labels.
+    """Return whether class sizes label the neighbour graph better, without held-out labels.
 
-    The cut must be much smaller than that of the harmonic function, and the labelling stable.
+    The labelling must be stable, and its cut much smaller than that of the harmonic function.
     """
     chance = 1.0 / sized.prior.size
     if sized.stability < chance + LEAST_STABILITY * (1.0 - chance):
@@ -187,25 +188,20 @@ def supports_class_sizes(graph: FittedGraph, sized: FittedClassSizes) -> bool:
 
 
 class ClassSizesMember(Member):
-    """Labels on the neighbour graph with plausible class sizes."""
+    """Joint labelling of the neighbour graph with plausible class sizes."""
 
     name = "class sizes"
-    # Chosen on 16 tables with 5 and 20 labels per class.
-    labels_per_class = 8.0
+    labels_per_class = 8.0  # chosen on 16 tables with 5 and 20 labels per class
 
     def suits(self, data: FitData) -> bool:
-        """Return whether the neighbour graph is the only one."""
+        """Return whether the user gave no graph."""
         return data.links is None
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Predict each fold from the labels of the others."""
-        graph, held_out = NeighborMember().graph(data)[0], np.empty_like(data.targets)
-        for f in range(data.n_folds):
-            held = data.labeled[data.folds == f]
-            left = data.labels.with_labels(held, np.full(held.size, -1, dtype=np.int32))
-            sized = decide(graph, left, data.options, data.class_shares)
-            held_out[data.folds == f] = sized.shares[held]
-        return held_out
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold from the labels of the others."""
+        graph, rows = NeighborMember().graph(data)[0], data.labeled[held]
+        others = data.labels.with_labels(rows, np.full(rows.size, -1, dtype=np.int32))
+        yield None, decide(graph, others, data.options, data.class_shares).shares[rows]
 
     def fit(self, data: FitData) -> FittedClassSizes:
         """Label all samples from all labels."""

@@ -1,11 +1,12 @@
-"""A forest of extremely randomised trees, grown by scikit-learn and stored as plain arrays.
+"""A forest of extremely randomised trees: grown by scikit-learn, stored as arrays.
 
-The nodes of all trees are stored in one sequence. A node tests ``x[feature] <= threshold`` and
-sends the sample to `left` or `right`. A leaf has feature -1 and stores class shares. Every child
-comes after its parent within the same tree, so a walk always ends.
+The nodes of all trees are stored one after the other. An inner node compares ``x[feature] <=
+threshold`` and sends the sample to `left` or `right`; a leaf has feature -1 and holds class shares.
+Every child comes after its parent and belongs to the same tree, so every walk ends.
 
-The forest is grown in groups of trees, each without one fold of the labels. The trees of a group
-give the held-out probabilities of that fold. All trees together predict new rows.
+The forest is grown in groups of trees, one group per fold, which has never seen the labels of that
+fold. The trees of a group give the held-out probabilities of their fold; all trees together predict
+new rows.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from numpy.typing import NDArray
 from ...codec import check_numbers, storable
 from ...threads import effective_jobs, in_threads
 from ..labels import by_appearance
+from ..options import FitOptions
 from .base import (
+    Candidates,
     Features,
     FitData,
     FittedModel,
-    FoldPredictions,
     Mask,
     Member,
     Model,
+    Rows,
     stratified_subsample,
 )
 
@@ -40,34 +43,33 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.int32]
 
-# Cells per block of rows in a walk. Up to FEW rows threads cost more than they save, because the
-# interpreter does most of the work for a small tree.
+# Cells per block of rows in a walk; number of rows up to which threads cost more than they save.
 BLOCK, FEW = 2**21, 2_000
-# Exponents of two between which columns are not rescaled. Larger values overflow single precision,
-# and scikit-learn's trees treat values within 1e-7 of each other as equal.
+# Powers of two between which a column's largest value is safe in single precision. Others are
+# rescaled: scikit-learn's trees treat values within 1e-7 of each other as equal.
 ORDINARY, SMALL = 60, -10
-FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # keeps the range of a column finite
+FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # the range of a column must not overflow
 
 
 @storable("forest")
 @dataclass(frozen=True, eq=False)
 class Forest(Model):
-    """Trees stored as arrays.
+    """Trees as arrays.
 
     Parameters
     ----------
     roots : ndarray of int of shape (n_trees + 1,)
-        Index of each tree's first node; the last entry is the number of nodes.
+        Index of each tree's first node, followed by the number of nodes.
     feature : ndarray of int of shape (n_nodes,)
-        Column that a node tests, -1 in a leaf.
+        Column that a node compares; -1 in a leaf.
     threshold : ndarray of shape (n_nodes,)
-        Threshold of the test.
+        Thresholds of the comparisons.
     left, right : ndarray of int of shape (n_nodes,)
-        Children; the node itself in a leaf.
+        Next node if the comparison is true and if it is false; in a leaf the node itself.
     value : ndarray of shape (n_nodes, n_classes)
         Class shares.
     importances : ndarray of shape (n_features,)
-        Feature importances, which add up to 1 or are all 0.
+        Importances of the columns; they add up to 1, or are all 0.
     """
 
     roots: NDArray[np.int64]
@@ -87,7 +89,7 @@ class Forest(Model):
         check_numbers("forest: value", self.value, (n, None), at_least=0)
         check_numbers("forest: importances", self.importances, (None,), at_least=0)
         if self.threshold.shape != (n,) or np.isnan(self.threshold).any():
-            raise ValueError("forest: one threshold per node is needed")
+            raise ValueError("forest: threshold must have one number per node")
         whole = roots.size >= 2 and roots[0] == 0 and roots[-1] == n and (np.diff(roots) >= 1).all()
         if not whole:
             raise ValueError("forest: roots must ascend from 0 to the number of nodes")
@@ -97,37 +99,46 @@ class Forest(Model):
         for child in (self.left, self.right):
             inner &= (child > number) & (child < end)
         if not (leaf | inner).all():
-            raise ValueError("forest: a node leads out of its tree or tests no column")
+            raise ValueError("forest: a node leads out of its tree or compares an unknown column")
 
     def predict(self, X: Features) -> FloatArray:
         """Return the mean class shares of the leaves that rows fall into."""
-        return leaf_means(self.roots, self.value, self.leaves(X))
+        return self.leaf_means(self.leaves(X))
+
+    def leaf_means(
+        self, leaves: Leaves, trees: slice = slice(None), value: NDArray[np.float32] | None = None
+    ) -> FloatArray:
+        """Return the mean over `trees` of the samples' leaf values, class shares by default."""
+        values = self.value if value is None else value
+        out = np.zeros((leaves.shape[0], values.shape[1]))
+        numbers = range(self.roots.size - 1)[trees]
+        for t in numbers:
+            out += values[self.roots[t] + leaves[:, t]]
+        return out / max(len(numbers), 1)
 
     def leaves(self, X: Features) -> Leaves:
         """Return the leaf of each sample in each tree, numbered within the tree."""
-        asked = np.flatnonzero(np.bincount(self.feature[self.feature >= 0], minlength=1))
-        place = np.zeros(int(asked.max(initial=0)) + 1, dtype=np.int32)
-        place[asked] = np.arange(asked.size, dtype=np.int32)
-        column = place[np.maximum(self.feature, 0)]
+        asked = np.unique(self.feature[self.feature >= 0])
+        column = np.searchsorted(asked, self.feature)
         size = np.abs(self.threshold[self.threshold != 0])
         wide = size.size and (size.max() > 2.0**ORDINARY or size.min() < 2.0**-ORDINARY)
-        out = np.empty((X.shape[0], (self.roots.size - 1)), dtype=np.int32)
+        out = np.empty((X.shape[0], self.roots.size - 1), dtype=np.int32)
         step = max(1, BLOCK // max(1, asked.size))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step][:, asked]
-            # Trees were grown in single precision, so rows are compared in single precision.
+            # Trees were grown in single precision, which decides near a threshold.
             dense = rows.toarray() if isinstance(rows, sp.csr_array) else rows
             cells = _single_digits(dense) if wide else as_single(dense)
             for t in range(self.roots.size - 1):
                 out[start : start + step, t] = self._walk(cells, column, t)
         return out
 
-    def _walk(self, cells: NDArray[np.floating], column: NDArray[np.int32], t: int) -> Leaves:
-        """Return the leaves of some rows in tree t."""
+    def _walk(self, cells: NDArray[np.floating], column: Rows, t: int) -> Leaves:
+        """Return the leaves of rows in tree t."""
         root = int(self.roots[t])
         node = np.full(cells.shape[0], root, dtype=np.int32)
         moving = np.arange(cells.shape[0])
-        for _ in range(int(self.roots[t + 1]) - root):  # children come after parents
+        for _ in range(int(self.roots[t + 1]) - root):  # children come after their parents
             at = node[moving]
             inside = self.feature[at] >= 0
             if not inside.all():
@@ -139,22 +150,8 @@ class Forest(Model):
         return np.asarray(node - root)
 
 
-def leaf_means(
-    roots: NDArray[np.int64],
-    value: NDArray[np.float32],
-    leaves: Leaves,
-    trees: slice = slice(None),
-) -> FloatArray:
-    """Return the mean over trees of the values in the leaves of samples."""
-    out = np.zeros((leaves.shape[0], value.shape[1]))
-    asked = range(roots.size - 1)[trees]
-    for t in asked:
-        out += value[roots[t] + leaves[:, t]]
-    return out / max(len(asked), 1)
-
-
 def column_units(X: Features) -> NDArray[np.int32]:
-    """Return the exponent of each column's largest value; 0 if trees can use it unscaled."""
+    """Return the exponent of each column's largest value; 0 if the column needs no rescaling."""
     if sp.issparse(X):
         size = abs(X).max(axis=0).toarray().ravel()
     else:
@@ -165,7 +162,7 @@ def column_units(X: Features) -> NDArray[np.int32]:
 
 
 def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
-    """Convert X to single precision; values that are too large are clipped."""
+    """Return X in units of ``2**units`` and in single precision, clipped to its range."""
     units = None if units is None or not units.any() else units
     if sp.issparse(X):
         X = sp.csr_array(X)
@@ -178,27 +175,27 @@ def as_single(X: Features, units: NDArray[np.int32] | None = None) -> Features:
 
 
 def _single_digits(X: NDArray[np.floating]) -> FloatArray:
-    """Round numbers of any magnitude to the precision of single precision."""
+    """Round numbers of any size to the digits of single precision."""
     mantissa, exponent = np.frexp(X)
     return np.asarray(np.ldexp(mantissa.astype(np.float32).astype(np.float64), exponent))
 
 
 @dataclass(frozen=True, eq=False)
 class CrossForest:
-    """A forest grown in groups of trees, each without one fold of the labels.
+    """A forest grown in groups of trees, each of which has never seen one fold of the labels.
 
     Parameters
     ----------
     trees : list of ExtraTreeClassifier
-        scikit-learn's trees, group by group.
+        Trees of scikit-learn, group by group.
     forest : Forest
         The same trees, in the units of the data.
     units : ndarray of int of shape (n_features,)
-        Exponents of the powers of two by which columns were divided.
+        Exponents of the powers of two that the columns were divided by.
     n_groups : int
-        One group per fold; a single group without folds.
+        Number of groups: one per fold, or one if there are no folds.
     n_jobs : int
-        Threads.
+        Number of threads.
     """
 
     trees: list[ExtraTreeClassifier]
@@ -208,14 +205,14 @@ class CrossForest:
     n_jobs: int
 
     def leaves(self, X: Features) -> Leaves:
-        """Return the same leaves as :meth:`Forest.leaves`, by scikit-learn's compiled code."""
+        """Return the same as :meth:`Forest.leaves`, by the compiled code of scikit-learn."""
         A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
         trees = map(attrgetter("tree_"), self.trees)
         found = in_threads(methodcaller("apply", A), trees, jobs)
         return np.array(found, dtype=np.int32).T  # contiguous per tree, as it is read
 
     def group(self, f: int) -> slice:
-        """Return the positions of the trees grown without fold f."""
+        """Return the positions of the trees that have not seen fold f."""
         size = len(self.trees) // self.n_groups
         return slice(f * size, (f + 1) * size)
 
@@ -225,28 +222,26 @@ def cross_forest(
     codes: NDArray[np.integer],
     folds: NDArray[np.integer] | None,
     n_classes: int,
-    *,
+    options: FitOptions,
     n_trees: int,
-    random_state: int,
-    n_jobs: int | None = None,
 ) -> CrossForest:
     """Grow extremely randomised trees on labelled samples, one group per fold."""
     from sklearn.tree import ExtraTreeClassifier
 
     units = column_units(X)
     A = as_single(X, units)
-    # Between splits of equal gain, rounding decides and depends on the order of the classes. This
-    # order does not depend on their names.
+    # Rounding decides between splits of equal gain, and it depends on the order of the classes. So
+    # the order must not depend on their names.
     place = by_appearance(codes)
     names = np.empty(n_classes, dtype=np.intp)
     names[place] = codes
     n_groups = 1 if folds is None else int(folds.max()) + 1
     trees: list[ExtraTreeClassifier] = []
-    nodes, roots, jobs = [], [0], effective_jobs(n_jobs)
+    nodes, roots, jobs = [], [0], effective_jobs(options.n_jobs)
     for f in range(n_groups):
         seen = slice(None) if folds is None else np.flatnonzero(folds != f)
         rows, classes = A[seen], place[seen][:, None]
-        draw, found = np.random.RandomState(random_state + f), []
+        draw, found = np.random.RandomState(options.random_state + f), []
         for _ in range(max(1, n_trees // n_groups)):
             seed = draw.randint(np.iinfo(np.int32).max)
             found.append(ExtraTreeClassifier(max_features="sqrt", random_state=seed))
@@ -254,11 +249,9 @@ def cross_forest(
         trees += found
     importances = np.zeros((n_groups, A.shape[1]))
     for number, estimator in enumerate(trees):
-        tree, start = estimator.tree_, roots[-1]
+        tree, start, n = estimator.tree_, roots[-1], estimator.tree_.node_count
         importances[number * n_groups // len(trees)] += tree.compute_feature_importances()
-        n = tree.node_count
-        leaf = tree.children_left < 0
-        itself = np.arange(start, start + n)
+        leaf, itself = tree.children_left < 0, np.arange(start, start + n)
         value = np.zeros((n, n_classes), dtype=np.float32)
         value[:, names[estimator.classes_.astype(np.intp)]] = tree.value[:, 0, :]
         value /= value.sum(axis=1, keepdims=True)
@@ -284,7 +277,7 @@ def cross_forest(
 
 
 def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) -> None:
-    """Grow a tree without scikit-learn's validation, which takes longer than a small tree."""
+    """Grow a tree as ExtraTreesClassifier does; skip checks that take longer than the tree."""
     from sklearn import config_context
 
     with config_context(skip_parameter_validation=True):
@@ -297,33 +290,26 @@ def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
     if "forest" not in cache:
         kept = stratified_subsample(data.codes, policy.forest_labels)
         large = data.whole is not None or data.X.shape[0] > policy.judged_nodes
-        cache["forest"] = cross_forest(
-            data.X[data.labeled[kept]],
-            data.codes[kept],
-            None if data.folds is None else data.folds[kept],
-            data.n_classes,
-            n_trees=policy.forest_trees // 2 if large else policy.forest_trees,
-            random_state=data.options.random_state,
-            n_jobs=data.options.n_jobs,
-        )
+        folds = None if data.folds is None else data.folds[kept]
+        n_trees = policy.forest_trees // 2 if large else policy.forest_trees
+        parts = (data.X[data.labeled[kept]], data.codes[kept], folds, data.n_classes)
+        cache["forest"] = cross_forest(*parts, data.options, n_trees)
     if "leaves" not in cache:
         cache["leaves"] = cache["forest"].leaves(data.X)
     return cache["forest"], cache["leaves"]
 
 
 class ForestMember(Member):
-    """The forest: the mean prediction of its trees."""
+    """The forest itself: the mean of its trees."""
 
     name = "forest"
 
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
-        """Predict a fold by the trees grown without it."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold by the trees that have not seen it."""
         grown, leaves = shared_forest(data)
-        rows = leaves[data.labeled[held]]
-        yield None, leaf_means(grown.forest.roots, grown.forest.value, rows, grown.group(f))
+        yield None, grown.forest.leaf_means(leaves[data.labeled[held]], grown.group(f))
 
     def fit(self, data: FitData) -> FittedModel:
-        """Return the mean prediction of all trees."""
+        """Use all trees."""
         grown, leaves = shared_forest(data)
-        forest = grown.forest
-        return FittedModel(self.name, forest, leaf_means(forest.roots, forest.value, leaves))
+        return FittedModel(self.name, grown.forest, grown.forest.leaf_means(leaves))

@@ -48,7 +48,7 @@ from ..labels import LabelCoding, expand_class_columns
 from ..options import FitOptions, Laplacian, report
 from ..probabilities import to_shares
 from ..tuning import Setting
-from .base import Features, FitData, FittedMember, FoldPredictions, Mask, Member, rescale_columns
+from .base import Candidates, Features, FitData, FittedMember, Mask, Member, rescale_columns
 from .forest import Forest, shared_forest
 
 FloatArray = NDArray[np.float64]
@@ -609,7 +609,7 @@ class GraphMember(Member):
         """Return the graph built without the labels of a fold, and its feature transformation."""
         raise NotImplementedError
 
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
         """Predict a fold from the labels of the others."""
         graph, targets = self.graph(data, f)[0], data.targets[~held]
         setting = Setting(np.inf, data.self_loop * graph.unit)

@@ -2,15 +2,15 @@
 
     s(x) = sum_i k(x, x_i) c_i,   c = (K + lambda I)^-1 (Y - 1/n_classes),   shares ~ exp(4 s)
 
-The *kernel* member uses the RBF kernel. Least squares allows holding out every fold in closed form:
-with ``G = (K + lambda)^-1``, the scores of the labels f of a fold without these labels are
-``Y_f - G_ff^-1 (G Y)_f``. One inverse is enough to evaluate a setting.
+*kernel*: the RBF kernel. Least squares has a closed form for cross-validation: with
+``G = (K + lambda I)^-1`` and the labels f of a fold, their held-out scores are
+``Y_f - G_ff^-1 (G Y)_f``. So one inverse evaluates a setting.
 
-The *forest kernel* of two samples is the share of trees in which they share a leaf. Its score
+*forest kernel*: the share of trees in which two samples share a leaf. To compute its score
 
-    s(x) = 1/T sum_t v_t(leaf of x),   v_t(leaf) = sum of c_i of the i in it
+    s(x) = 1/T sum_t v_t(leaf of x),   v_t(leaf) = sum of c_i over the labels i in it
 
-is computed by a walk through the same trees with scores in their leaves.
+a row is sent down the same trees, whose leaves hold other numbers.
 """
 
 from __future__ import annotations
@@ -30,42 +30,44 @@ from ...graph.forest import shared_leaves
 from ...graph.rescale import Rescaler
 from ...threads import one_thread
 from .base import (
+    Candidates,
     Features,
     FitData,
     FittedModel,
-    FoldPredictions,
     Mask,
     Member,
     Model,
+    Rows,
+    ScaledModel,
+    SupervisedMember,
     best_candidate,
     different_units,
-    rescale_columns,
     stratified_subsample,
 )
-from .forest import Forest, leaf_means, shared_forest
+from .forest import Forest, shared_forest
 
 FloatArray = NDArray[np.float64]
-KernelSetting = tuple[bool, float, float]  # columns scaled or not, width, ridge
+KernelSetting = tuple[bool, float, float]  # whether columns are standardised, width, ridge
 
-# Maximum number of labels in the fit, and for choosing the setting. More are subsampled evenly over
-# the classes, because the cost is cubic.
+# Most labels that a kernel machine and the choice of its setting use, in a stratified subsample:
+# the time of an inverse grows with the cube of their number.
 MOST_LABELS, CHOICE_LABELS = 1_000, 400
 STEEPNESS = 4.0
-# Kernel entries per block. Beyond SINGLE_ROWS rows they are computed in single precision.
+# Kernel entries per block; with more rows than SINGLE_ROWS, they have single precision.
 BLOCK, SINGLE_ROWS = 1_000_000, 20_000
 
 
 @storable("kernel machine")
 @dataclass(frozen=True, eq=False)
-class KernelMachine(Model):
+class KernelMachine(ScaledModel):
     """A fitted kernel machine.
 
     Parameters
     ----------
     scaling : Rescaler or None
-        Scales of the columns; None if they are not scaled.
+        Scaling of the columns; None leaves them as they are.
     points : ndarray or csr_array of shape (n_labels, n_kept)
-        Labelled samples, scaled.
+        Rescaled features of the labelled samples.
     coefficients : ndarray of shape (n_labels, n_classes)
         c.
     gamma : float
@@ -83,14 +85,10 @@ class KernelMachine(Model):
             check_numbers("points", self.points, (None, None))
         check_numbers("coefficients", self.coefficients, (self.points.shape[0], None))
         if not 0 < self.gamma < np.inf:
-            raise ValueError(f"gamma={self.gamma!r} of the kernel must be positive")
-
-    def predict(self, X: Features) -> FloatArray:
-        """Return the shares of rows."""
-        return self.shares(X if self.scaling is None else rescale_columns(self.scaling, X))
+            raise ValueError(f"gamma={self.gamma!r} of the kernel must be positive and finite")
 
     def shares(self, Z: Features) -> FloatArray:
-        """Return the shares of scaled rows, block by block."""
+        """Return shares of rescaled rows, computed block by block."""
         n, out = Z.shape[0], np.empty((Z.shape[0], self.coefficients.shape[1]))
         single = n > SINGLE_ROWS and not sp.issparse(Z)
         step = max(1, BLOCK // max(1, self.points.shape[0]))
@@ -104,17 +102,12 @@ class KernelMachine(Model):
         return out
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
-        """Return the scores of rows in single precision."""
-        # After centring, squared distances are about 1 / gamma where the kernel is not 0, so their
-        # rounding is harmless.
-        middle = self.points.mean(axis=0, dtype=np.float64)
-        gamma = np.float32(self.gamma)
-        P = np.asarray(self.points - middle, dtype=np.float32)
-        A = np.clip(rows - middle, -1e18, 1e18).astype(np.float32)  # the square is finite
-        K = A @ (np.float32(2.0 * self.gamma) * P.T)
+        """Return scores of rows, computed in single precision about the points' mean."""
+        middle, unit = self.points.mean(axis=0, dtype=np.float64), np.sqrt(self.gamma)
+        P = np.asarray(unit * (self.points - middle), dtype=np.float32)
+        A = np.clip(unit * (rows - middle), -1e18, 1e18).astype(np.float32)  # squares stay finite
         with np.errstate(over="ignore", invalid="ignore"):
-            K -= (gamma * (A * A).sum(axis=1))[:, None]
-            K -= gamma * (P * P).sum(axis=1)
+            K = 2.0 * (A @ P.T) - (A * A).sum(axis=1)[:, None] - (P * P).sum(axis=1)
             np.exp(np.minimum(np.nan_to_num(K, copy=False, nan=-np.inf), 0.0, out=K), out=K)
         return np.asarray(K @ self.coefficients.astype(np.float32), dtype=np.float64)
 
@@ -129,7 +122,7 @@ class LeafMachine(Model):
     forest : Forest
         The trees.
     scores : ndarray of shape (n_nodes, n_classes)
-        v; 0 if a node is not a leaf or contains no label.
+        v; 0 for inner nodes and for leaves without a label.
     """
 
     forest: Forest
@@ -141,17 +134,16 @@ class LeafMachine(Model):
 
     def predict(self, X: Features) -> FloatArray:
         """Return shares of rows."""
-        leaves = self.forest.leaves(X)
-        scores = leaf_means(self.forest.roots, self.scores, leaves)
+        scores = self.forest.leaf_means(self.forest.leaves(X), value=self.scores)
         return np.asarray(softmax(STEEPNESS * scores, axis=1))
 
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
-    """Return the RBF kernel; 0 where a distance overflows."""
+    """Return the RBF kernel; it is 0 where the distance overflows."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     with np.errstate(over="ignore", invalid="ignore"):
-        if not sp.issparse(A):  # centring avoids cancellation in distances
+        if not sp.issparse(A):  # a shift to the mean keeps the digits of distances
             middle = B.mean(axis=0, dtype=np.float64)
             if np.isfinite(middle).all():
                 A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
@@ -168,17 +160,18 @@ def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> Floa
         return np.asarray(linalg.solve(A, targets - 1.0 / targets.shape[1], assume_a="pos"))
 
 
-class KernelMember(Member):
-    """RBF kernel machine; width, ridge and scaling are chosen by cross-validation."""
+class KernelMember(SupervisedMember):
+    """RBF kernel machine; held-out labels choose its width, ridge and scaling."""
 
     name = "kernel"
-    # Widths as multiples of 1 / (columns * variance), and ridges. Chosen on real tables.
+    most_labels = MOST_LABELS
+    # Multiples of 1 / (columns * variance) for the width, and ridges. Chosen on real tables.
     widths: ClassVar = (0.3, 1.0, 3.0)
     ridges: ClassVar = (0.03, 0.3, 3.0)
-    setting: KernelSetting = (False, 0.0, 0.3)  # width 0: not chosen yet
+    setting: KernelSetting | None = None
 
     def cross_fit(self, data: FitData) -> FloatArray:
-        """Choose width and ridge, with unscaled and, if units differ, scaled columns."""
+        """Choose width and ridge; if units differ, also whether columns are standardised."""
         assert data.folds is not None
         kept = stratified_subsample(data.codes, CHOICE_LABELS)
         Y, folds = data.targets[kept] - 1.0 / data.n_classes, data.folds[kept]
@@ -197,33 +190,21 @@ class KernelMember(Member):
                         f = np.flatnonzero(folds == number)
                         scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
                 found[scaling, width, ridge] = softmax(STEEPNESS * scores, axis=1)
-        self.setting, held_out = best_candidate(found, data.codes[kept], folds)
+        best, held_out = best_candidate(found, data.codes[kept], folds)
+        self.setting, self.settings = best, (best,)
         return held_out if kept.size == data.codes.size else super().cross_fit(data)
 
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
-        """Predict a fold with the chosen setting from at most MOST_LABELS other labels."""
-        kept = stratified_subsample(data.codes, MOST_LABELS)
-        machine = self._machine(data, kept[~held[kept]])
-        rows = kernel_points(data, self.setting)[0][data.labeled[held]]
-        yield self.setting, machine.shares(rows)
-
-    def fit(self, data: FitData) -> FittedModel:
-        """Fit to all labels, or a subsample of MOST_LABELS."""
-        if self.setting[1] == 0:
-            self.setting = (different_units(data.X), 1.0, 0.3)
-        machine = self._machine(data, stratified_subsample(data.codes, MOST_LABELS))
-        return FittedModel(self.name, machine, machine.shares(kernel_points(data, self.setting)[0]))
-
-    def _machine(self, data: FitData, kept: NDArray[np.intp]) -> KernelMachine:
+    def train(self, data: FitData, kept: Rows, setting: KernelSetting | None) -> KernelMachine:
         """Fit to the labels at the positions `kept`."""
-        points, gamma = kernel_points(data, self.setting)
+        setting = setting or (different_units(data.X), 1.0, 0.3)
+        points, gamma = kernel_points(data, setting)
         anchors = points[data.labeled[kept]]
-        c = ridge_coefficients(rbf(anchors, anchors, gamma), data.targets[kept], self.setting[2])
-        return KernelMachine(data.scaling if self.setting[0] else None, anchors, c, gamma)
+        c = ridge_coefficients(rbf(anchors, anchors, gamma), data.targets[kept], setting[2])
+        return KernelMachine(data.scaling if setting[0] else None, anchors, c, gamma)
 
 
 def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, float]:
-    """Return the features of a setting, and gamma relative to the variance of all cells."""
+    """Return the features and gamma of a setting; its width is relative to the variance."""
     points = data.Z if setting[0] else data.X
     if isinstance(points, sp.csr_array):
         variance = float(points.multiply(points).mean() - points.mean() ** 2)
@@ -237,15 +218,15 @@ def kernel_points(data: FitData, setting: KernelSetting) -> tuple[Features, floa
 
 
 class ForestKernelMember(Member):
-    """Least squares with the forest kernel; the ridge is chosen by cross-validation."""
+    """Least squares with the forest kernel; held-out labels choose the ridge."""
 
     name = "forest kernel"
     needs_folds = True
     ridges: ClassVar = (0.1, 0.3, 1.0, 3.0)
     setting = 1.0
 
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
-        """Predict a fold in the trees grown without it."""
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold with the trees that have not seen it."""
         grown, all_leaves = shared_forest(data)
         leaves = all_leaves[data.labeled, grown.group(f)]
         kept = stratified_subsample(data.codes, CHOICE_LABELS)
@@ -257,7 +238,7 @@ class ForestKernelMember(Member):
             yield ridge, softmax(STEEPNESS * (asked @ c), axis=1)
 
     def fit(self, data: FitData) -> FittedModel:
-        """Fit to all labels, or a subsample of MOST_LABELS."""
+        """Fit to at most MOST_LABELS labels."""
         grown, all_leaves = shared_forest(data)
         forest, kept = grown.forest, stratified_subsample(data.codes, MOST_LABELS)
         leaves = all_leaves[data.labeled[kept]]
@@ -265,5 +246,5 @@ class ForestKernelMember(Member):
         scores = np.zeros((forest.feature.size, data.n_classes))
         np.add.at(scores, leaves + forest.roots[:-1], c[:, None])
         machine = LeafMachine(forest, scores.astype(np.float32))
-        means = leaf_means(forest.roots, machine.scores, all_leaves)
+        means = forest.leaf_means(all_leaves, value=machine.scores)
         return FittedModel(self.name, machine, softmax(STEEPNESS * means, axis=1))

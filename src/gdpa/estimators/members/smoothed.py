@@ -1,46 +1,46 @@
-"""Linear models on features smoothed along a graph: given links, or nearest neighbours.
+"""Linear models on features smoothed along a graph: the user's links, or nearest neighbours.
 
-*smoothed*: logistic regression on each row mixed with its neighbours (:mod:`gdpa.graph.smoothing`).
-How far the features are smoothed, and the penalty, are chosen by held-out labels. The graph is the
-given one; without one it is that of the nearest neighbours, for rows of many columns that are alike
-(embeddings of texts or pictures, bags of words), where similar rows are noisy copies of each other.
+*smoothed*: logistic regression on features in which each row is mixed with its neighbours
+(:mod:`gdpa.graph.smoothing`). Held-out labels choose the number of smoothing steps and the penalty.
+Without links, nearest neighbours are used if the features are embeddings or bags of words: there,
+similar rows are noisy copies of each other.
 
-Smoothing moves features, never labels.
+Features are smoothed, labels are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...codec import check_numbers, storable
+from ...codec import storable
 from ...graph.smoothing import Smoother
-from ..labels import LabelCoding, expand_class_columns
 from .base import (
-    WHOLE_GRAPH_LABELS,
+    Candidates,
     Features,
     FitData,
-    FittedMember,
+    FittedModel,
+    Mask,
     Member,
-    Model,
+    Rows,
+    SupervisedMember,
     best_candidate,
     stratified_subsample,
 )
 from .graphs import NeighborMember, SampleGraph, given_graph, graph_candidates
-from .linear import MOST_LABELS, LinearModel, fit_logistic
+from .linear import LinearModel, fit_logistic
 
 FloatArray = NDArray[np.float64]
-# Pull of the neighbours, steps, inverse penalty, predictions added for each label.
+# Weight of the neighbours, steps, inverse penalty, predictions added per label.
 SmoothedSetting = tuple[float, int, float, int]
 
-# Depths (pull, steps) along links and along nearest neighbours; inverse strengths of the penalty
-# for rows of unit length and for columns of deviation 1. Where labels cannot choose, the last of
-# each is taken. Chosen on Cora, chameleon, Wisconsin and minesweeper, the generated networks
-# of benchmarks/link_data.py, and MiniLM embeddings of TREC and Subj.
+# Weights of the neighbours and numbers of steps, along links and along nearest neighbours; inverse
+# penalties for rows of unit length and for standardised columns. The last of each is the default
+# where no label can be held out. Chosen on Cora, chameleon, Wisconsin and minesweeper, generated
+# networks (benchmarks/link_data.py), and MiniLM embeddings of TREC and Subj.
 LINK_DEPTHS = ((0.0, 0), (1.0, 1), (1.0, 2), (0.85, 10))
 NEIGHBOR_DEPTHS = ((0.0, 0), (0.75, 2), (0.5, 1))
 UNIT_STRENGTHS, COLUMN_STRENGTHS = (1.0, 5.0), (0.1, 1.0)
@@ -49,10 +49,10 @@ SMOOTHING_NEIGHBORS = 30
 
 
 class Columns:
-    """What members make of the features and links of rows."""
+    """Columns that a member computes from the features and links of rows."""
 
     def new(self, X: Features | None, links: sp.csr_array | None) -> Features:
-        """Return the columns of new rows, of which either features or links may be missing."""
+        """Return the columns of new rows, which may lack either features or links."""
         raise NotImplementedError
 
 
@@ -64,13 +64,13 @@ class SmoothedColumns(Columns):
     Parameters
     ----------
     smoother : Smoother
-        Graph and features.
+        The graph and the features of its nodes.
     pull : float
         Weight of the neighbours.
     steps : int
         Number of steps.
     nearest : SampleGraph or None
-        The neighbour graph that new rows are attached to; None for given links.
+        The neighbour graph that new rows are attached to; None if the user gave links.
     """
 
     smoother: Smoother
@@ -81,7 +81,9 @@ class SmoothedColumns(Columns):
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         if not (0 <= self.pull <= 1 and 0 <= self.steps <= 100):
-            raise ValueError(f"pull={self.pull!r} or steps={self.steps!r} are out of range")
+            raise ValueError(
+                f"pull={self.pull!r} must be in [0, 1], steps={self.steps!r} in [0, 100]"
+            )
 
     def new(self, X: Features | None, links: sp.csr_array | None) -> Features:
         """Return smoothed features of new rows."""
@@ -91,81 +93,42 @@ class SmoothedColumns(Columns):
 
 
 @storable("model of columns")
-@dataclass(frozen=True, eq=False)
-class ColumnsModel(FittedMember):
-    """A model of what features and links make together.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnsModel(FittedModel):
+    """A model of columns that are computed from features and links.
 
     Parameters
     ----------
-    name : str
-        Name.
     columns : Columns
-        What the model sees of a row.
-    model : Model
-        The model.
-    shares : ndarray of shape (n_samples, n_classes)
-        Its predictions for the samples.
+        How the columns of a row are computed.
     knows_links : bool
-        Whether a given graph has a part in the columns.
-    place : ndarray of int or None
-        Places of the model's classes among all; None where they are all.
+        Whether they depend on the user's graph.
     """
 
-    name: str
     columns: Columns
-    model: Model
-    shares: FloatArray = field(repr=False)
     knows_links: bool = True
-    place: NDArray[np.integer] | None = None
-
-    def check_stored(self) -> None:
-        """Raise an error if the parts do not fit together."""
-        check_numbers("shares", self.shares, (None, None), at_least=0)
-        if self.place is not None:
-            most = self.shares.shape[1] - 1
-            check_numbers("place", self.place, (None,), at_least=0, at_most=most)
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
         """Return shares of new rows."""
         if X is None and not self.knows_links:
             return None
-        shares, k = self.model.predict(self.columns.new(X, links)), self.shares.shape[1]
-        return shares if self.place is None else expand_class_columns(shares, self.place, k)
-
-    def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> ColumnsModel:
-        """Return the same model beside more classes."""
-        shares = expand_class_columns(self.shares, place, labels.classes.size)
-        known = place if self.place is None else place[self.place]
-        return replace(self, shares=shares, place=known)
-
-
-def on_all_links(data: FitData) -> FitData:
-    """Return all samples with the folds of a subsample: a subsample has hardly any links."""
-    whole = data.whole
-    if data.links is None or whole is None or whole.folds is None or data.folds is None:
-        return data
-    folds, of_part = whole.folds.copy(), data.folds
-    if whole.X.shape[0] > data.options.policy.huge_nodes:
-        # With very many labels the subsample's are all held out at once, else two halves.
-        of_part = of_part % (1 if folds.size >= WHOLE_GRAPH_LABELS * of_part.size else 2)
-    folds[folds >= 0] = of_part
-    return replace(whole, folds=folds)
+        return super().predict(self.columns.new(X, links))
 
 
 def is_large(data: FitData) -> bool:
-    """Return whether there are so many samples that every solve counts."""
+    """Return whether there are so many samples that every solve takes long."""
     return bool(data.X.shape[0] > data.options.policy.large_nodes)
 
 
 def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
-    """Return the features along the graph, and the graph: given links or nearest neighbours."""
+    """Return the smoother and its graph: the user's links or nearest neighbours."""
     if "smoother" not in data.cache:
         if data.links is not None:
             graph = given_graph(data.links, data.options.laplacian)
         elif data.whole is None and data.X.shape[0] <= data.options.policy.judged_nodes:
             count = min(SMOOTHING_NEIGHBORS, data.X.shape[0] - 1)
             graph = graph_candidates(data.X, data.options, [count])[0]
-        else:  # another search would take longer than all the rest
+        else:  # a search with more neighbours would dominate the time of the fit
             graph = NeighborMember().graph(data)[0]
         data.cache["smoother"] = Smoother(graph.W, data.X, unit=data.links is None), graph
     pair: tuple[Smoother, SampleGraph] = data.cache["smoother"]
@@ -173,16 +136,16 @@ def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
 
 
 def fit_linear(
-    points: Features, data: FitData, kept: NDArray[np.intp], C: float, added: int = 0
+    points: Features, data: FitData, kept: Rows, C: float, added: int = 0
 ) -> LinearModel:
     """Fit logistic regression on `points` to the labels at the positions `kept`.
 
-    With `added` it is fitted again with its own predictions as labels: of each class the most
-    confident ones, so many for each label that the class has.
+    If `added` is positive, the model is fitted again with its own most confident predictions as
+    labels: `added` of them for each label of a class.
     """
-    kept = kept[stratified_subsample(data.codes[kept], MOST_LABELS)]
+    kept = kept[stratified_subsample(data.codes[kept], SupervisedMember.most_labels)]
     rows, codes = data.labeled[kept], data.codes[kept]
-    model = LinearModel(None, *fit_logistic(points[rows], codes, data.n_classes, C))
+    model = fit_logistic(points[rows], codes, data.n_classes, C)
     if added:
         shares = model.predict(points)
         guess, confidence = shares.argmax(axis=1), shares.max(axis=1)
@@ -193,27 +156,26 @@ def fit_linear(
             new.append(found[np.argsort(-confidence[found], kind="stable")[: added * count]])
         guess[rows] = codes
         rows = np.concatenate(new)
-        parts = (points[rows], guess[rows], data.n_classes, C)
-        model = LinearModel(None, *fit_logistic(*parts))
+        model = fit_logistic(points[rows], guess[rows], data.n_classes, C)
     return model
 
 
 class SmoothedMember(Member):
-    """Logistic regression on smoothed features; depth and penalty are chosen by held-out labels."""
+    """Logistic regression on smoothed features; held-out labels choose steps and penalty."""
 
     name = "smoothed"
+    on_links = True
     setting: SmoothedSetting | None = None
 
     def __init__(self) -> None:
         self.by_fold: list[dict[SmoothedSetting, FloatArray]] = []  # held-out shares
 
     def settings(self, data: FitData) -> list[SmoothedSetting]:
-        """Return depths and strengths to choose from; the last where there is no choice."""
+        """Return the settings to choose from; the last is the default."""
         smoother = shared_smoother(data)[0]
         depths = NEIGHBOR_DEPTHS if data.links is None else LINK_DEPTHS
         most = smoother.most_steps(max(steps for _, steps in depths))
-        unit_rows = smoother.sparse or smoother.unit
-        strengths: tuple[float, ...] = UNIT_STRENGTHS if unit_rows else COLUMN_STRENGTHS
+        strengths: tuple[float, ...] = UNIT_STRENGTHS if smoother.unit_rows else COLUMN_STRENGTHS
         if is_large(data):
             strengths, most = strengths[-1:], min(most, 4)
         kept = depths if most else depths[:1]
@@ -222,26 +184,24 @@ class SmoothedMember(Member):
             settings += [(*setting[:3], ADDED) for setting in settings[-len(strengths) :]]
         return settings
 
-    def cross_fit(self, data: FitData) -> FloatArray:
-        """Return held-out probabilities; those of all settings stay for other members."""
-        data = on_all_links(data)
-        data.cache["smoothed"] = self
-        return super().cross_fit(data)
+    def train(
+        self, data: FitData, kept: Rows, setting: SmoothedSetting
+    ) -> tuple[LinearModel, Features]:
+        """Return a model fitted to the labels at `kept`, and the smoothed features."""
+        points = shared_smoother(data)[0].points(*setting[:2])
+        return fit_linear(points, data, kept, *setting[2:]), points
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[SmoothedSetting, FloatArray]]:
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
         """Predict a fold by models that have not seen its labels."""
-        inside, tried = np.flatnonzero(~held), {}
+        data.cache["smoothed"] = self  # its held-out shares are evidence for another member
+        self.by_fold.append({})
         for setting in self.settings(data):
-            points = shared_smoother(data)[0].points(*setting[:2])
-            model = fit_linear(points, data, inside, *setting[2:])
-            tried[setting] = model.predict(points[data.labeled[held]])
-            yield setting, tried[setting]
-        self.by_fold.append(tried)
+            model, points = self.train(data, np.flatnonzero(~held), setting)
+            self.by_fold[-1][setting] = model.predict(points[data.labeled[held]])
+        yield from self.by_fold[-1].items()
 
     def without_fold(self, data: FitData, f: int) -> FloatArray:
-        """Return shares of all samples without fold f, by the best setting for the others."""
+        """Return shares of all samples without fold f, by the setting best on the other folds."""
         assert data.folds is not None
         others = [g for g in range(data.n_folds) if g != f]
         setting = self.setting
@@ -252,19 +212,19 @@ class SmoothedMember(Member):
             codes = np.concatenate([data.codes[data.folds == g] for g in others])
             setting = best_candidate(candidates, codes)[0]
         assert setting is not None
-        points = shared_smoother(data)[0].points(*setting[:2])
-        model = fit_linear(points, data, np.flatnonzero(data.folds != f), *setting[2:])
+        model, points = self.train(data, np.flatnonzero(data.folds != f), setting)
         return model.predict(points)
 
     def fit(self, data: FitData) -> ColumnsModel:
-        """Fit to all labels."""
+        """Fit to all labels, once for all members that use the model."""
         if "fitted smoothed" not in data.cache:
             smoother, graph = shared_smoother(data)
-            pull, steps, C, added = self.setting or self.settings(data)[-1]
-            points = smoother.points(pull, steps)
-            model = fit_linear(points, data, np.arange(data.codes.size), C, added)
-            columns = SmoothedColumns(smoother, pull, steps, graph if data.links is None else None)
-            parts = (self.name, columns, model, model.predict(points), data.links is not None)
-            data.cache["fitted smoothed"] = ColumnsModel(*parts)
+            linked, setting = data.links is not None, self.setting or self.settings(data)[-1]
+            model, points = self.train(data, np.arange(data.codes.size), setting)
+            columns = SmoothedColumns(smoother, *setting[:2], None if linked else graph)
+            parts = (self.name, model, model.predict(points))
+            data.cache["fitted smoothed"] = ColumnsModel(
+                *parts, columns=columns, knows_links=linked
+            )
         fitted: ColumnsModel = data.cache["fitted smoothed"]
         return fitted

@@ -1,4 +1,4 @@
-"""User-supplied classifiers as members."""
+"""Classifiers that the user supplies, as members of the ensemble."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
-from .base import Features, FitData, FittedModel, FoldPredictions, Mask, Member, Model
+from .base import Candidates, Features, FitData, FittedModel, Mask, Member, Model
 
 FloatArray = NDArray[np.float64]
 
 
 def check_models(models: object) -> tuple[BaseEstimator, ...]:
-    """Validate ``models=``: None, one classifier or several, with `fit` and `predict_proba`."""
+    """Return the classifiers in ``models=``; each must have `fit` and `predict_proba`."""
     if models is None:
         return ()
     several = tuple(models) if isinstance(models, list | tuple) else (models,)
@@ -34,30 +34,25 @@ def check_models(models: object) -> tuple[BaseEstimator, ...]:
 
 @dataclass(frozen=True, eq=False)
 class UserModel(Model):
-    """A fitted user-supplied classifier."""
+    """A fitted classifier that the user supplied."""
 
     estimator: Any
     n_classes: int
 
-    def predict(self, X: Features) -> FloatArray:
-        """Return the probabilities of rows; equal ones where the model's are not finite."""
-        return self.probabilities(X, np.full(self.n_classes, 1.0 / self.n_classes))
-
-    def probabilities(self, X: Features, fallback: FloatArray | None = None) -> FloatArray:
-        """Return the probabilities of rows; `fallback` where they are not finite."""
+    def predict(self, X: Features, *, strict: bool = False) -> FloatArray:
+        """Return probabilities; rows with non-finite ones get equal ones, or raise if `strict`."""
         p = np.zeros((X.shape[0], self.n_classes))
         with np.errstate(all="ignore"):
             p[:, self.estimator.classes_.astype(np.intp)] = self.estimator.predict_proba(X)
         wrong = ~np.isfinite(p).all(axis=1)
-        if wrong.any():
-            if fallback is None:
-                raise ValueError(f"models={self.estimator!r} predicts values that are not finite")
-            p[wrong] = fallback
+        if strict and wrong.any():
+            raise ValueError(f"models={self.estimator!r} predicts non-finite probabilities")
+        p[wrong] = 1.0 / self.n_classes
         return p
 
 
 class UserMember(Member):
-    """A clone of a user-supplied classifier; unset random seeds are set for reproducibility."""
+    """A clone of the user's classifier; unset random seeds are set, so that fits are repeatable."""
 
     def __init__(self, model: BaseEstimator, name: str, random_state: int) -> None:
         self.name = name
@@ -66,19 +61,19 @@ class UserMember(Member):
             if value is None and (key == "random_state" or key.endswith("__random_state")):
                 self.model.set_params(**{key: random_state})
 
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> FoldPredictions:
-        """Predict a fold by a model fitted on the others."""
-        fitted = self._fitted(data, ~held)
-        yield None, fitted.probabilities(data.X[data.labeled[held]])
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
+        """Predict a fold by a model fitted to the others."""
+        yield None, self._fitted(data, ~held).predict(data.X[data.labeled[held]], strict=True)
 
     def fit(self, data: FitData) -> FittedModel:
         """Fit to all labels."""
-        fitted = self._fitted(data, np.ones(data.codes.size, dtype=np.bool_))
+        fitted = self._fitted(data, np.ones(data.codes.size, dtype=bool))
         return FittedModel(self.name, fitted, fitted.predict(data.X))
 
     def _fitted(self, data: FitData, kept: Mask) -> UserModel:
+        """Return a model fitted to the labels at `kept`."""
         rows, codes = data.X[data.labeled[kept]], data.codes[kept]
-        one_class = np.unique(codes).size == 1  # most classifiers raise an error for it
+        one_class = np.unique(codes).size == 1  # few classifiers accept this
         model: Any = DummyClassifier() if one_class else clone(self.model)
         return UserModel(model.fit(rows, codes), data.n_classes)
 
