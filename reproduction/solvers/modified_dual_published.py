@@ -92,6 +92,6 @@ class ModifiedDualPublished(Solver):
             scores=oriented(problem, vector),
             iterations=result.iterations,
             converged=result.converged,
-            message=f"SCS: {result.status}",
+            message=result.message,
             dual=dual,
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .notebook import card
 from .problem.dual import DualVariables
 
-__all__ = ["BoundStatus", "ClassSolution", "DualVariables", "Solution", "relative_gap"]
+__all__ = ["BoundStatus", "DualVariables", "Solution", "relative_gap"]
 
 BoundStatus = Literal["certified", "estimated", "none"]
 

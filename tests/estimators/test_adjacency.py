@@ -189,7 +189,7 @@ def test_metadata_goes_through_pipelines_and_grid_search(fitted):
 
 def test_bad_input_is_named(fitted):
     model, X, y, W, _ = fitted
-    with pytest.raises(ValueError, match="adjacency has 299 nodes, X has 300 rows"):
+    with pytest.raises(ValueError, match="adjacency has 299 nodes, but X has 300 rows"):
         CommitteeClassifier().fit(X, y, adjacency=W[:299][:, :299])
     directed = W.tolil()
     directed[0, 1], directed[1, 0] = 5.0, 1.0
@@ -328,7 +328,7 @@ def test_two_samples_go_by_their_features_and_say_so():
     model = CommitteeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], adjacency=np.ones((2, 2)))
     assert model.predict([[0.1, 0.9]]).tolist() == [0]
     for ask in (model.predict, model.graph_share):
-        with pytest.raises(ValueError, match="on three samples or more"):
+        with pytest.raises(ValueError, match="on at least three samples"):
             ask([[0.1, 0.9]], adjacency=[[1.0, 0.0]])
 
 

@@ -106,7 +106,7 @@ def test_a_new_class_is_learnt_where_it_is_asked_for(first):
     with pytest.warns() if len(first) == 1 else nullcontext():
         model = single(**options, options=GraphOptions(tol=1e-10)).fit(X, y)
     new = [i for i in range(60, 80) if names[truth[i]] not in first]
-    with pytest.raises(ValueError, match="none of the classes"):
+    with pytest.raises(ValueError, match="not one of the classes"):
         model.add_labels(new, names[truth[new]], new_classes=False)
     model.add_labels(new, names[truth[new]], tol=1e-9)
     y[new] = names[truth[new]]

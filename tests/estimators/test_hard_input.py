@@ -132,7 +132,7 @@ def test_bad_options_of_a_method():
     options = GraphOptions(method_options={"speed": 9})
     with pytest.raises(ValueError, match="no option 'speed'"):
         GraphClassifier(method="vote", options=options).fit(X, y)
-    with pytest.raises(ValueError, match="another method than 'harmonic'"):
+    with pytest.raises(ValueError, match="cannot be used with method='harmonic'"):
         GraphClassifier(options=options).fit(X, y)
     with pytest.raises(ValueError, match="models=3"):
         CommitteeClassifier(models=3).fit(X, y)

@@ -70,16 +70,16 @@ def test_more_labels_of_known_classes():
     classes = encode_labels(["a", "b", None], None).classes
     assert encode_more("b", classes).tolist() == [1]
     assert encode_more(["b", "a"], classes).tolist() == [1, 0]
-    with pytest.raises(ValueError, match=r"labels\[1\] is 'c'.*fit again"):
+    with pytest.raises(ValueError, match=r"labels\[1\] is 'c'.*refit"):
         encode_more(["a", "c"], classes)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        (b"a", b"b", "kind bytes .* decode it"),
-        ((1, 2), (3, 4), "kind tuple|sequences"),
-        (np.datetime64("2020-01-01"), np.datetime64("2020-01-02"), "kind datetime64"),
+        (b"a", b"b", "type bytes .* decode it"),
+        ((1, 2), (3, 4), "type tuple|sequences"),
+        (np.datetime64("2020-01-01"), np.datetime64("2020-01-02"), "type datetime64"),
     ],
 )
 def test_labels_of_other_kinds_are_named(first, second, words):

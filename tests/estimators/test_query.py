@@ -145,7 +145,8 @@ def test_the_field_given_labels_is_the_solved_system():
     np.testing.assert_allclose(field.variances(rest), np.diag(inner), atol=1e-6)
     np.testing.assert_allclose(field.variances(known), 0, atol=1e-6)
     more = sketch.given(np.array([3, 40, 77, 10]))
-    np.testing.assert_allclose(field.and_also(10).variances(rest), more.variances(rest), atol=1e-6)
+    both = field.condition_on(10)
+    np.testing.assert_allclose(both.variances(rest), more.variances(rest), atol=1e-6)
 
 
 def test_rows_outside_the_sample_are_noisy_means_of_their_neighbours():

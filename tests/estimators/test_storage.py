@@ -164,6 +164,6 @@ def test_what_cannot_be_stored_is_said(data, tmp_path):
 def test_a_file_of_another_estimator_is_refused(data, tmp_path):
     X, y, _ = data
     path = GraphClassifier().fit(X, y).save(tmp_path / "m.npz")
-    with pytest.raises(ValueError, match="it holds 'GraphClassifier', not CommitteeClassifier"):
+    with pytest.raises(ValueError, match="it contains 'GraphClassifier', not CommitteeClassifier"):
         CommitteeClassifier.load(path)
     assert type(BaseClassifier.load(path)) is GraphClassifier

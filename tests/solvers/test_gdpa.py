@@ -110,7 +110,7 @@ def test_the_start_of_the_paper_is_optimal_on_the_combinatorial_laplacian_only()
 
 def test_a_simplex_lp_erases_the_labels_and_says_so():
     problem = make(30, 2)
-    with pytest.warns(DegenerateProblemWarning, match="no longer knows the labels"):
+    with pytest.warns(DegenerateProblemWarning, match="has lost the labels"):
         solution = gdpa.solve(problem, "gdpa", lp="highs", recovery="linear")
     assert not solution.dual.z.any()
     assert not solution.scores[problem.unlabeled].any()

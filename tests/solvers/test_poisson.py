@@ -49,5 +49,5 @@ def test_a_component_with_labels_of_one_class_gets_that_class(random_graph):
 @pytest.mark.parametrize("method", ["poisson", "class-sizes"])
 def test_a_bias_is_refused_by_name(random_graph, method):
     problem = gdpa.GraphProblem(random_graph(6, 0), np.zeros(6, dtype=int), bias=np.arange(6) - 2.5)
-    with pytest.raises(UnsupportedProblemError, match="takes labels only"):
+    with pytest.raises(UnsupportedProblemError, match="supports labels only"):
         gdpa.solve(problem, method)

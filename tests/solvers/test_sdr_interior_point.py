@@ -256,7 +256,7 @@ def test_row_of_zeros_keeps_the_iteration_inside():
     found = interior_point(P, tol=1e-8)
     assert found.converged
     assert found.X[0, 1] == pytest.approx(1.0, abs=1e-6)
-    assert found.s.sum() == pytest.approx(2.0, abs=1e-6)
+    assert found.x.sum() == pytest.approx(2.0, abs=1e-6)
 
 
 def test_scaled_form_is_exact():

@@ -141,11 +141,11 @@ def fitted():
     [
         ([40], [0], "indices has 40; the fitted samples are numbered 0 to 39"),
         ([-1], [0], "indices has -1"),
-        ([1.5], [0], "whole numbers"),
-        ([[1]], [0], "whole numbers"),
+        ([1.5], [0], "integers"),
+        ([[1]], [0], "integers"),
         ([20, 21], [0], "labels has 1 entries, indices has 2"),
         ([20, 20], [0, 1], "two classes for sample 20"),
-        ([20], [7], "none of the classes"),
+        ([20], [7], "not one of the classes"),
     ],
 )
 def test_bad_updates(fitted, indices, labels, message):

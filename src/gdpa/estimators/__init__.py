@@ -1,4 +1,4 @@
-"""The three estimators, and what only they need."""
+"""The three estimators and their parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "classify",
 ]
 
-# Loaded on first use: workers of a cluster compute shares of scores and need no scikit-learn.
+# Loaded on first use, because cluster workers do not need scikit-learn.
 __getattr__ = load_on_use(
     __name__,
     {

@@ -1,4 +1,4 @@
-"""What the three estimators share: checks, prediction, further labels, questions and files."""
+"""Base class of the estimators: validation, prediction, further labels, queries and files."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ from .query import query_nodes
 from .storage import load_model, save_model
 
 FloatArray = NDArray[np.float64]
-Labels = NDArray[Any]  # labels are of the user's kind: text, numbers, truth values
+Labels = NDArray[Any]  # strings, numbers or booleans
 
 RESCALE_KINDS = {"minmax": "min-max", "standard": "standard"}
-NEEDS_LINKS = "a model that was fitted with adjacency= on three samples or more"
+NEEDS_LINKS = "a model fitted with adjacency= on at least three samples"
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; a subclass has parameters and `fit`.
+    """Base of the estimators; subclasses add parameters and `fit`.
 
-    A fit takes effect whole or not at all: its outcome is one frozen :class:`Ensemble`, from which
-    all fitted attributes are read.
+    A fit that fails leaves the estimator unchanged. The result of a fit is one frozen
+    :class:`Ensemble`, from which all fitted attributes are read.
     """
 
     unlabeled: object
@@ -89,9 +89,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit_options(self, classes: Labels) -> FitOptions:
-        """Return the parameters as the fit takes them; "auto" is None."""
+        """Return the options of the fit; "auto" becomes None."""
         given: dict[str, Any] = dict(vars(self.options or GraphOptions()))
-        if hasattr(self, "encoder_"):  # it has put the columns of a frame on one scale
+        if hasattr(self, "encoder_"):  # the encoder has already rescaled the columns
             given["rescale"] = None
         for f in fields(FitOptions):
             if f.name not in given and hasattr(self, f.name):
@@ -105,7 +105,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _prepare(
         self, X: object, y: ArrayLike
     ) -> tuple[Any, Features, LabelCoding, FitOptions, Rescaler | None]:
-        """Return a copy that knows the features, these re-scaled, the labels and the options."""
+        """Return a checked copy of the estimator, rescaled features, labels, options, rescaler."""
         fitted = copy(self)
         fitted._validate_params()
         A = fitted._check_X(X)
@@ -123,7 +123,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitted, A, labels, options, rescaler
 
     def _check_X(self, X: object, *, reset: bool = True) -> Features:
-        """Return checked features, encoded where X is a data frame; or a precomputed graph."""
+        """Return checked features (encoded if X is a data frame) or a precomputed graph."""
         if self.graph == "precomputed" and reset:
             return self._check_precomputed(X)
         if reset:
@@ -133,7 +133,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if encoded is not None:
                 return encoded
         dtypes = (np.float64, np.float32)
-        # Missing and infinite values are refused below, with the row and the column.
+        # check_features reports missing and infinite values with their row and column.
         A = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
@@ -157,7 +157,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return given_weights(A, signed=self._signed)
 
     def _adopt(self, ensemble: Ensemble) -> None:
-        """Take over a fitted state and publish its attributes."""
+        """Set the fitted state and its attributes."""
         first, tuning = ensemble.members[0], ensemble.tuning
         assert isinstance(first, FittedGraph)
         self.ensemble_ = ensemble
@@ -174,7 +174,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.skipped_: NDArray[np.intp] = np.arange(0)
         self.n_iter_ = max(1, first.run.iterations)
 
-    # Fitted attributes that are computed when they are asked for.
+    # Fitted attributes that are computed on access.
 
     @property
     def class_shares_(self) -> FloatArray:
@@ -186,8 +186,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Importance of each input column in the forest; they add up to 1."""
         values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
         if values is None:
-            raise AttributeError("no forest was grown: importances come with CommitteeClassifier")
-        column = np.arange(values.size)  # that each feature is made of
+            raise AttributeError("no forest was grown: only CommitteeClassifier has importances")
+        column = np.arange(values.size)  # source column of each feature
         if hasattr(self, "encoder_"):
             column = np.repeat(np.arange(len(self.columns_)), [p.n_features for p in self.columns_])
         elif rescaler is not None:
@@ -197,7 +197,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def graph_share_(self) -> FloatArray:
-        """Part of each sample's answer that comes from links (``adjacency=``)."""
+        """Share of each sample's prediction that comes from links (``adjacency=``)."""
         return self.ensemble_.graph_share()
 
     @property
@@ -207,7 +207,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def solution_(self) -> Solution | tuple[Solution, ...]:
-        """Record of the solve, with its certified lower bound."""
+        """Solution of the graph problem, with its certified lower bound."""
         records = self.ensemble_.solutions()
         return records[0] if len(records) == 1 else records
 
@@ -233,17 +233,17 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph their weights to the fitted samples. A row equal to
-            a fitted sample gets that sample's label, as in ``transduction_``: the label given to
-            `fit`, where there was one (where equal samples were given different labels, the most
-            frequent). None where there are only links.
+            New rows; for a precomputed graph, their weights to the fitted samples. A row equal to a
+            fitted sample gets the label of that sample in ``transduction_``, which is the label
+            given to `fit` if there was one. If equal samples had different labels, the most
+            frequent one is used. Pass None if there are only links.
         adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples), optional
-            Links of the rows to the fitted samples, where `fit` had an adjacency.
+            Links of the rows to the fitted samples, if `fit` had an adjacency.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Labels; the marker `unlabeled` where `abstain_below` says so.
+            Labels; the marker `unlabeled` where the probability is below `abstain_below`.
         """
         shares = self._row_shares(X, adjacency)
         ensemble = self.ensemble_
@@ -254,7 +254,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._abstain(labels, unsure)
 
     def predict_proba(self, X: object, *, adjacency: object = None) -> FloatArray:
-        """Predict probabilities, calibrated on held-out labels where there are 20 or more.
+        """Predict probabilities, calibrated if there are at least 20 held-out labels.
 
         Parameters
         ----------
@@ -280,8 +280,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Logarithms of the probabilities up to a constant; for two classes the difference,
-            positive for the second one.
+            Log-probabilities up to a constant; for two classes their difference, which is positive
+            for the second class.
         """
         p = np.log(self.predict_proba(X, adjacency=adjacency))
         return np.asarray(p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
@@ -301,7 +301,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
             Rows.
         y : array-like of shape (n_rows,)
-            Labels; rows with the marker `unlabeled` do not count.
+            Labels; rows with the marker `unlabeled` are ignored.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the rows.
         adjacency : array-like, sparse matrix or Links, optional
@@ -324,20 +324,20 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(truth, predicted[known], sample_weight=weight))
 
     def graph_share(self, X: object, *, adjacency: object) -> FloatArray:
-        """Return the part of each new row's answer that comes from its links.
+        """Return the share of each new row's prediction that comes from its links.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; None where there are only links.
+            New rows; None if there are only links.
         adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples)
             Links of the rows to the fitted samples.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            From 0, where a row has no link, to 1, where only members that know the links count; for
-            the fitted samples see ``graph_share_``.
+            0 for a row without links, 1 if only members that use links contribute. For the fitted
+            samples see ``graph_share_``.
         """
         check_is_fitted(self)
         if not self.ensemble_.linked:
@@ -348,24 +348,24 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.ensemble_.graph_share(rows, links)
 
     def _row_shares(self, X: object, adjacency: object) -> FloatArray:
-        """Return shares of rows by their features, their links, or both."""
+        """Return the shares of rows from their features, links or both."""
         check_is_fitted(self)
         ensemble = self.ensemble_
         if ensemble.linked or (adjacency is not None and self.classes_.size == 1):
             rows, links = self._rows_and_links(X, adjacency)
-            if not ensemble.linked and links is not None:  # one class: there is nothing to weigh
+            if not ensemble.linked and links is not None:  # there is only one class
                 return np.ones((links.shape[0], 1))
             return ensemble.predict(rows, links)
         if adjacency is not None:
-            raise ValueError(f"adjacency= needs {NEEDS_LINKS} (fewer go by their features)")
+            raise ValueError(f"adjacency= needs {NEEDS_LINKS} (fewer samples use features only)")
         return ensemble.predict(self._check_X(X, reset=False))
 
     def _rows_and_links(
         self, X: object, adjacency: object
     ) -> tuple[Features | None, sp.csr_array | None]:
-        """Check new rows of a model that was fitted with a graph beside features."""
+        """Validate new rows for a model that was fitted with links."""
         if X is None and adjacency is None:
-            raise ValueError("X and adjacency are both None; features, links or both are needed")
+            raise ValueError("X and adjacency are both None; pass features, links or both")
         rows = None if X is None else self._check_X(X, reset=False)
         if adjacency is None:
             return rows, None
@@ -374,7 +374,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return rows, check_new_links(adjacency, self._links, count, n)
 
     def _abstain(self, labels: Labels, unsure: NDArray[np.bool_]) -> Labels:
-        """Replace labels by the marker of an unknown one."""
+        """Replace uncertain labels by the marker of an unknown label."""
         marker = self.unlabeled
         if labels.dtype.kind in "iuf" and isinstance(marker, int | float | np.number):
             return np.where(unsure, marker, labels)
@@ -389,22 +389,23 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def add_labels(
         self, indices: ArrayLike, labels: Any, *, tol: float = 1e-3, new_classes: bool = True
     ) -> Any:
-        """Learn more labels of fitted samples, or corrected ones, without fitting again.
+        """Add or correct labels of fitted samples without refitting.
 
-        Only the neighbourhood whose scores change is relaxed. Graphs, weights, models and
-        calibration stay as they are.
+        Only scores near the changed labels are updated. Graphs, weights, models and calibration do
+        not change.
 
         Parameters
         ----------
         indices : int or array-like of int
-            Which samples of `fit`.
+            Positions of samples of `fit`.
         labels : label or array-like of labels
-            Their labels; the marker `unlabeled` takes a label back.
+            Their labels; the marker `unlabeled` removes a label.
         tol : float, default=1e-3
-            Residual that the update may leave, relative to the right-hand side. When updates have
-            added up to five times this, the whole system is solved again, from where it stands.
+            Residual that the update may leave, relative to the right-hand side. When updates add up
+            to five times this value, the whole system is solved again, starting from the current
+            scores.
         new_classes : bool, default=True
-            Whether labels may be of classes that are not known yet.
+            Whether labels may belong to new classes.
 
         Returns
         -------
@@ -428,7 +429,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unique, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
         if (codes[first][inverse] != codes).any():
             twice = rows[codes[first][inverse] != codes][0]
-            raise ValueError(f"labels names two classes for sample {twice}")
+            raise ValueError(f"labels has two classes for sample {twice}")
         skipped = np.setdiff1d(self.skipped_, unique)
         options = self._fit_options(classes)
         self._adopt(ensemble.with_labels(unique, codes[first], options, float(tol)))
@@ -436,12 +437,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def skip(self, indices: ArrayLike) -> Any:
-        """Mark samples that cannot be decided; :meth:`query` does not ask for them again.
+        """Mark samples that cannot be labelled; :meth:`query` does not return them again.
 
         Parameters
         ----------
         indices : int or array-like of int
-            Which samples of `fit`. :meth:`add_labels` takes them up again.
+            Positions of samples of `fit`. :meth:`add_labels` removes the mark.
 
         Returns
         -------
@@ -459,7 +460,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if rows.size == 0:
             return np.arange(0)
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ValueError(f"indices={indices!r} must be whole numbers, one per label")
+            raise ValueError(f"indices={indices!r} must be integers, one per label")
         wrong = rows[(rows < 0) | (rows >= n)]
         if wrong.size:
             raise ValueError(
@@ -473,19 +474,19 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n : int, default=1
-            How many.
+            Maximum number of samples.
         strategy : {"auto", "margin", "representatives", "discs", "random"}, default="auto"
-            "auto" multiplies uncertainty by the variance that the labels leave, among samples drawn
-            at random; "margin" takes the smallest leads of the first class over the second, apart
-            from each other; "representatives" the centres of clusters; "discs" the samples whose
+            "auto" maximises uncertainty times remaining variance among random candidates. "margin"
+            takes samples with the smallest lead of the first class over the second that are weakly
+            correlated. "representatives" takes cluster centres. "discs" takes samples whose
             self-loops raise the smallest Gershgorin disc the most.
         X : array-like, sparse matrix or graph, optional
-            Data of a classifier that is not fitted, because there is no label yet.
+            Data, if the classifier is not fitted because there is no label yet.
 
         Returns
         -------
         ndarray of int
-            Unlabelled samples, the most valuable first, without skipped ones. Components without a
+            Unlabelled samples, most informative first, without skipped ones. Components without a
             label come first.
 
         Examples
@@ -506,7 +507,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return query_nodes(W, graph.features, p, known, skipped, n, strategy, seed=seed)
 
     def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
-        """Return graph and features of data without any label."""
+        """Return the graph and the features of data without labels."""
         if self.graph == "precomputed":
             return given_weights(X), None
         if is_frame(X):
@@ -521,18 +522,18 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         count = min(10 if k == "auto" else k, A.shape[0] - 1)
         return neighbor_graph(A, count, algorithm=expert.algorithm, random_state=seed), A
 
-    # Files and pages.
+    # Files and reports.
 
     def save(self, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> Path:
-        """Write the fitted classifier to a file without pickle: arrays and JSON, with a checksum.
+        """Save the fitted classifier as arrays and JSON with a checksum, without pickle.
 
         Parameters
         ----------
         path : path-like
-            The file; ".npz" is customary.
+            The file, usually with the extension ".npz".
         extra : dict, optional
-            Plain data to keep beside the classifier, such as how its features were made;
-            :meth:`load` returns it as the attribute ``extra_``.
+            Additional plain data, for example how the features were computed. :meth:`load` restores
+            it as the attribute ``extra_``.
 
         Returns
         -------
@@ -542,15 +543,15 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If something cannot be stored safely: the user's models, options that are no plain data,
-            classes that are neither numbers nor text.
+            If something cannot be stored safely: user-supplied models, options that are not plain
+            data, or classes that are neither numbers nor strings.
         """
         check_is_fitted(self)
         return save_model(self, path, extra or {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
-        """Read a classifier written by :meth:`save`.
+        """Load a classifier written by :meth:`save`.
 
         Parameters
         ----------
@@ -560,12 +561,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         estimator
-            The fitted classifier, of the class that was saved.
+            The fitted classifier.
 
         Raises
         ------
         ValueError
-            If the file is damaged, of another version, or holds no such classifier.
+            If the file is damaged, has another version, or contains another kind of object.
         """
         return load_model(cls, path)
 
@@ -578,20 +579,20 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ids: Sequence[object] | None = None,
         sure: float = 0.75,
     ) -> Path:
-        """Write a page about the fitted classifier: one HTML file, no script, no network.
+        """Write a report on the fitted classifier as one HTML file without scripts.
 
         Parameters
         ----------
         path : path-like
             The file.
         X : DataFrame, optional
-            The table that was fitted, for the cells of the rows to label next.
+            The table given to `fit`, for showing the rows to label next.
         title : str, default="gdpa report"
             Title of the page.
         ids : sequence, optional
             Names of the rows; numbers from 1 by default.
         sure : float, default=0.75
-            Probability below which a prediction is called unsure.
+            Predictions with a smaller probability are listed as uncertain.
 
         Returns
         -------
@@ -608,7 +609,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> page.read_text()[:15]
         '<!DOCTYPE html>'
         """
-        # The report stands to the right of the estimators; only this method looks there.
+        # Imported here because reports depend on the estimators.
         from ..files import written_whole
         from ..report import gather, render
         from ..tables.frames import table_of

@@ -1,10 +1,10 @@
-"""Several classes by methods for two: one class against the rest, or a tree of binary splits.
+"""Classify several classes by binary methods: one-vs-rest, or a tree of binary splits.
 
-One against rest: one binary problem per class; the largest score wins. The tree is the paper's
-suggestion: the classes are split in two halves, each half again, and every split is one binary
-problem in which only the labels below it take part. A sample descends to the side that each split
-gives it; the score of a class is the product of the shares along its path, with the class that the
-sample arrives at put first. ("harmonic" needs neither: all classes are columns of one system.)
+One-vs-rest solves one binary problem per class, and the largest score wins. The tree is the paper's
+suggestion. It splits the classes into two halves recursively, and every split is a binary problem
+with the labels below it only. A sample descends to the side that each split assigns. The score of a
+class is the product of the shares along its path, and the class at which the sample arrives comes
+first. The method "harmonic" needs neither: all classes are columns of one linear system.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import UnreachedWarning
 from ..problem import ClassProblem, GraphProblem
-from ..solution import ClassSolution, Solution
+from ..solution import Solution
 from ..solvers.registry import get_solver, solve
 from .options import FitOptions
 from .tuning import Setting
@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 def class_splits(
     counts: Sequence[int], order: Sequence[int]
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield nested splits of the classes (heaviest first) with about equally many labels a side."""
+    """Yield nested splits of the classes with about the same number of labels on each side."""
     waiting = [list(order)]
     while waiting:
         classes = waiting.pop(0)
@@ -47,14 +47,12 @@ def class_splits(
 
 
 def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int]:
-    """Sort classes by number of labels; equal ones by the nodes that carry them, not by name.
-
-    By the degrees of these nodes, which does not depend on the order of the rows either; where that
-    is equal, too, by the first of them.
-    """
+    """Sort classes by number of labels, then by properties of their nodes but never by name."""
+    # Degrees break ties because they do not depend on the order of the rows. The first labelled
+    # node breaks the remaining ties.
     rows, codes = problem.W[problem.labeled], problem.targets.argmax(axis=1)
     degrees = np.bincount(codes, weights=np.diff(rows.indptr), minlength=counts.size)
-    # Of the weights themselves: the diagonal of a normalised Laplacian is 1 everywhere.
+    # Sums of weights, because the diagonal of a normalised Laplacian is 1 everywhere.
     weights = np.bincount(codes, weights=rows.sum(axis=1), minlength=counts.size)
     first = problem.labeled[problem.targets.argmax(axis=0)]
     order: list[int] = np.lexsort((first, -weights, -degrees, -counts)).tolist()
@@ -63,21 +61,14 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
 
 def binary_scores(
     problem: ClassProblem, setting: Setting, options: FitOptions
-) -> tuple[ClassSolution, tuple[Solution, ...]]:
-    """Return the scores of all classes, and the record of each binary problem.
+) -> tuple[FloatArray, tuple[Solution, ...]]:
+    """Return the scores of all classes, and the solution of each binary problem.
 
-    Parameters
-    ----------
-    problem : ClassProblem
-        Graph and labels.
-    setting : Setting
-        Weights; given to methods that have these options.
-    options : FitOptions
-        `method`, `method_options` and `multiclass`.
+    The weights in `setting` go to methods that have these options.
     """
     accepted = {f.name for f in fields(get_solver(options.method))}
     given = {"label_weight": setting.label_weight, "self_loop": setting.self_loop}
-    # An infinite label weight is the default of the one method that takes it.
+    # An infinite label weight is the default of the only method that has this option.
     arguments: dict[str, Any] = {
         name: v for name, v in given.items() if name in accepted and np.isfinite(v)
     }
@@ -85,27 +76,18 @@ def binary_scores(
     several = problem.targets.shape[1] > 2
     by_rest = several and options.multiclass == "one-vs-rest"
     scores, records = (_one_vs_rest if by_rest else _tree)(problem, options.method, arguments)
-    whole = ClassSolution(
-        method=options.method,
-        scores=scores,
-        iterations=max(s.iterations for s in records),
-        matvecs=sum(int(s.info.get("matvecs", 0)) for s in records),
-        converged=all(s.converged for s in records),
-        exact=True,
-        message="; ".join(dict.fromkeys(s.message for s in records)),
-    )
-    return whole, tuple(records)
+    return scores, tuple(records)
 
 
 def _solve(
     problem: ClassProblem, side: FloatArray, method: str, arguments: dict[str, Any]
 ) -> Solution:
-    """Solve one binary problem: classes with side 1 against those with -1, others unlabelled."""
+    """Solve one binary problem: classes on side 1 against those on side -1, others unlabelled."""
     labels = np.zeros(problem.diagonal.size, dtype=np.int8)
     labels[problem.labeled] = (problem.targets @ side).astype(np.int8)
     binary = GraphProblem(problem.W, labels, laplacian=problem.laplacian)
     with warnings.catch_warnings():
-        # The classifier names unreached samples itself, once.
+        # The classifier warns about unreached samples itself, once.
         warnings.simplefilter("ignore", UnreachedWarning)
         return solve(binary, method, **arguments)
 
@@ -113,7 +95,7 @@ def _solve(
 def _one_vs_rest(
     problem: ClassProblem, method: str, arguments: dict[str, Any]
 ) -> tuple[FloatArray, list[Solution]]:
-    """Return scores between 0 and 1: those of all classes on one scale."""
+    """Return scores between 0 and 1, on one scale for all classes."""
     k = problem.targets.shape[1]
     records = [_solve(problem, 2.0 * np.eye(k)[c] - 1.0, method, arguments) for c in range(k)]
     scores = np.column_stack([record.scores for record in records])
@@ -124,34 +106,29 @@ def _one_vs_rest(
 def _tree(
     problem: ClassProblem, method: str, arguments: dict[str, Any]
 ) -> tuple[FloatArray, list[Solution]]:
-    """Return products of the shares along the paths of a tree of splits."""
+    """Return the products of the shares along the paths of a tree of splits."""
     n, k = problem.diagonal.size, problem.targets.shape[1]
     counts = problem.targets.sum(axis=0).astype(np.intp)
     scores = np.ones((n, k))
-    here = np.ones((n, k), dtype=bool)  # classes a sample can still arrive at
+    here = np.ones((n, k), dtype=bool)  # classes that a sample can still reach
     records = []
     for left, right in class_splits(counts.tolist(), _heaviest_first(problem, counts)):
         side = np.zeros(k)
         side[left], side[right] = 1.0, -1.0
         solution = _solve(problem, side, method, arguments)
-        share = _left_share(solution)
+        # Share of the positive side. Scores are clipped to [-1, 1] and never contradict labels.
+        size = max(1.0, float(np.abs(solution.scores).max(initial=0.0)))
+        scaled = solution.scores / size
+        agree = np.sign(scaled) == solution.labels
+        magnitude = np.where(agree, np.maximum(np.abs(scaled), 1e-3), 1e-3)
+        share = 0.5 * (1.0 + magnitude * solution.labels)
         scores[:, left] *= share[:, None]
         scores[:, right] *= 1.0 - share[:, None]
         here[:, left] &= (solution.labels > 0)[:, None]
         here[:, right] &= (solution.labels < 0)[:, None]
         records.append(solution)
     if k > 2:
-        # Shares near 1/2 on a long path multiply to less than one of them on a short path: the
-        # product alone would favour classes near the root.
+        # The product alone would favour classes near the root, because every further split
+        # multiplies by a share below 1.
         scores = 0.5 * scores + 0.5 * here
     return scores, records
-
-
-def _left_share(solution: Solution) -> FloatArray:
-    """Return the share of the positive side: scores cut to [-1, 1], never against the labels."""
-    size = float(np.abs(solution.scores).max(initial=0.0))
-    scaled = solution.scores / size if size > 1.0 else solution.scores
-    magnitude = np.maximum(np.abs(scaled), 1e-3)
-    agree = np.sign(scaled) == solution.labels
-    signed = np.where(agree, magnitude, 1e-3) * solution.labels
-    return np.asarray(0.5 * (1.0 + np.clip(signed, -1.0, 1.0)))

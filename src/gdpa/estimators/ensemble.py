@@ -1,13 +1,13 @@
-"""The fitted state of every estimator: members, their weights, and calibrated probabilities.
+"""Fitted state of every estimator: members, their weights, and calibrated probabilities.
 
-Each member's cross-validated log-loss gives its weight,
+The weight of a member follows from its cross-validated log-loss,
 
-    w ~ exp(-sqrt(m) (loss - least loss)),   m held-out labels,
+    w ~ exp(-sqrt(m) (loss - least loss)),   m held-out labels.
 
-so that nothing less than the noise of the loss excludes a member, and with more labels the better
-ones carry more. Each member is sharpened by its own held-out labels first; the weighted mean is the
-answer. The user's models together get no more weight than leaves the held-out loss no worse than
-without them. A single graph is an ensemble of one member without weights.
+Differences within the noise of the loss do not exclude a member, and with more labels the better
+members get more weight. Each member is first sharpened by its own held-out labels; the ensemble
+predicts the weighted mean. The total weight of user-supplied models is limited so that the held-out
+loss is no worse than without them. A single graph is an ensemble of one member without weights.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from .members.smoothed import SmoothedMember
 from .members.user_models import user_members
 from .options import FitOptions, report
 from .probabilities import (
+    FEWEST_COUNTS,
     LEAST_SHARE,
     estimate_class_shares,
     fit_sharpness,
-    hides_class_shares,
     judged_labels,
     left_out_loss,
     match_masses,
@@ -73,8 +73,8 @@ from .tuning import DEFAULT, Given, Setting, Tuning, tune
 
 FloatArray = NDArray[np.float64]
 
-# The members, in the order in which they are tried. On real tables each of them is the best on
-# some, and none on most: it is their difference that makes the ensemble good.
+# The members, in the order in which they are tried. On real tables each of them is best on some
+# tables and none on most, so the ensemble gains from their differences.
 MEMBERS: Mapping[str, type[Member]] = {
     "neighbours": NeighborMember,
     "class sizes": ClassSizesMember,
@@ -87,9 +87,9 @@ MEMBERS: Mapping[str, type[Member]] = {
     "forest graph": ForestGraphMember,
     "forest kernel": ForestKernelMember,
 }
-# With many samples, or beside links: a member is not tried where the weight of another is less than
-# this part of the largest, and is dropped where it is redundant (it needs a neighbour search, or
-# comparisons with all labels).
+# With many samples or links, a member is skipped if the weight of another member is below this
+# fraction of the largest weight. It is dropped if it is redundant, because it needs a neighbour
+# search or comparisons with all labels.
 SKIP_RULES = {
     "whitened": ("neighbours", 0.0),
     "forest graph": ("forest", 0.3),
@@ -97,59 +97,51 @@ SKIP_RULES = {
     "smoothed": ("neighbours", 0.0),
     "neighbour forest": ("neighbour columns", 0.15),
 }
-# The least part of the forest beside links: on networks like PubMed graphs of the features took
-# half of the time and got no weight.
+# Minimum for the forest in the skip rules if there are links. Chosen on PubMed.
 FOREST_BESIDE_LINKS = 0.15
-# Weights and sharpness where no label can be held out. With one label a class the neighbours alone
-# are best on digits (88.6 %) and no better than the others on tables; so weighted the ensemble
-# loses 0.7 points on digits and has the least error of all on tables (2 points below the
-# neighbours). Scores of a graph fade with the distance to a label: their shares want sharpening.
-# Class sizes, where they are chosen, take the place of the neighbours.
+# Weights and sharpness if no label can be held out. Chosen on digits and tables with one label per
+# class. Graph scores decay with the distance to a label, so their shares are sharpened.
 PRIOR_WEIGHTS = {"neighbours": 4.0, "links": 4.0, "links and features": 8.0, "class sizes": 8.0}
 PRIOR_SHARPNESS = {"neighbours": 4.0, "forest graph": 4.0}
-# Smaller weights are set to 0; those from a subsample, where the member would have to be fitted to
-# many samples, below the second number.
+# Smaller weights are set to 0. The second number is for weights from a subsample, where a member
+# with weight must be fitted to many samples.
 LEAST_WEIGHT, LEAST_SAMPLE_WEIGHT = 0.01, 0.05
-# Held-out labels judge the forest's members by a fifth of their trees. On real tables, the paper's
-# sets and generated ones their log-loss on other rows is lower than on held-out labels by 0.03 to
-# 0.06 more than that of other members. With any one of 16 tables left out the other fifteen choose
-# this allowance over none, and weights as soft as they are, not half or twice so.
+# Subtracted from the held-out loss of forest members, which only a fifth of their trees predict.
+# Chosen on 16 real tables, leaving one out at a time.
 FOREST_ALLOWANCE = 0.05
 FOREST_MEMBERS = ("forest", "forest graph", "forest kernel")
-# On embeddings and bags of words the smoothed member, which may take no step, has the place of the
-# linear ones, and trees, which look at one column at a time, only dilute it (MiniLM embeddings and
-# TF-IDF of TREC and Subj).
+# Not used on dense embeddings, where the smoothed member replaces linear models and trees only
+# dilute it, nor on embeddings with links. Chosen on MiniLM embeddings and TF-IDF of TREC and Subj.
 NOT_ON_EMBEDDINGS = (*FOREST_MEMBERS, "linear", "self-trained")
-# A smaller gain in log-loss is not worth another graph of many samples: a fifth of a percent of the
-# rows or less go wrong without it.
+# With many samples a smaller gain in log-loss does not justify another graph.
 LEAST_GAIN = 0.003
 
 
 @storable("weights")
 @dataclass(frozen=True, eq=False)
 class MemberWeights:
-    """Weights of the members, and the held-out losses that they come from.
+    """Weights of the members, and their held-out losses.
 
     Parameters
     ----------
     names : tuple of str
         The members.
     weights : ndarray of shape (n_members,)
-        Their weights; they add up to 1.
+        Their weights, which add up to 1.
     losses : ndarray of shape (n_members,) or None
-        Cross-validated log-losses; None where no label could be held out.
+        Cross-validated log-losses; None if no label could be held out.
     sharpness : ndarray of shape (n_members,)
         Exponent of each member's shares.
     loss : float or None
-        Log-loss of the ensemble.
+        Cross-validated log-loss of the ensemble.
     loss_without_models : float or None
-        The same without the user's models, where there are any.
+        The same without the user-supplied models, if there are any.
     rule : str
-        How the weights were chosen: "held-out loss"; with too few labels for that "fixed", or
-        "cut and stability" where these speak for class sizes.
+        How the weights were chosen: "held-out loss", or with too few labels "fixed" or "cut and
+        stability" (if class sizes are used).
     trust : float
-        Part of the combined probabilities that counts; the rest is equal for all classes. Less than
-        1 where no label could be held out.
+        Weight of the combined probabilities in a mixture with equal probabilities; below 1 if no
+        label could be held out.
     """
 
     names: tuple[str, ...]
@@ -171,16 +163,16 @@ class MemberWeights:
         if self.losses is not None:
             check_numbers("losses", self.losses, (m,))
         if len(set(self.names)) < m or abs(self.weights.sum() - 1.0) > 1e-6:
-            raise ValueError("names must differ, and weights add up to 1")
+            raise ValueError("names must differ, and weights must add up to 1")
 
     def _lines(self) -> list[tuple[str, str]]:
-        """Return a name and its numbers for each member, and for all together."""
+        """Return the name and the numbers of each member and of the ensemble."""
         lines = [("member", "weight" + ("" if self.losses is None else "  held-out log-loss"))]
         for i in np.argsort(-self.weights, kind="stable").tolist():
             loss = "" if self.losses is None else f"  {self.losses[i]:.3f}"
             lines.append((self.names[i], f"{self.weights[i]:6.3f}{loss}"))
         if self.loss is not None:
-            lines.append(("all together", f"{1:6.3f}  {self.loss:.3f}"))
+            lines.append(("ensemble", f"{1:6.3f}  {self.loss:.3f}"))
         return lines
 
     def __repr__(self) -> str:
@@ -191,11 +183,11 @@ class MemberWeights:
         return card("Ensemble", self._lines(), f"Weights chosen by: {self.rule}.")
 
     def of(self, name: str) -> float:
-        """Return the weight of a member; 0 if there is none of that name."""
+        """Return the weight of a member; 0 if there is no member of that name."""
         return float(self.weights[self.names.index(name)]) if name in self.names else 0.0
 
     def without(self, name: str) -> FloatArray:
-        """Return the weights if a member were left out; the same if no other has any."""
+        """Return the weights without a member; unchanged if no other member has weight."""
         weights = np.where(np.array(self.names) == name, 0.0, self.weights)
         total = float(weights.sum())
         return np.asarray(weights / total) if total > 0 else self.weights
@@ -207,8 +199,8 @@ class MemberWeights:
     ) -> FloatArray:
         """Return the weighted mean of the members' sharpened probabilities.
 
-        None stands for a member that is not asked; `abstaining` are the rows that each member knows
-        nothing about. The weights of the others are raised to add up to 1.
+        Members with None are not used. `abstaining` lists the rows for which each member has no
+        information. The weights of the other members are scaled to add up to 1.
         """
         total = available = fallback = np.zeros((1, 1))
         for i, shares in enumerate(member_probabilities):
@@ -219,9 +211,9 @@ class MemberWeights:
                 if abstaining is not None:
                     w[abstaining[i]] = p[abstaining[i]] = 0.0
                 total, available = total + p, available + w
-        silent = available == 0  # no member knows anything: what they fall back to
-        total = np.where(silent, fallback, total)
-        p = total / np.where(silent, total.sum(axis=1, keepdims=True), available)
+        none = available == 0  # all members abstain, so their prior shares are used
+        total = np.where(none, fallback, total)
+        p = total / np.where(none, total.sum(axis=1, keepdims=True), available)
         return np.asarray(self.trust * p + (1.0 - self.trust) / p.shape[1])
 
 
@@ -239,23 +231,18 @@ def weigh(
     n_models: int = 0,
     least_weight: float = LEAST_WEIGHT,
 ) -> MemberWeights:
-    """Weigh the members by their held-out losses.
+    """Compute the weights and sharpness of the members from their held-out losses.
 
     Parameters
     ----------
     held_out : mapping of str to ndarray of shape (n_labels, n_classes) or None
-        Held-out probabilities of the members, those of the user's models last.
+        Held-out probabilities of the members, with user-supplied models last.
     codes : ndarray of int of shape (n_labels,)
         Classes of the labels.
     n_models : int, default=0
-        How many of them are the user's models.
+        Number of user-supplied models.
     least_weight : float, default=0.01
         Smaller weights are set to 0.
-
-    Returns
-    -------
-    MemberWeights
-        Weights and sharpness.
     """
     names, n = tuple(held_out), len(held_out)
     shares, losses, sharpness = [], np.empty(n), np.empty(n)
@@ -266,19 +253,20 @@ def weigh(
             each, sharpness[i] = cross_validated_loss(p, codes)
             losses[i] = each.mean()
             shares.append(p)
-    replaced = np.isin(names, "neighbours") & ("class sizes" in names)  # one vote for one graph
+    # Class sizes replace the neighbours, because both use the same graph.
+    replaced = np.isin(names, "neighbours") & ("class sizes" in names)
     if len(shares) < n:
         weights = np.where(replaced, 0.0, losses)
         rule = "cut and stability" if replaced.any() else "fixed"
         return MemberWeights(names, weights / weights.sum(), None, sharpness, rule=rule)
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
-    # Never worth more than a factor e.
+    # The minimum limits the effect of the allowance to a factor of e.
     fair = losses - min(FOREST_ALLOWANCE, m**-0.5) * np.isin(names, FOREST_MEMBERS)
     fair[replaced] = np.inf
     inside = np.arange(n) < n - n_models
     if names[0] == "links":
-        # Beside a given graph every second member may know nothing but noise. Each alone would
-        # cost little; those that do no better than the class frequencies get no weight.
+        # With links the features may be noise, and many useless members would add up. Members no
+        # better than the class frequencies get no weight.
         p = np.bincount(codes) / codes.size
         chance = float(-(p[p > 0] * np.log(p[p > 0])).sum())
         useless = inside & (losses >= chance)
@@ -310,9 +298,9 @@ def is_redundant(
     codes: NDArray[np.integer],
     name: str,
 ) -> bool:
-    """Return whether held-out labels are predicted as well without a member.
+    """Return whether removing a member does not raise the held-out loss.
 
-    As well is within one standard error, or a gain in log-loss below 0.003.
+    Differences within one standard error, or below LEAST_GAIN, do not count.
     """
     others = weighting.without(name)
     if others is weighting.weights:  # no other member has weight
@@ -335,12 +323,11 @@ def choose_class_sizes(
     held_out: tuple[FloatArray | None, FloatArray | None],
     ready: dict[str, FittedMember],
 ) -> bool:
-    """Return whether class sizes, not the harmonic function, speak for the neighbour graph.
+    """Return whether class sizes replace the harmonic function on the neighbour graph.
 
-    They do where their labelling has a smaller cut, it is stable, and held-out labels (`held_out`
-    has the probabilities of class sizes and of the neighbours, or None with too few labels) do not
-    speak against it by more than a standard error: a subsample of MNIST hardly tells the two
-    apart, all samples do. Members that are fitted for this are put into `ready`.
+    They do if their labelling is stable and has a smaller cut, and if their held-out loss is not
+    worse by more than one standard error. `held_out` has the probabilities of class sizes and of
+    the neighbours, or None with too few labels. Members fitted here are stored in `ready`.
     """
     losses = [cross_validated_loss(p, codes)[0] for p in held_out if p is not None]
     if losses:
@@ -353,7 +340,7 @@ def choose_class_sizes(
 
 
 def should_skip(name: str, held_out: Mapping[str, FloatArray | None], part: FitData) -> bool:
-    """Return whether :data:`SKIP_RULES` say that a member is not worth trying."""
+    """Return whether :data:`SKIP_RULES` exclude a member."""
     if name not in SKIP_RULES or part.folds is None:
         return False
     basis, least = SKIP_RULES[name]
@@ -368,18 +355,18 @@ def should_skip(name: str, held_out: Mapping[str, FloatArray | None], part: FitD
 @storable("ensemble")
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """A fitted classifier, whole.
+    """Complete state of a fitted classifier.
 
     Parameters
     ----------
     labels : LabelCoding
         Class numbers of the samples and the classes.
     members : tuple of FittedMember
-        The first is the graph that ``graph_`` shows; the others have weight.
+        The first is the graph in ``graph_``; the others have weight.
     weighting : MemberWeights or None
-        Weights of all members that were tried; None for a single graph.
+        Weights of all evaluated members; None for a single graph.
     tuning : Tuning
-        The setting of the first graph, and the held-out scores of the whole.
+        Setting of the first graph, and held-out scores of the ensemble.
     shares : ndarray of shape (n_samples, n_classes)
         Combined shares.
     codes : ndarray of int of shape (n_samples,)
@@ -387,20 +374,20 @@ class Ensemble:
     prior : ndarray of shape (n_classes,)
         Class prior.
     sharpness : float
-        Exponent that makes the shares probabilities.
+        Exponent that turns shares into probabilities.
     offset : ndarray of shape (n_classes,)
-        Shift of the thresholds that matches the class prior, or follows estimated class shares;
-        zeros without either.
+        Shift of the log-probabilities that matches the class prior or estimated class shares; zeros
+        without either.
     unreached : ndarray of int
-        Samples that no member knows anything about.
+        Samples for which no member has information.
     n_features : int
         Number of features.
     sparse : bool
         Whether they are sparse.
     rescaler : Rescaler or None
-        Re-scaling of the features.
+        Rescaling of the features.
     importances : ndarray of shape (n_features,) or None
-        Importances of the features in the forest.
+        Feature importances of the forest.
     """
 
     labels: LabelCoding
@@ -457,36 +444,36 @@ class Ensemble:
 
     @property
     def first(self) -> FittedGraph:
-        """The graph that is shown."""
+        """The graph in ``graph_``."""
         member = self.members[0]
         assert isinstance(member, FittedGraph)
         return member
 
     @property
     def calibrated(self) -> bool:
-        """Whether held-out labels support the probabilities."""
+        """Whether the probabilities are calibrated on held-out labels."""
         return self.tuning.source != "too few labels"
 
     @property
     def linked(self) -> bool:
-        """Whether a graph was given beside features."""
+        """Whether the user gave a graph in addition to features."""
         return self.members[0].knows_links
 
     def probabilities(self, shares: FloatArray | None = None) -> FloatArray:
-        """Return calibrated probabilities of the samples, or of the given shares."""
+        """Return calibrated probabilities for the samples or for given shares."""
         return sharpen(self.shares if shares is None else shares, self.sharpness, self.offset)
 
     def winners(self, shares: FloatArray) -> NDArray[np.intp]:
         """Return the class number of each row of shares.
 
-        Without an offset the shares themselves are compared: sharpening caps them, and would make
-        a tie of two large ones.
+        Without an offset the shares are compared directly, because sharpening clips them and could
+        create ties.
         """
         p = self.probabilities(shares) if self.offset.any() else shares
         return np.asarray(np.argmax(p, axis=1))
 
     def left_out(self) -> tuple[NDArray[np.intp], FloatArray] | None:
-        """Return the samples whose label was held out, and their shares without it; or None."""
+        """Return the samples with a held-out label and their held-out shares, or None."""
         scores, rows = self.tuning.left_out, self.labels.labeled
         if self.tuning.checked is not None:
             rows = rows[self.tuning.checked]
@@ -497,9 +484,9 @@ class Ensemble:
     # New rows.
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray:
-        """Return shares of new rows by their features, their links, or both.
+        """Return the shares of new rows from their features, links or both.
 
-        A row that coincides with fitted samples takes their labels where they have some, else their
+        A row that coincides with fitted samples gets their labels if they have any, otherwise their
         mean shares.
         """
         found, same = self._member_probabilities(X, links)
@@ -511,10 +498,10 @@ class Ensemble:
         if not any(p is not None and w for p, w in zip(asked, self.weighting.weights, strict=True)):
             if by_graph is None:
                 raise ValueError(
-                    "the given graph alone carries this answer: new rows need adjacency=, their "
-                    "links to the fitted samples"
+                    "only members that use the given graph have weight: pass adjacency=, the links "
+                    "of the new rows to the fitted samples"
                 )
-            return by_graph  # only features carry weight, and there are only links
+            return by_graph  # only feature members have weight, but only links are given
         abstaining = None
         if links is not None:
             nobody = np.empty(0, dtype=np.intp)
@@ -522,7 +509,7 @@ class Ensemble:
             abstaining[0] = np.flatnonzero(np.diff(links.indptr) == 0)
         shares = self.weighting.combine(asked, abstaining)
         if same is not None and by_graph is not None:
-            # Of equal samples the labelled ones count, where there are any.
+            # If any of the coinciding samples have labels, only these count.
             given = np.flatnonzero(np.diff(same[:, self.labels.labeled].indptr))
             hit = np.setdiff1d(np.flatnonzero(np.diff(same.indptr)), given)
             shares[hit] = (same[hit] @ self.shares) / np.diff(same.indptr)[hit, None]
@@ -532,7 +519,7 @@ class Ensemble:
     def _member_probabilities(
         self, X: Features | None, links: sp.csr_array | None
     ) -> tuple[dict[str, FloatArray | None], sp.csr_array | None]:
-        """Return what each member predicts for new rows, and the samples these coincide with."""
+        """Return each member's prediction for new rows, and the samples they coincide with."""
         if X is not None and self.rescaler is not None:
             X = self.rescaler.transform(X)
         found: dict[str, FloatArray | None] = {}
@@ -549,18 +536,15 @@ class Ensemble:
     def graph_share(
         self, X: Features | None = None, links: sp.csr_array | None = None
     ) -> FloatArray:
-        """Return the part of each row's answer that members with a given graph carry.
+        """Return the share of each row's prediction that comes from members that use links.
+
+        It is 0 for rows without a link. With a precomputed graph and no features it is 1 for all
+        other rows, without a given graph it is 0.
 
         Parameters
         ----------
         X, links
             New rows and their links; the samples of the fit if neither is given.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            0 for rows without a link; of a precomputed graph without features 1, without a given
-            graph 0 for all.
         """
         if not self.linked or self.weighting is None:
             graph = self.first.graph
@@ -588,7 +572,7 @@ class Ensemble:
     # Certificates.
 
     def solutions(self) -> tuple[Solution, ...]:
-        """Return one record per class against the rest (two classes: one, for the second)."""
+        """Return one solution per class against the rest; for two classes only the second."""
         first, run = self.first, self.first.run
         if first.records:
             return first.records
@@ -624,9 +608,9 @@ class Ensemble:
         return tuple(records)
 
     def objective(self) -> float:
-        """Return the smoothness ``x' L x`` of the labels; of more classes half the sum over them.
+        """Return the smoothness ``x' L x`` of the labels, half of the sum over classes.
 
-        For each class x is +1 on its samples and -1 on all others; with two classes both terms are
+        For each class x is +1 on its samples and -1 on all others. With two classes both terms are
         equal, and the result is the objective of the binary problem.
         """
         problem, k = self.first.graph.problem(self.labels), self.labels.classes.size
@@ -640,10 +624,10 @@ class Ensemble:
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
     ) -> Ensemble:
-        """Return the ensemble with more, corrected or fewer labels (-1).
+        """Return the ensemble with added, corrected or removed labels (-1).
 
-        Members, weights and calibration stay; the scores of graphs move. The held-out scores belong
-        to the old labels and are dropped.
+        Members, weights and calibration stay, and graphs update their scores. The held-out scores
+        belong to the old labels and are dropped.
         """
         labels = self.labels.with_labels(rows, codes)
         inner = options if self.weighting is None else replace(options, class_prior=None)
@@ -658,7 +642,7 @@ class Ensemble:
         )
 
     def with_classes(self, classes: NDArray[np.generic]) -> Ensemble:
-        """Return the ensemble with more classes (sorted), which nothing speaks for yet."""
+        """Return the ensemble with more classes (sorted), whose shares are 0 so far."""
         place, k = np.searchsorted(classes, self.labels.classes), classes.size
         labels = self.labels.with_classes(classes, place)
         return replace(
@@ -682,7 +666,7 @@ def build_ensemble(
     sharpness: float | None = None,
     **about: Any,
 ) -> Ensemble:
-    """Combine fitted members, and calibrate unless a sharpness is given; `about` the features."""
+    """Combine fitted members, and calibrate them unless a sharpness is given."""
     known, k, first = labels.labeled, labels.classes.size, members[0]
     codes, unreached = labels.codes[known], first.abstaining
     assert isinstance(first, FittedGraph)
@@ -710,10 +694,16 @@ def build_ensemble(
     counts = np.bincount(codes, minlength=k)
     if options.class_prior is not None and k > 1:
         offset = match_masses(sharpen(shares[free], sharpness), prior)
-    elif weighting is not None and weighting.losses is not None and hides_class_shares(counts):
-        told = counts / codes.size
-        found = estimate_class_shares(sharpen(shares[free], sharpness), told)
-        offset = 0.5 * np.log(found / told)
+    elif (
+        weighting is not None
+        and weighting.losses is not None
+        and counts.min() >= FEWEST_COUNTS
+        and counts.max() - counts.min() <= 1
+    ):
+        # Nearly equal counts indicate labels drawn class by class, which hide the class shares.
+        labeled = counts / codes.size
+        estimated = estimate_class_shares(sharpen(shares[free], sharpness), labeled)
+        offset = 0.5 * np.log(estimated / labeled)
     parts = (labels, tuple(members), weighting, tuning, shares, labels.codes, prior)
     ensemble = Ensemble(*parts, float(sharpness), offset, unreached, **about)
     decided = np.where(labels.codes < 0, ensemble.winners(shares), labels.codes)
@@ -730,29 +720,24 @@ def fit_ensemble(
     members: Mapping[str, type[Member]] = MEMBERS,
     rescaler: Rescaler | None = None,
 ) -> Ensemble:
-    """Cross-fit the members, weigh them, and fit those with weight.
+    """Cross-fit the members, compute their weights, and fit those with weight.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Checked features, re-scaled.
+        Checked and rescaled features.
     labels : LabelCoding
         The labels.
     options : FitOptions
-        What is asked for.
+        Options of the fit.
     links : csr_array of shape (n_samples, n_samples), optional
-        A given graph of the samples, checked.
+        Checked user-supplied graph of the samples.
     models : sequence of estimators, optional
-        The user's models.
+        User-supplied models.
     members : mapping of str to class, optional
         The members; the first is the neighbour graph.
     rescaler : Rescaler, optional
-        How the features were re-scaled.
-
-    Returns
-    -------
-    Ensemble
-        The fitted state.
+        Rescaling that was applied to the features.
     """
     codes, k = labels.codes[labels.labeled], labels.classes.size
     several = codes[judged_labels(codes, k)]
@@ -800,7 +785,7 @@ def fit_ensemble(
     weighting = weigh(
         held_out, part.codes, len(models), LEAST_WEIGHT if kept is None else LEAST_SAMPLE_WEIGHT
     )
-    # With many samples a member that would need another neighbour search is dropped if redundant.
+    # With many samples, drop members that need another neighbour search if they are redundant.
     costly = [] if kept is None else [*SKIP_RULES, *([] if links is None else ["neighbours"])]
     for name in costly:
         if weighting.of(name) > 0 and is_redundant(weighting, held_out, part.codes, name):
@@ -843,7 +828,7 @@ def fit_ensemble(
 def fit_single_graph(
     X: Features, labels: LabelCoding, options: FitOptions, *, rescaler: Rescaler | None = None
 ) -> Ensemble:
-    """Fit one graph: choose its weights by cross-validation, and solve."""
+    """Fit one graph: choose its setting by cross-validation, then solve."""
     n, k, codes = X.shape[0], labels.classes.size, labels.codes[labels.labeled]
     counts = [options.n_neighbors or 1]
     if options.n_neighbors is None:
@@ -853,14 +838,14 @@ def fit_single_graph(
     report(options, stage="graph", nodes=n, edges=int(candidates[0].W.nnz) // 2)
     if k == 1:
         warnings.warn(
-            f"y has one class only, {labels.classes.tolist()[0]!r}; every sample gets it",
+            f"y has only one class, {labels.classes.tolist()[0]!r}; every sample is assigned to it",
             DegenerateProblemWarning,
             stacklevel=3,
         )
     arranged = None
     if len(candidates) == 1 and n > options.policy.large_nodes:
         arranged = arrange(candidates[0].adjacency, options.policy)
-    if candidates[0].signed:  # labels are kept, and nothing is to be chosen
+    if candidates[0].signed:  # labels are kept exactly, and there is nothing to choose
         tuning = Tuning(Setting(np.inf, 0.0), 1.0, "signed weights", None, 0)
     else:
         systems, targets = [], np.eye(k)[codes]

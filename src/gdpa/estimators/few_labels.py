@@ -1,12 +1,13 @@
-"""Probabilities where there are too few labels to hold any out: what agreement of members supports.
+"""Lower probabilities to what the agreement of members supports, if no label can be held out.
 
-Nothing calibrates the members there, and they are too sure: they share the few labels, which may
-mislead them all. So the combined probabilities p of k classes are mixed with equal ones,
+Without held-out labels nothing calibrates the members, and they are overconfident: the same few
+labels may mislead all of them. Therefore the combined probabilities p of k classes are mixed with
+equal ones,
 
     trust p + (1 - trust) / k,
 
-such that their mean confidence is no larger than the agreement of the members supports, and no
-probability passes :data:`MOST_CONFIDENCE`.
+so that their mean confidence does not exceed what the agreement of the members supports, and no
+probability exceeds :data:`MOST_CONFIDENCE`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-# Part of the agreement beyond chance that is accuracy beyond chance: 0.7 in the mean over 16 tables
-# and digits with one to three labels a class (two draws each, where none could be held out).
+# Ratio of accuracy beyond chance to agreement beyond chance. Chosen on 16 tables and digits with
+# one to three labels per class.
 AGREEMENT_PART = 0.7
-# Less than what reports call sure by default: of two classes members often agree and are wrong.
+# Below the default threshold for confident predictions in reports, because with two classes members
+# often agree on the wrong one.
 MOST_CONFIDENCE = 0.74
-LEAST_VOTE = 0.1  # members with less weight count so much in the agreement
+LEAST_VOTE = 0.1  # minimum weight of a member in the agreement
 
 
 def mean_agreement(labelings: Sequence[NDArray[np.integer]], weights: FloatArray) -> float:
@@ -41,21 +43,16 @@ def mean_agreement(labelings: Sequence[NDArray[np.integer]], weights: FloatArray
 def supported_trust(
     probabilities: FloatArray, labelings: Sequence[NDArray[np.integer]], weights: FloatArray
 ) -> float:
-    """Return the part of the combined probabilities that the agreement of members supports.
+    """Return the weight of the combined probabilities that the agreement of members supports.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_samples, n_classes)
         Combined probabilities of unlabelled samples.
     labelings : sequence of ndarray of int of shape (n_samples,)
-        Labels by each member.
+        Labels predicted by each member.
     weights : ndarray of shape (n_members,)
         Weights of the members.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 1 without samples or with one class.
     """
     n, k = probabilities.shape
     if n == 0 or k < 2:

@@ -1,4 +1,4 @@
-"""Data frames in the estimator: encoded once, remembered; arrays are taken as they are."""
+"""Encode data frames for the estimators; arrays are used as they are."""
 
 from __future__ import annotations
 
@@ -17,26 +17,16 @@ from .options import GraphOptions
 
 
 def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Features of a frame, or None if X is to be taken as an array.
+    """Return the encoded features of a data frame, or None if X is an array.
 
     Parameters
     ----------
     estimator : estimator
-        Gets ``encoder_``, ``n_features_in_`` and ``feature_names_in_`` when `reset`.
+        Gets ``encoder_``, ``n_features_in_`` and ``feature_names_in_`` if `reset`.
     X : object
-        What was given to `fit` or `predict`.
+        Input of `fit` or `predict`.
     reset : bool
         Whether this is `fit`.
-
-    Returns
-    -------
-    ndarray or None
-        The features.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing or contradict themselves.
     """
     encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
     if encoder is None and not (reset and is_frame(X)):
@@ -46,9 +36,9 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     elif isinstance(X, Table | Mapping):
         table = X if isinstance(X, Table) else table_of(X)
     else:
-        # scikit-learn's own words about names that are missing, new or in another order.
+        # scikit-learn's messages about names that are missing, new or in another order.
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        table = X if len(X) > BLOCK_ROWS else table_of(X)  # many rows are taken in blocks
+        table = X if len(X) > BLOCK_ROWS else table_of(X)  # large frames are read in blocks
     if reset:
         given, options = getattr(estimator, "columns", None), estimator.options or GraphOptions()
         scale, seed = options.rescale or "robust", estimator.random_state or 0
@@ -66,22 +56,14 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def adopt_encoder(estimator: Any, encoder: TableEncoder) -> None:
-    """Let an estimator that was fitted on encoded features take the table's rows from now on.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted on what `encoder` made of a table.
-    encoder : TableEncoder
-        The fitted encoder.
-    """
+    """Let an estimator that was fitted on encoded features accept rows of the table itself."""
     estimator.encoder_ = encoder
     estimator.n_features_in_ = encoder.n_features_in_
     estimator.feature_names_in_ = encoder.feature_names_in_
 
 
 def _named(estimator: Any, X: Any) -> Table:
-    """Rows of an array under the names of the frame that was fitted."""
+    """Return an array as a table with the column names of the fitted frame."""
     A = validate_data(
         estimator, X, reset=False, accept_sparse=False, dtype=None, ensure_all_finite=False
     )

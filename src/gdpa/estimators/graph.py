@@ -1,4 +1,4 @@
-"""GraphClassifier: one graph, one method; and GDPAClassifier, the paper's."""
+"""GraphClassifier, which uses one graph and one method, and the paper's GDPAClassifier."""
 
 from __future__ import annotations
 
@@ -21,67 +21,68 @@ class GraphClassifier(BaseClassifier):
 
         (L + diag(a + gamma)) F = a Y
 
-    with the labels Y, their weight a and a self-loop gamma that keeps their influence local. Other
-    methods solve binary problems; with several classes one class against the rest, and the largest
-    score wins.
+    with the labels Y, their weight a, and a self-loop gamma that keeps their influence local. Other
+    methods solve binary problems. With several classes each class is solved against the rest, and
+    the largest score wins.
 
     Parameters
     ----------
     graph : {"knn", "full", "precomputed"}, default="knn"
-        Nearest neighbours, all pairs (small data only), or X is the graph: a symmetric matrix, a
-        NetworkX graph or a list of edges. A negative weight says that two samples differ; it needs
-        labels of two classes, and smoothness is measured by the signed Laplacian.
+        k-nearest neighbours, all pairs (small data only), or X is the graph: a symmetric matrix, a
+        NetworkX graph or an edge list. A negative weight means that two samples tend to differ. It
+        requires exactly two classes, and the signed Laplacian measures smoothness.
     n_neighbors : int or "auto", default="auto"
-        Neighbours per sample. "auto" takes 10, 15 or 20, whichever predicts held-out labels best;
-        10 with more than 5,000 samples or too few labels.
+        Neighbours per sample. "auto" chooses 10, 15 or 20 by cross-validation; it is 10 with more
+        than 5,000 samples or too few labels.
     method : str, default="harmonic"
-        Method of the registry (:func:`gdpa.list_methods`). Where the graph has negative weights,
-        "harmonic" stands for what :func:`gdpa.solve` chooses: "min-cut" where they are balanced,
-        else "branch-and-bound" or "search".
+        Name of the method (:func:`gdpa.list_methods`). If the graph has negative weights,
+        "harmonic" means the method that :func:`gdpa.solve` chooses: "min-cut" if they are balanced,
+        otherwise "branch-and-bound" or "search".
     label_weight : float or "auto", default="auto"
-        Weight a of the labels; ``inf`` keeps the given labels' scores exactly.
+        Weight a of the labels; ``inf`` keeps the scores of the given labels exactly.
     self_loop : float or "auto", default="auto"
-        Self-loop gamma. "auto" chooses this and `label_weight` by cross-validation: labels are held
-        out one by one, in closed form, where that is affordable, else fold by fold (above 50,000
-        samples and 1,000 labels: one fold). With fewer than 8 labels in classes of at least 2
-        they are 0.01 (times the mean diagonal of the Laplacian) and inf.
+        Self-loop gamma. "auto" chooses this and `label_weight` by cross-validation: leave-one-out
+        in closed form where that is affordable, otherwise k-fold (one fold above 50,000 samples and
+        1,000 labels). If classes with at least 2 labels have fewer than 8 labels in total, the
+        values are 0.01 (times the mean diagonal of the Laplacian) and inf.
     class_prior : None, "labeled" or array-like of shape (n_classes,), default=None
-        Shifts the thresholds so that the class masses of the unlabelled samples match the shares
-        of the labels, or those given (in the order of ``classes_``). None: no shift.
+        Shifts the probabilities so that the class masses of the unlabelled samples match the class
+        shares of the labels ("labeled") or the given shares (in the order of ``classes_``). None
+        means no shift.
     unlabeled : object, default=-1
-        Marker of an unknown label in y; None or NaN stand for all missing values.
+        Marker of an unknown label in y; None or NaN mean all missing values.
     abstain_below : float, optional
-        `predict` returns the marker `unlabeled` where the largest probability is below this.
+        `predict` returns the marker `unlabeled` if the largest probability is below this value.
     n_jobs : int, optional
-        Threads: None for all processors, at most 8 (or OMP_NUM_THREADS), -1 for all. Results do not
-        depend on it.
+        Number of threads. None uses all processors up to 8 (or OMP_NUM_THREADS), -1 uses all.
+        Results do not depend on it.
     random_state : int, default=0
-        Random seed of approximate neighbour search.
+        Random seed of the approximate neighbour search.
     verbose : int, default=0
         As in :class:`CommitteeClassifier`.
     options : GraphOptions, optional
-        Options for experts.
+        Expert options.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     transduction_ : ndarray of shape (n_samples,)
-        Label of every sample of `fit`; given labels are kept, also where `label_weight` is finite
-        and the scores are larger for another class. `predict` keeps them, too.
+        Label of every sample of `fit`. Given labels are kept, even if `label_weight` is finite and
+        another class has a larger score. `predict` keeps them too.
     label_scores_ : ndarray of shape (n_samples, n_classes)
         Share of each class in the sample's scores. Rows add up to 1.
     graph_ : csr_array of shape (n_samples, n_samples)
         The weights.
     solution_ : Solution or tuple of Solution
-        Record of the solve, with its certified lower bound: one for two classes, one per class
-        against the rest for more.
+        Solution with a certified lower bound; with more than two classes one per class against the
+        rest.
     balance_ : BalanceResult
-        Whether the signs of the weights can all be satisfied; see :func:`gdpa.graph.balance`.
+        Whether the signs of all weights can be satisfied; see :func:`gdpa.graph.balance`.
     objective_ : float
         Smoothness ``x' L x`` of ``transduction_``; see :class:`~gdpa.GraphProblem`.
     tuning_ : Tuning
-        What was chosen, its loss on held-out labels, and how it was measured.
+        The chosen setting, its held-out loss, and how it was measured.
     label_weight_, self_loop_ : float
         The weights in use.
     n_neighbors_ : int or None
@@ -91,19 +92,19 @@ class GraphClassifier(BaseClassifier):
     unreached_ : ndarray of int
         Samples that no label reaches. They get the prior class.
     unsure_ : ndarray of bool of shape (n_samples,)
-        Unlabelled samples that `abstain_below` applies to.
+        Unlabelled samples with a probability below `abstain_below`.
     skipped_ : ndarray of int
-        Samples given to :meth:`skip`.
+        Samples passed to :meth:`skip`.
     columns_ : ColumnList
         After fit on a data frame: how each column was encoded, and why.
     encoder_ : TableEncoder
         After fit on a data frame: the fitted encoder.
     ensemble_ : Ensemble
-        The whole fitted state.
+        The complete fitted state.
     n_features_in_ : int
         Number of features (columns of a data frame).
     feature_names_in_ : ndarray of str
-        Names of the features, where X had names.
+        Names of the features, if X had names.
 
     See Also
     --------
@@ -165,18 +166,18 @@ class GraphClassifier(BaseClassifier):
             Features; with ``graph="precomputed"`` a symmetric matrix of shape (n_samples,
             n_samples), a NetworkX graph or a list of edges.
         y : array-like of shape (n_samples,)
-            Labels of any kind, `unlabeled` where they are not known.
+            Labels of any type, with the marker `unlabeled` for unknown ones.
 
         Returns
         -------
         GraphClassifier
-            This object. After an error it is as before.
+            This object. After an error it is unchanged.
         """
         fitted, A, labels, options, rescaler = self._prepare(X, y)
         if options.method == "harmonic" and options.method_options:
             raise ValueError(
-                f"method_options={options.method_options!r} go with another method than "
-                "'harmonic', which has label_weight and self_loop"
+                f"method_options={options.method_options!r} cannot be used with method='harmonic'; "
+                "use label_weight and self_loop"
             )
         fitted._adopt(fit_single_graph(A, labels, options, rescaler=rescaler))
         self.__dict__ = fitted.__dict__
@@ -184,34 +185,34 @@ class GraphClassifier(BaseClassifier):
 
     @property
     def balance_(self) -> BalanceResult:
-        """Whether the signs of the weights can all be satisfied, labels aside."""
+        """Whether the signs of all weights can be satisfied, ignoring labels."""
         return balance(self.graph_)
 
 
 class GDPAClassifier(GraphClassifier):
     """The paper's classifier, as its authors ran it.
 
-    Full graph with the weights ``exp(-|f_i - f_j|^2)``, normalised Laplacian, the linear program of
-    Gershgorin disc perfect alignment at the authors' tolerances (method "gdpa-published"), and for
-    several classes a tree of nested binary splits. On the paper's splits it reproduces the row
-    "GDPA" of their Table 2. It is here for comparison: for accuracy use
-    :class:`CommitteeClassifier`, for one graph with a certificate :class:`GraphClassifier`. All
-    pairs of samples are compared, so it takes a few thousand samples at most.
+    It uses the full graph with weights ``exp(-|f_i - f_j|^2)``, the normalised Laplacian, and the
+    linear program of Gershgorin disc perfect alignment at the authors' tolerances (method
+    "gdpa-published"). Several classes are split by a tree of nested binary problems. On the paper's
+    splits it reproduces the row "GDPA" of Table 2. It is meant for comparison: for accuracy use
+    :class:`CommitteeClassifier`, for one graph with a certificate :class:`GraphClassifier`. It
+    compares all pairs of samples, so it is limited to a few thousand samples.
 
     Parameters
     ----------
     rescale : {None, "minmax", "standard"}, default=None
-        Re-scaling of the features: columns to [0, 1], or standardised columns and rows of unit
+        Rescaling of the features: columns to [0, 1], or standardised columns and rows of unit
         length. The paper reports both.
     multiclass : {"tree", "one-vs-rest"}, default="tree"
-        Several classes by nested binary splits, as the paper suggests, or by one class against the
-        rest.
+        How several classes are handled: by nested binary splits, as the paper suggests, or
+        one-vs-rest.
     unlabeled : object, default=-1
-        Marker of an unknown label in y; None or NaN stand for all missing values.
+        Marker of an unknown label in y; None or NaN mean all missing values.
     abstain_below : float, optional
-        `predict` returns the marker `unlabeled` where the largest probability is below this.
+        `predict` returns the marker `unlabeled` if the largest probability is below this value.
     n_jobs : int, optional
-        Threads; results do not depend on it.
+        Number of threads; results do not depend on it.
     random_state : int, default=0
         Random seed of :meth:`query`.
     verbose : int, default=0
@@ -219,8 +220,8 @@ class GDPAClassifier(GraphClassifier):
 
     See Also
     --------
-    CommitteeClassifier : The estimator to use for accuracy.
-    GraphClassifier : All attributes are as there.
+    CommitteeClassifier : More accurate on most data.
+    GraphClassifier : Has the same attributes.
 
     Examples
     --------
@@ -256,5 +257,5 @@ class GDPAClassifier(GraphClassifier):
 
     @property
     def options(self) -> GraphOptions:  # type: ignore[override]
-        """The paper's kernel, of bandwidth 1, and the re-scaling asked for."""
+        """The paper's kernel with bandwidth 1, and the requested rescaling."""
         return GraphOptions(bandwidth=1.0, rescale=self.rescale)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What estimators are given besides features: graphs, and links of the samples."""
+"""Validate the graphs and links that users pass to the estimators."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .members.graphs import check_link_rows
 def given_weights(
     X: Any, name: str = "X", n_nodes: int | None = None, *, signed: bool = False
 ) -> sp.csr_array:
-    """Return the weights of a graph in any form that is accepted, checked.
+    """Validate a graph and return its weights.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_nodes, n_nodes), networkx.Graph, or edge list
-        Symmetric weights; NetworkX graphs and edge lists (a list of pairs or
-        triples) are converted, rows in the order of ``G.nodes`` or of the node numbers.
+        Symmetric weights. NetworkX graphs and edge lists (pairs or triples) are converted; rows are
+        in the order of ``G.nodes`` or of the node numbers.
     name : str, default="X"
-        How the argument is called in messages.
+        Name of the argument in error messages.
     n_nodes : int, optional
-        How many nodes there are, where that is known: edge lists may then be arrays, and nodes
-        without an edge exist, too.
+        Number of nodes, if it is known. Then edge lists may be arrays, and nodes without edges are
+        allowed.
     signed : bool, default=False
         Whether negative weights are accepted.
     """
@@ -42,41 +42,41 @@ def given_weights(
         return check_adjacency(X, name=name, signed=signed)
     ends = X[:, :2] if isinstance(X, np.ndarray) else np.asarray([edge[:2] for edge in X])
     if isinstance(X, np.ndarray) and ends.dtype.kind == "f" and (ends == np.rint(ends)).all():
-        ends = ends.astype(np.int64)  # whole numbers as all numbers of a floating-point array are
+        ends = ends.astype(np.int64)  # node numbers stored as floats because of the weights
         X = np.column_stack([ends, X[:, 2:]]) if X.shape[1] == 3 else ends
     if ends.dtype.kind not in "iu":
         raise ValueError(
             "an edge list must name nodes by their row numbers (0 to n - 1); use "
-            "gdpa.graph.from_edges for nodes of other names"
+            "gdpa.graph.from_edges for other node names"
         )
     most = int(ends.max(initial=-1)) + 1
     return from_edges(X, n_nodes=max(most, n_nodes or 1), signed=signed).W
 
 
 def _is_edge_list(X: Sequence[object]) -> bool:
-    """Return whether a list holds pairs or triples; 2 or 3 rows of numbers are a matrix."""
+    """Return whether a list contains pairs or triples; 2 or 3 rows of numbers are a matrix."""
     widths = {len(row) if isinstance(row, list | tuple) else -1 for row in X}
     tuples = all(isinstance(row, tuple) for row in X)
     return widths <= {2, 3} and (len(widths) > 1 or len(X) not in widths or tuples)
 
 
 def check_links(adjacency: object, n: int) -> sp.csr_array:
-    """Return the weights of a graph of the n fitted samples, checked."""
+    """Validate links between the n fitted samples and return their weights."""
     if isinstance(adjacency, Links):
         W = adjacency.among()
     else:
         shape: tuple[int, ...] = getattr(adjacency, "shape", ())
         if len(shape) == 2 and shape[0] == n != shape[1] > 3:
             raise ValueError(
-                f"adjacency has shape {shape}: its rows were picked, its columns not; for "
-                "cross-validation give gdpa.graph.Links(W), which picks both"
+                f"adjacency has shape {shape}: its rows were selected, but not its columns; for "
+                "cross-validation pass gdpa.graph.Links(W), which selects both"
             )
         W = given_weights(adjacency, "adjacency", n)
     if W.shape[0] != n:
-        raise ValueError(f"adjacency has {W.shape[0]} nodes, X has {n} rows; one each is needed")
+        raise ValueError(f"adjacency has {W.shape[0]} nodes, but X has {n} rows")
     if not W.nnz:
         warnings.warn(
-            "adjacency has no links; the features decide alone",
+            "adjacency has no links; only the features are used",
             DegenerateProblemWarning,
             stacklevel=4,
         )
@@ -86,7 +86,7 @@ def check_links(adjacency: object, n: int) -> sp.csr_array:
 def check_new_links(
     adjacency: object, fitted: Links | None, n_rows: int | None, n_nodes: int
 ) -> sp.csr_array:
-    """Return the links of new rows to the fitted samples, checked."""
+    """Validate the links of new rows to the fitted samples and return their weights."""
     if isinstance(adjacency, Links):
         if fitted is None:
             raise ValueError("adjacency=Links needs a fit with Links of the same graph")
@@ -96,7 +96,7 @@ def check_new_links(
     wanted = (links.shape[0] if n_rows is None else n_rows, n_nodes)
     if links.shape != wanted:
         raise ValueError(
-            f"adjacency has shape {links.shape}; links of new rows to the fitted samples have "
+            f"adjacency has shape {links.shape}; links of new rows to the fitted samples must have "
             f"shape {wanted}"
         )
     return links

@@ -1,7 +1,7 @@
-"""Labels of any kind to class numbers: which entries of y are unknown, and which classes occur.
+"""Encode labels of any type as class numbers.
 
-The marker for an unknown label is -1 unless the caller names another one. A missing value (None,
-NaN, NaT, pandas' NA) is a marker of its own kind: whichever of them is named, all of them count.
+The marker of an unknown label is -1 unless the caller passes another one. If the marker is a
+missing value (None, NaN, NaT, pandas' NA), all kinds of missing values count as unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LabelCoding:
     Parameters
     ----------
     codes : ndarray of int32 of shape (n_samples,)
-        Position in `classes`, or -1 where the label is unknown.
+        Position in `classes`, or -1 if the label is unknown.
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     """
@@ -37,7 +37,7 @@ class LabelCoding:
         k = self.classes.size
         check_numbers("codes", self.codes, (None,), at_least=-1, at_most=k - 1)
         if self.classes.ndim != 1 or np.unique(self.classes).size != k:
-            raise ValueError("classes must be different from each other")
+            raise ValueError("classes must be distinct")
         if self.classes.dtype.kind == "f" and not np.isfinite(self.classes).all():
             raise ValueError("classes must be finite")
 
@@ -51,7 +51,7 @@ class LabelCoding:
         changed = self.codes.copy()
         changed[rows] = codes
         if not (changed >= 0).any():
-            raise ValueError("labels removes the last label; at least one is needed")
+            raise ValueError("labels removes the last label; at least one must remain")
         return LabelCoding(changed, self.classes)
 
     def with_classes(self, classes: NDArray[Any], place: NDArray[np.intp]) -> LabelCoding:
@@ -63,14 +63,14 @@ class LabelCoding:
 def expand_class_columns(
     columns: NDArray[np.float64], place: NDArray[np.integer], n_classes: int
 ) -> NDArray[np.float64]:
-    """Put the columns of classes at their places among more classes; new columns are 0."""
+    """Move the columns of classes to their positions among more classes; new columns are 0."""
     out = np.zeros((*columns.shape[:-1], n_classes))
     out[..., place] = columns
     return out
 
 
 def is_missing(value: Any) -> bool:
-    """Whether one value stands for "missing": None, NaN, NaT or pandas' NA."""
+    """Return whether a value is missing: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -79,40 +79,24 @@ def is_missing(value: Any) -> bool:
 
 
 def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Values of y as a flat array, and which of them are labels.
+    """Return y as a flat array, and a mask of the entries that are labels.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Labels of any kind.
-    unlabeled : object, default=-1
-        Marker of an unknown label.
-
-    Returns
-    -------
-    values : ndarray of shape (n_samples,)
-        The entries.
-    known : ndarray of bool of shape (n_samples,)
-        Where there is a label.
-
-    Raises
-    ------
-    ValueError
-        If y is not one-dimensional, or a value is missing although another marker is in use.
+    Raises ValueError if y is not one-dimensional, or if a value is missing although the marker
+    `unlabeled` is not a missing value.
     """
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: y must hold one label or marker "
             "per sample"
         )
-    # pandas' nullable and categorical types: as objects, so that NA stays NA.
+    # Nullable and categorical pandas types become objects, so that NA stays NA.
     extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
     try:
         values = np.asarray(y, dtype=object) if extension else np.asarray(y)
     except ValueError as error:
         raise ValueError(
-            "y has labels that are sequences; labels are text, numbers or truth values: write "
-            "them as text, str(...)"
+            "y has labels that are sequences; labels must be strings, numbers or booleans: convert "
+            "them with str(...)"
         ) from error
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
@@ -137,36 +121,31 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
         return values, ~missing
     if missing.any():
         if unlabeled == -1 and all(isinstance(v, str) for v in values[~missing]):
-            # Among texts nothing else can be meant: a column of a data frame with gaps.
+            # Among strings a missing value can only mean an unknown label.
             return values, ~missing & ~_equal(values, unlabeled)
         i = int(np.flatnonzero(missing)[0])
         raise ValueError(
             f"Input y contains NaN: y[{i}] is missing, but the marker of an unknown label is "
-            f"unlabeled={unlabeled!r}; pass unlabeled=None if missing values mean that"
+            f"unlabeled={unlabeled!r}; pass unlabeled=None if missing values are unknown labels"
         )
     return values, ~_equal(values, unlabeled)
 
 
 def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
-    """Number the classes of y.
+    """Encode y as class numbers.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Labels of any kind.
+        Labels of any type.
     unlabeled : object, default=-1
-        Marker of an unknown label; None or NaN stand for every kind of missing value.
-
-    Returns
-    -------
-    LabelCoding
-        Class numbers and classes.
+        Marker of an unknown label; None or NaN mean every kind of missing value.
 
     Raises
     ------
     ValueError
-        If no label is known, the labels are continuous or of mixed kinds, or y contains only -1
-        and +1 while -1 is the marker.
+        If no label is known, the labels are continuous or of mixed types, or y contains only -1 and
+        +1 while -1 is the marker.
     """
     from sklearn.utils.multiclass import check_classification_targets
 
@@ -179,14 +158,14 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     labels = values[known]
     if labels.dtype.kind == "O":
         labels = _natural(labels)
-    # Objects of any kind may be among objects; bytes and dates are all of one kind.
+    # An object array may mix types. Bytes and dates have a single type.
     suspects = {"O": labels, "S": labels[:1], "m": labels[:1], "M": labels[:1]}
     for value in suspects.get(labels.dtype.kind, ()):
         if not isinstance(value, str | bool | int | float | np.bool_ | np.number):
             kind = type(value).__name__
             raise ValueError(
-                f"y has a label of kind {kind} ({str(value)[:40]!r}); labels are text, numbers or "
-                f"truth values: {'decode it' if 'bytes' in kind else 'write it as text, str(...)'}"
+                f"y has a label of type {kind} ({str(value)[:40]!r}); labels must be strings, "
+                f"numbers or booleans: {'decode it' if 'bytes' in kind else 'use str(...)'}"
             )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
@@ -196,14 +175,14 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in labels})
         raise ValueError(
-            f"y mixes labels of kinds that cannot be sorted ({', '.join(kinds)}); use one kind"
+            f"y mixes labels of types that cannot be sorted ({', '.join(kinds)}); use one type"
         ) from error
     marked = isinstance(unlabeled, int | float | np.number) and unlabeled == -1
     if marked and classes.dtype.kind in "iuf" and classes.tolist() == [1] and not known.all():
         raise ValueError(
             "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
-            "whether -1 is a class. If it is, pass unlabeled=0 (or any marker that is no class); "
-            "if not, there is only one class, 1, to learn from"
+            "whether -1 is a class. If it is, pass unlabeled=0 (or another marker); "
+            "if not, there is only one class, 1"
         )
     codes = np.full(values.size, -1, dtype=np.int32)
     codes[known] = inverse
@@ -211,27 +190,7 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
 
 
 def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:
-    """Class numbers of further labels of known classes.
-
-    Parameters
-    ----------
-    labels : array-like or scalar
-        Labels.
-    classes : ndarray
-        The classes, sorted.
-    unlabeled : object, default=-1
-        Marker of an unknown label: it takes a label back.
-
-    Returns
-    -------
-    ndarray of int32
-        Positions in `classes`; -1 for the marker.
-
-    Raises
-    ------
-    ValueError
-        If a label is none of the classes.
-    """
+    """Encode further labels of known classes; the marker `unlabeled` becomes -1."""
     values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
     position = {value: code for code, value in enumerate(classes.tolist())}
     codes = np.full(values.size, -1, dtype=np.int32)
@@ -239,43 +198,28 @@ def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDAr
         value = values[i : i + 1].tolist()[0]
         if value not in position:
             raise ValueError(
-                f"labels[{i}] is {value!r}, which is none of the classes "
-                f"{classes.tolist()!r}; fit again to learn a new class, or say new_classes=True"
+                f"labels[{i}] is {value!r}, which is not one of the classes "
+                f"{classes.tolist()!r}; refit to learn a new class, or pass new_classes=True"
             )
         codes[i] = position[value]
     return codes
 
 
 def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[Any]:
-    """The classes, and those among further labels that are new.
-
-    Parameters
-    ----------
-    labels : array-like or scalar
-        Labels.
-    classes : ndarray
-        The classes, sorted.
-    unlabeled : object, default=-1
-        Marker of an unknown label.
-
-    Returns
-    -------
-    ndarray
-        All classes, sorted.
-    """
+    """Return the sorted classes together with the new ones among further labels."""
     values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
     new = _natural(values[known])
     kinds = {new.dtype.kind, classes.dtype.kind}
     if "O" not in kinds and len(kinds & {"U", "S"}) not in (0, len(kinds)):
         raise ValueError(
-            f"labels are of another kind than the classes {classes.tolist()!r}; use one kind"
+            f"labels have another type than the classes {classes.tolist()!r}; use one type"
         )
     if classes.dtype.kind == "O":
         new = new.astype(object)
     try:
         return np.unique(np.concatenate([classes, new]))
     except TypeError as error:
-        raise ValueError("labels mixes kinds that cannot be sorted; use one kind") from error
+        raise ValueError("labels mixes types that cannot be sorted; use one type") from error
 
 
 def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
@@ -290,7 +234,7 @@ def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
 
 
 def _natural(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that came as objects become an array of numbers; other objects stay."""
+    """Convert an object array of numbers to a numeric array; other objects stay."""
     if labels.dtype.kind != "O":
         return labels
     kinds = set(map(type, labels))
@@ -301,36 +245,15 @@ def _natural(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def by_appearance(codes: NDArray[Any]) -> NDArray[np.int32]:
-    """Number classes in the order in which they first appear, whatever they are called.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_labels,)
-        Class numbers.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_labels,)
-        Numbers from 0, in the order of the labels.
-    """
+    """Renumber classes from 0 in the order in which they first appear."""
     _, first, code = np.unique(codes, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first)).astype(np.int32)[code]
 
 
 def stratified_folds(codes: NDArray[np.int32], n_folds: int) -> NDArray[np.int32]:
-    """Deal the labels of each class out to folds in turn; nothing is random.
+    """Return the fold of each label, deterministically.
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_labels,)
-        Class numbers.
-    n_folds : int
-        Number of folds.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_labels,)
-        Fold numbers; sizes differ by at most one, in total and within each class.
+    Fold sizes differ by at most one, in total and within each class.
     """
     order = np.argsort(by_appearance(codes), kind="stable")
     fold = np.empty(codes.size, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Cross-validation that keeps unlabelled rows in training."""
+"""Cross-validation splits that keep unlabelled rows in the training set."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from .labels import encode_labels, stratified_folds
 
 
 class SemiSupervisedKFold:
-    """K folds over the labelled rows; unlabelled rows are always in training.
+    """Split the labelled rows into k folds; unlabelled rows are always in the training set.
 
-    Each labelled row is in exactly one test fold, classes are spread evenly over the folds, and
-    no unlabelled row is ever scored.
+    Each labelled row is in exactly one test fold, and classes are spread evenly over the folds.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Shuffle the labelled rows before they are dealt out.
+        Whether to shuffle the labelled rows first.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffle.
+        Random seed of the shuffle.
     unlabeled : object, default=-1
         Marker of an unknown label, as in :class:`~gdpa.CommitteeClassifier`.
 
@@ -39,7 +38,7 @@ class SemiSupervisedKFold:
     [1 3 4 5] [0 2]
     [0 2 4 5] [1 3]
 
-    A graph beside features goes along as :class:`gdpa.graph.Links`, which picks rows and columns:
+    Wrap a graph of the samples in :class:`gdpa.graph.Links`, which selects rows and columns:
 
     >>> from gdpa.graph import Links
     >>> links = Links([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
@@ -57,11 +56,11 @@ class SemiSupervisedKFold:
         unlabeled: Any = -1,
     ) -> None:
         if isinstance(n_splits, bool) or int(n_splits) != n_splits or n_splits < 2:
-            raise ValueError(f"n_splits={n_splits!r} must be a whole number of at least 2")
+            raise ValueError(f"n_splits={n_splits!r} must be an integer of at least 2")
         if not isinstance(shuffle, bool | np.bool_):
             raise ValueError(f"shuffle={shuffle!r} must be True or False")
         if not shuffle and random_state is not None:
-            raise ValueError("random_state has no effect without shuffle=True; leave it at None")
+            raise ValueError("random_state has no effect without shuffle=True; set it to None")
         self.n_splits = int(n_splits)
         self.shuffle = shuffle
         self.random_state = random_state
@@ -91,14 +90,14 @@ class SemiSupervisedKFold:
     def split(
         self, X: Any, y: Any, groups: Any = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield training and test rows.
+        """Yield the training and test rows of each fold.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; only their number of rows counts.
+            Features; only the number of rows is used.
         y : array-like of shape (n_samples,)
-            Labels, with the marker where they are unknown.
+            Labels, with the marker for unknown ones.
         groups : object
             Ignored.
 
@@ -121,7 +120,8 @@ class SemiSupervisedKFold:
         labeled = coding.labeled
         if labeled.size < self.n_splits:
             raise ValueError(
-                f"n_splits={self.n_splits} folds need as many labelled rows; y has {labeled.size}"
+                f"n_splits={self.n_splits} folds need at least as many labelled rows; y has "
+                f"{labeled.size}"
             )
         if self.shuffle:
             labeled = check_random_state(self.random_state).permutation(labeled)

@@ -1,4 +1,4 @@
-"""Options of a fit, the ones for experts among them, and the report of its progress."""
+"""Options of a fit, including expert options, and progress reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..policy import DEFAULT_POLICY, Policy
 
 logger = logging.getLogger("gdpa.estimators")
 
-# A fit that takes longer than this many seconds logs its stages without being asked.
+# A fit that takes longer than this many seconds logs its stages even without verbose.
 PATIENCE = 2.0
 
 Rescale = Literal["minmax", "standard"]
@@ -30,16 +30,16 @@ Callback = Callable[[Mapping[str, object]], object]
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """Options for experts, passed as ``options=`` to an estimator.
+    """Expert options, passed as ``options=`` to an estimator.
 
     Parameters
     ----------
     bandwidth : {"self-tuning", "median"} or float, default="self-tuning"
-        sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: each sample's distance to its 7th
-        neighbour, the median distance, or a number.
+        sigma in the weights ``exp(-d^2 / (sigma_i sigma_j))``: the distance of each sample to its
+        7th neighbour, the median distance, or a number.
     rescale : {None, "minmax", "standard"}, default=None
-        Re-scaling of the features: columns to [0, 1], or standardised columns and rows of unit
-        length. Data frames are encoded on one scale anyway.
+        Rescaling of the features: columns to [0, 1], or standardised columns and rows of unit
+        length. Data frames are always encoded on one scale.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Which Laplacian measures smoothness.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
@@ -49,7 +49,8 @@ class GraphOptions:
     tol : float, default=1e-6
         Relative residual of the linear solve.
     max_iter : int, optional
-        Most iterations of the linear solve; by default ten times the number of samples.
+        Maximum number of iterations of the linear solve; by default ten times the number of
+        samples.
     callback : callable, optional
         Called with a mapping after each stage and each iteration. Returning True during the solve
         stops it.
@@ -88,25 +89,25 @@ class GraphOptions:
             raise ValueError(f"tol={self.tol!r} must be a number between 0 and 1")
         whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
         if self.max_iter is not None and not (whole and self.max_iter >= 1):
-            raise ValueError(f"max_iter={self.max_iter!r} must be None or a positive whole number")
+            raise ValueError(f"max_iter={self.max_iter!r} must be None or a positive integer")
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback={self.callback!r} must be callable or None")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(GraphOptions):
-    """Everything a fit is asked for, checked: one record from the estimator down.
+    """All checked options of a fit.
 
     Parameters
     ----------
     n_neighbors, label_weight, self_loop : number or None
-        None is "auto".
+        None means "auto".
     class_prior : None, "labeled" or ndarray
-        Checked.
+        Class prior.
     multiclass : {"one-vs-rest", "tree"}
-        How methods for two classes handle several.
+        How binary methods handle several classes.
     started : float
-        When the fit began, on the monotonic clock.
+        Start of the fit on the monotonic clock.
     policy : Policy
         Size limits.
     """
@@ -128,7 +129,7 @@ class FitOptions(GraphOptions):
 def report(
     options: FitOptions, entry: Mapping[str, object] | None = None, **values: object
 ) -> object:
-    """Report an iteration (`entry`) or a stage (`values`); return what the callback returns."""
+    """Report an iteration (`entry`) or a stage (`values`); return the callback's result."""
     if entry is not None:
         values = {"stage": "solve", **entry}
     seconds = time.monotonic() - options.started

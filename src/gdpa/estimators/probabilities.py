@@ -1,12 +1,12 @@
-"""Scores to probabilities: shares, sharpness fitted on held-out labels, class priors.
+"""Turn scores into probabilities: shares, sharpness fitted on held-out labels, class priors.
 
-The score of a class, divided by the sum of all, is its share q. Probabilities are
-``p ~ q^beta exp(b)``: the sharpness beta minimises the log-loss of held-out labels; the offsets b
-shift the thresholds until the class masses of the unlabelled samples match a prior, by iterative
+The share q of a class is its score divided by the sum of all scores. Probabilities are
+``p ~ q^beta exp(b)``. The sharpness beta minimises the log-loss of held-out labels. The offsets b
+make the class masses of the unlabelled samples match a prior. They are found by iterative
 proportional fitting, which converges because the masses are the gradient of a convex function of b.
 
-Held-out labels show how often a classifier is right. If unlabelled samples are predicted with more
-confidence than that, by more than a standard error, the fit warns (:func:`confidence_of`).
+If the mean confidence of the unlabelled samples exceeds the cross-validated accuracy by more than
+one standard error, the fit warns (:func:`confidence_of`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from ..policy import DEFAULT_POLICY
 FloatArray = NDArray[np.float64]
 
 MOST_SHARPNESS = 64.0
-# Smaller shares are raised to this, which keeps probabilities off 0 and 1; in the loss of a member,
-# where one label predicted with certainty and wrongly must not decide, to a hundredth.
+# Smaller shares are raised to the first value, which keeps probabilities away from 0 and 1. The
+# second is used in the loss of a member, so that a single confident error does not dominate it.
 SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
-FEWEST_COUNTS = 20  # labels of every class from which on class shares are estimated
+# Class shares are estimated if every class has this many labels. Chosen on 16 tables with 5 and 20
+# labels per class, leaving one out at a time.
+FEWEST_COUNTS = 20
 
 
 def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
-    """Return which labels can be predicted without themselves: those not alone in their class."""
+    """Return which labels can be held out: those whose class has at least two labels."""
     return np.asarray(np.bincount(codes, minlength=n_classes)[codes] >= 2)
 
 
@@ -59,19 +61,14 @@ def left_out_loss(targets: FloatArray, scores: FloatArray) -> float:
 
 
 def to_shares(scores: FloatArray, prior: FloatArray) -> FloatArray:
-    """Shares of the classes in non-negative scores.
+    """Divide scores by their row sums.
 
     Parameters
     ----------
     scores : ndarray of shape (n_nodes, n_classes)
-        Scores; rounding below 0 is cut.
+        Scores; negative rounding errors count as 0.
     prior : ndarray of shape (n_classes,)
-        Shares of a node without any score.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_classes)
-        Rows that add up to 1.
+        Shares of rows whose scores are all 0.
     """
     positive = np.maximum(scores, 0.0)
     top = positive.max(axis=1, keepdims=True)
@@ -87,7 +84,7 @@ def sharpen(
     *,
     least: float = SMALLEST_SHARE,
 ) -> FloatArray:
-    """Probabilities ``p ~ q^beta exp(offset)``.
+    """Return the probabilities ``p ~ q^beta exp(offset)``.
 
     Parameters
     ----------
@@ -96,14 +93,9 @@ def sharpen(
     sharpness : float
         beta.
     offset : ndarray of shape (n_classes,), optional
-        Shift of each class's threshold.
+        Shift of each class's log-probability.
     least : float, default=1e-6
         Smaller shares are raised to this.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_classes)
-        Rows that add up to 1.
     """
     logits = sharpness * np.log(np.maximum(shares, least))
     if offset is not None:
@@ -118,24 +110,19 @@ def fit_sharpness(
     fewest: int = DEFAULT_POLICY.calibration_labels,
     doubt: float = 10.0,
 ) -> float:
-    """Sharpness beta that fits held-out labels best.
+    """Return the sharpness beta that minimises the log-loss of held-out labels.
 
     Parameters
     ----------
     left_out : ndarray of shape (n_labeled, n_classes) or None
-        Scores of the labelled nodes without their own label.
+        Held-out scores of the labelled nodes.
     codes : ndarray of int of shape (n_labeled,)
         Their classes.
     fewest : int, default=20
-        Labels that must have been held out before their log-loss is trusted.
+        With fewer held-out labels beta is 1.
     doubt : float, default=10
-        As if so many labels spoke for the plain shares: a few labels that all happen to be right
-        must not make every probability 0 or 1.
-
-    Returns
-    -------
-    float
-        beta; 1 where there are fewer labels.
+        Strength of a prior for beta = 1, in numbers of labels. It keeps a few correct predictions
+        from making every probability 0 or 1.
     """
     if left_out is None or codes.size < fewest:
         return 1.0
@@ -153,48 +140,20 @@ def fit_sharpness(
         return float((total - beta * at_label).mean() + penalty * log_beta**2)
 
     limit = float(np.log(MOST_SHARPNESS))
-    from scipy.optimize import minimize_scalar  # not loaded by workers, who only sharpen
+    from scipy.optimize import minimize_scalar  # not loaded by workers, which only sharpen
 
     best = minimize_scalar(loss, bounds=(-limit, limit), method="bounded")
     return float(np.exp(best.x))
 
 
 def labeled_prior(codes: NDArray[np.integer], n_classes: int) -> FloatArray:
-    """Share of each class among the labels.
-
-    Parameters
-    ----------
-    codes : ndarray of int
-        Class numbers of the labels.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Shares that add up to 1.
-    """
+    """Return the share of each class among the labels."""
     counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
     return np.asarray(counts / counts.sum())
 
 
-def check_prior(class_prior: ArrayLike | None, classes: NDArray[np.generic]) -> FloatArray | None:
-    """Validate a prior given as an array.
-
-    Parameters
-    ----------
-    class_prior : None, "labeled" or array-like of shape (n_classes,)
-        The prior.
-    classes : ndarray
-        The classes, whose order the array follows.
-
-    Returns
-    -------
-    ndarray or None
-        Positive shares that add up to 1; None for the other two kinds.
-    """
-    if class_prior is None or (isinstance(class_prior, str) and class_prior == "labeled"):
-        return None
+def check_prior(class_prior: ArrayLike, classes: NDArray[np.generic]) -> FloatArray:
+    """Validate a prior with one share per class, in the order of `classes`."""
     try:
         prior = np.asarray(class_prior, dtype=np.float64)
     except (TypeError, ValueError):
@@ -214,7 +173,7 @@ def check_prior(class_prior: ArrayLike | None, classes: NDArray[np.generic]) -> 
 def match_masses(
     probabilities: FloatArray, prior: FloatArray, *, tol: float = 1e-10, max_iter: int = 1000
 ) -> FloatArray:
-    """Offsets of the classes that make their mean probabilities equal to the prior.
+    """Return the class offsets, with mean 0, that make mean probabilities equal to the prior.
 
     Parameters
     ----------
@@ -225,12 +184,7 @@ def match_masses(
     tol : float, default=1e-10
         Largest deviation of a mass from its prior.
     max_iter : int, default=1000
-        Most rounds.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Offsets b, with mean 0.
+        Maximum number of rounds.
     """
     offset = np.zeros(prior.size)
     if probabilities.shape[0] == 0:
@@ -250,23 +204,21 @@ def match_masses(
 def estimate_class_shares(
     probabilities: FloatArray, prior: FloatArray, *, max_iter: int = 50, max_rows: int = 20_000
 ) -> FloatArray:
-    """Estimate class shares of samples from probabilities that assume other shares.
+    """Estimate the class shares of samples from probabilities that assume other shares.
 
-    Repeats ``p ~ P sqrt(shares / prior)`` and shares = the mean of p and, with weight 0.3, `prior`.
+    Repeats two steps: ``p ~ P sqrt(shares / prior)``, and shares = the mean of p, averaged with
+    `prior` of weight 0.3.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_nodes, n_classes)
-        P, rows that add up to 1; thinned evenly to at most `max_rows`.
+        P, rows that add up to 1; an even subsample of at most `max_rows` is used.
     prior : ndarray of shape (n_classes,)
         Positive shares of the labels.
     max_iter : int, default=50
-        Most rounds.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Shares that add up to 1.
+        Maximum number of rounds.
+    max_rows : int, default=20000
+        Maximum number of rows.
     """
     P, shares = probabilities[:: -(-probabilities.shape[0] // max_rows) or 1], prior
     for _ in range(max_iter if P.shape[0] else 0):
@@ -278,19 +230,9 @@ def estimate_class_shares(
     return shares
 
 
-def hides_class_shares(counts: NDArray[np.integer]) -> bool:
-    """Return whether labels were drawn class by class, enough of them to estimate class shares.
-
-    Counts that differ by more than 1 tell shares themselves. On 16 tables with 20 labels a class
-    the estimate saves 0.16 +- 0.12 points (0.06 to 0.19 with any one left out), with 5 it costs
-    0.06 +- 0.04; so smaller counts are left alone.
-    """
-    return bool(counts.min() >= FEWEST_COUNTS and counts.max() - counts.min() <= 1)
-
-
 @dataclass(frozen=True)
 class Confidence:
-    """Mean confidence beside cross-validated accuracy.
+    """Mean confidence compared with cross-validated accuracy.
 
     Parameters
     ----------
@@ -303,9 +245,9 @@ class Confidence:
     n_left_out : int
         Number of held-out labels.
     lost : tuple
-        Classes with two labels or more, none of which was predicted correctly.
+        Classes with at least two labels of which none was predicted correctly.
     of_sample : bool
-        Whether labels were held out of a subsample of the rows.
+        Whether the accuracy was measured on a subsample of the rows.
     """
 
     mean: float
@@ -316,9 +258,9 @@ class Confidence:
     of_sample: bool = False
 
     def sentences(self) -> list[str]:
-        """Return the cautions in words; empty if there are none.
+        """Return warnings about the confidence; empty if there are none.
 
-        The accuracy of a subsample is no reason for one: graphs of fewer samples err more.
+        The accuracy on a subsample never causes one, because smaller graphs are less accurate.
         """
         out = []
         if not self.of_sample and self.mean > self.accuracy + self.standard_error:
@@ -338,17 +280,9 @@ class Confidence:
 
 
 def confidence_of(ensemble: Any) -> Confidence | None:
-    """Compare confidence and cross-validated accuracy.
+    """Compare confidence with cross-validated accuracy.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        A fitted ensemble.
-
-    Returns
-    -------
-    Confidence or None
-        None where no label was held out, or no sample is unlabelled.
+    Returns None if no label was held out or no sample is unlabelled.
     """
     held_out, classes = ensemble.left_out(), ensemble.labels.classes
     free = ensemble.labels.codes < 0
@@ -362,7 +296,7 @@ def confidence_of(ensemble: Any) -> Confidence | None:
     right = (ensemble.winners(held_out[1]) == codes)[judged]
     hits = np.bincount(codes[judged], weights=right, minlength=classes.size)
     lost = np.intersect1d(codes[judged], np.flatnonzero(hits == 0))
-    share = (right.sum() + 1.0) / (m + 2.0)  # all right, or all wrong, has a standard error too
+    share = (right.sum() + 1.0) / (m + 2.0)  # keeps the standard error positive
     p = sharpen(ensemble.shares[free], ensemble.sharpness, ensemble.offset)
     return Confidence(
         float(p.max(axis=1).mean()),
@@ -375,7 +309,7 @@ def confidence_of(ensemble: Any) -> Confidence | None:
 
 
 def cautions(ensemble: Any) -> list[str]:
-    """Return what is to be said about the confidence of a fitted ensemble."""
+    """Return warnings about the confidence of a fitted ensemble."""
     weighting, labels = ensemble.weighting, ensemble.labels
     if weighting is not None and weighting.losses is None and (labels.codes < 0).any():
         return [
@@ -388,7 +322,7 @@ def cautions(ensemble: Any) -> list[str]:
 
 
 def warn_about(ensemble: Any, run: Any) -> None:
-    """Warn about unreached samples, solves that did not converge, and too much confidence."""
+    """Warn about unreached samples, solves that did not converge, and overconfidence."""
     if ensemble.unreached.size:
         warnings.warn(
             f"{ensemble.unreached.size} of {ensemble.shares.shape[0]} samples are in components "

@@ -1,15 +1,15 @@
-r"""A sample of the rows on which questions are weighed, whatever the size of the data.
+r"""Draw a sample of rows on which rows to label next are compared, whatever the data size.
 
-Scores on a graph are the mean of a Gaussian field with covariance ``K = (L + gamma)^-1``; a label
-at node i takes ``K_:i K_i: / K_ii`` off it. So the variance of the field given the labels says
-where little is known yet. K is dense, so it is held for a sample of the rows, with a neighbour
-graph of its own. A labelled row outside the sample is ``w' f + noise``, w being its weights to its
-neighbours in the sample.
+Scores on a graph are the mean of a Gaussian field with covariance ``K = (L + gamma)^-1``. A label
+at node i subtracts ``K_:i K_i: / K_ii`` from it. The variance given the labels shows where little
+is known yet. K is dense, so it is computed for a sample of the rows with a neighbour graph of its
+own. A labelled row outside the sample is modelled as ``w' f + noise``, where w are its weights to
+its neighbours in the sample.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,18 @@ from ..graph.adjacency import component_labels
 
 FloatArray = NDArray[np.float64]
 
-# Rows of the sample: K takes 32 MB and a third of a second.
+# Sample size. K then takes 32 MB and a third of a second.
 SKETCH_ROWS = 2000
 NEIGHBORS = 10
-# Self-loop, against a diagonal of 1: the one that fits take with few labels.
+# Self-loop relative to a diagonal of 1. Fits with few labels use the same value.
 SELF_LOOP = 0.01
-# Labelled rows taken into account, the latest: their covariance is factorised anew for a question.
+# Only the latest labelled rows count, because their covariance is factorised for each query.
 MOST_KNOWN = 1000
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """Rows of a sample, and the covariance of scores on their neighbour graph.
+    """A sample of rows, and the covariance of scores on its neighbour graph.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Sketch:
     weights_between : csr_array of shape (n_sampled, n_sampled)
         The neighbour graph.
     place : ndarray of int of shape (n_rows,), optional
-        Position in the sample of the row that stands for each row; of a sample of a graph.
+        For a sample of a graph: position of the sampled row that represents each row.
     """
 
     rows: NDArray[np.intp]
@@ -58,21 +58,10 @@ class Sketch:
     covariance: FloatArray
     components: NDArray[np.intp]
     weights_between: sp.csr_array
-    place: NDArray[np.intp] = field(default_factory=lambda: np.arange(0))
+    place: NDArray[np.intp]
 
     def weights(self, X: Any) -> FloatArray:
-        """Weights of other rows to the sample, adding up to ``1 / (1 + gamma)``.
-
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (n_rows, n_features)
-            The rows' features.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_sampled)
-            The weights.
-        """
+        """Return the weights of other rows to the sample, which add up to ``1 / (1 + gamma)``."""
         k = min(NEIGHBORS, self.rows.size)
         search = NearestNeighbors(n_neighbors=k).fit(self.points)
         distance, near = search.kneighbors(X)
@@ -83,19 +72,14 @@ class Sketch:
         return out
 
     def given(self, known: NDArray[np.intp], outside: FloatArray | None = None) -> Conditioned:
-        """Condition on labelled rows.
+        """Condition the field on labelled rows.
 
         Parameters
         ----------
         known : ndarray of int
-            Labelled rows, as positions in the sample.
+            Positions of labelled rows in the sample.
         outside : ndarray of shape (n_outside, n_sampled), optional
             :meth:`weights` of labelled rows outside the sample.
-
-        Returns
-        -------
-        Conditioned
-            The field given the labels.
         """
         K = self.covariance
         cross = K[:, known]
@@ -116,7 +100,7 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Conditioned:
-    """The field given labels: ``C = K - H' H``, and the mean for any labels at the known rows.
+    """The field given labels, with covariance ``C = K - H' H``.
 
     Parameters
     ----------
@@ -125,7 +109,7 @@ class Conditioned:
     factor : ndarray of shape (n_known, n_known)
         Cholesky factor of the covariance of the known rows.
     half : ndarray of shape (n_known, n_sampled)
-        H, the factor's solve with the covariances between known rows and the sample.
+        H, the factor's solve with the covariances of known rows and the sample.
     """
 
     covariance: FloatArray
@@ -133,61 +117,28 @@ class Conditioned:
     half: FloatArray
 
     def scores(self, targets: FloatArray) -> FloatArray:
-        """Mean of the field.
-
-        Parameters
-        ----------
-        targets : ndarray of shape (n_known, n_classes)
-            One row per known row, those of the sample first.
-
-        Returns
-        -------
-        ndarray of shape (n_sampled, n_classes)
-            The scores.
-        """
+        """Return the mean of the field for `targets`: one row per known row, the sample's first."""
         if not self.factor.size:
             return np.zeros((self.covariance.shape[0], targets.shape[1]))
         inner = scipy.linalg.solve_triangular(self.factor, targets, lower=True)
         return np.asarray(self.half.T @ inner)
 
     def variances(self, nodes: NDArray[np.intp]) -> FloatArray:
-        """Diagonal of C.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-            Which entries.
-
-        Returns
-        -------
-        ndarray of shape (n_nodes,)
-            The variances.
-        """
+        """Return the variances of some nodes, which are entries of the diagonal of C."""
         half = self.half[:, nodes]
         variance = self.covariance[nodes, nodes] - (half * half).sum(axis=0)
         return np.asarray(np.maximum(variance, 0.0))
 
     def correlations(self, node: int) -> FloatArray:
-        """Correlation of one node with all, between 0 and 1.
-
-        Parameters
-        ----------
-        node : int
-            The node.
-
-        Returns
-        -------
-        ndarray of shape (n_sampled,)
-            The correlations; 0 with nodes that are known.
-        """
+        """Return the correlations of one node with all, clipped to [0, 1]; 0 with known nodes."""
         column = self.covariance[:, node] - self.half.T @ self.half[:, node]
         size = np.sqrt(self.variances(np.arange(column.size)))
         scale = size * size[node]
         rho = np.divide(column, scale, out=np.zeros_like(column), where=scale > 1e-9)
         return np.asarray(np.clip(rho, 0.0, 1.0))
 
-    def and_also(self, node: int) -> Conditioned:
-        """Condition on one more row of the sample, whatever its label will be."""
+    def condition_on(self, node: int) -> Conditioned:
+        """Condition on one more row of the sample; the covariance does not depend on its label."""
         column = self.covariance[:, node] - self.half.T @ self.half[:, node]
         size = np.sqrt(max(column[node], 1e-12))
         m = self.factor.shape[0]
@@ -202,23 +153,18 @@ class Conditioned:
 def sketch_rows(
     X: Any, *, candidates: NDArray[np.intp] | None = None, size: int = SKETCH_ROWS, seed: Any = 0
 ) -> Sketch:
-    """Take a sample of rows and prepare its covariance.
+    """Sample rows and compute their covariance.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
         Features on comparable scales.
     candidates : ndarray of int, optional
-        Rows to sample from; all by default.
+        Rows to sample from; all rows by default.
     size : int, default=2000
-        Rows of the sample; all candidates where there are no more.
+        Maximum number of sampled rows.
     seed : int or sequence of int, default=0
-        Seed of the sample.
-
-    Returns
-    -------
-    Sketch
-        The sample.
+        Random seed.
     """
     rows = np.arange(X.shape[0]) if candidates is None else candidates
     if rows.size > size:
@@ -229,37 +175,35 @@ def sketch_rows(
         W = sp.csr_array((1, 1))
     else:
         W = neighbor_graph(points, n_neighbors=min(NEIGHBORS, rows.size - 1))
-    return Sketch(rows, points, _covariance(W), _components(W), W)
+    return _sketch(rows, W, points)
 
 
 def sketch_graph(W: sp.csr_array, *, size: int = SKETCH_ROWS, seed: Any = 0) -> Sketch:
-    """Take a sample of the nodes of a graph, each standing for those nearest to it.
+    """Sample nodes of a graph; each sampled node represents the nodes nearest to it.
+
+    The weight between two sampled nodes is the sum of the weights between the nodes that they
+    represent.
 
     Parameters
     ----------
     W : csr_array of shape (n_nodes, n_nodes)
         The graph.
     size : int, default=2000
-        Nodes of the sample; all where there are no more.
+        Maximum number of sampled nodes.
     seed : int or sequence of int, default=0
-        Seed of the sample.
-
-    Returns
-    -------
-    Sketch
-        The sample: its weights are the sums of those between the nodes that its nodes stand for.
+        Random seed.
     """
     n = W.shape[0]
     if n <= size:
-        return Sketch(np.arange(n), None, _covariance(W), _components(W), W, np.arange(n))
+        return _sketch(np.arange(n), W, place=np.arange(n))
     rows = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
     _, _, source = dijkstra(
         W, indices=rows, min_only=True, unweighted=True, return_predecessors=True
     )
-    # Components without a sampled node: one node stands for each of them.
+    # One node represents each component without a sampled node.
     lost = np.flatnonzero(source < 0)
     if lost.size:
-        component = _components(W)
+        component = component_labels(W)[1]
         _, first = np.unique(component[lost], return_index=True)
         stand = np.full(int(component.max()) + 1, -1)
         stand[component[lost[first]]] = lost[first]
@@ -270,18 +214,18 @@ def sketch_graph(W: sp.csr_array, *, size: int = SKETCH_ROWS, seed: Any = 0) -> 
     coarse = (P.T @ W @ P).tocsr()
     coarse.setdiag(0.0)
     coarse.eliminate_zeros()
-    return Sketch(rows, None, _covariance(coarse), _components(coarse), coarse, place)
+    return _sketch(rows, coarse, place=place)
 
 
-def _components(W: sp.csr_array) -> NDArray[np.intp]:
-    return np.asarray(component_labels(W)[1], dtype=np.intp)
-
-
-def _covariance(W: sp.csr_array) -> FloatArray:
-    """Inverse of the normalised Laplacian with the self-loop."""
+def _sketch(
+    rows: NDArray[np.intp], W: sp.csr_array, points: Any = None, place: Any = None
+) -> Sketch:
+    """Invert the normalised Laplacian with the self-loop, and find the components."""
     degree = np.asarray(W.sum(axis=1)).ravel()
     root = 1.0 / np.sqrt(np.where(degree > 0, degree, 1.0))
     S = (sp.diags_array(root) @ W @ sp.diags_array(root)).toarray()
     A = (1.0 + SELF_LOOP) * np.eye(degree.size) - S
     factor = scipy.linalg.cho_factor(A, lower=True)
-    return np.asarray(scipy.linalg.cho_solve(factor, np.eye(degree.size)))
+    K = np.asarray(scipy.linalg.cho_solve(factor, np.eye(degree.size)))
+    components = np.asarray(component_labels(W)[1], dtype=np.intp)
+    return Sketch(rows, points, K, components, W, np.arange(0) if place is None else place)

@@ -1,15 +1,15 @@
-"""Save and load fitted estimators: arrays and JSON in one ``.npz`` file, never pickle.
+"""Save and load fitted estimators as arrays and JSON in one ``.npz`` file, without pickle.
 
-:mod:`gdpa.codec` stores the fitted state, which is frozen dataclasses of arrays, with a version and
-a checksum, and checks every field when it is read. What is left here is the estimator around it:
-its parameters, the encoder of its data frame, and a last check that the state can predict.
+:mod:`gdpa.codec` stores the fitted state, which consists of frozen dataclasses of arrays, with a
+version and a checksum. It validates every field on loading. This module adds the parameters of the
+estimator, the encoder of its data frame, and a final check that the state can predict.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,20 @@ from .labels import is_missing
 from .options import GraphOptions
 
 FORMAT = "classifier"
-VERSION = 3  # 2 stored each class of member by hand
+VERSION = 3
 
 
 @codec.storable("estimator")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredEstimator:
-    """A fitted estimator as a file holds it.
+    """A fitted estimator as stored in a file.
 
     Parameters
     ----------
     kind : str
         Name of its class.
     params : dict
-        Constructor parameters, as plain data; options for experts among them.
+        Constructor parameters, including expert options, as plain data.
     ensemble : Ensemble
         The fitted state.
     n_features_in : int
@@ -44,11 +44,11 @@ class StoredEstimator:
     feature_names_in : list of str or None
         Their names.
     encoder : str or None
-        The encoder of a data frame, as JSON.
+        The data frame encoder, as JSON.
     skipped : list of int
-        Samples given to `skip`.
+        Samples passed to `skip`.
     extra : dict
-        Plain data of the user.
+        Additional plain data from the user.
     """
 
     kind: str
@@ -64,16 +64,16 @@ class StoredEstimator:
         """Raise an error if the parts do not fit together."""
         names, width = self.feature_names_in, self.ensemble.n_features
         if self.encoder is None and self.n_features_in != width:
-            raise ValueError("n_features_in is not that of the features")
+            raise ValueError("n_features_in does not match the features")
         if names is not None and len(names) != self.n_features_in:
             raise ValueError("feature_names_in has a wrong length")
         n, k = self.ensemble.n_samples, self.ensemble.labels.classes.size
         if not all(0 <= i < n for i in self.skipped):
-            raise ValueError("skipped names a sample that is not there")
+            raise ValueError("skipped contains an unknown sample")
         links = sp.csr_array((1, n)) if self.ensemble.linked else None
         row = sp.csr_array((1, width)) if self.ensemble.sparse else np.zeros((1, width))
         if self.ensemble.predict(row, links).shape != (1, k):
-            raise ValueError("the members do not fit together")
+            raise ValueError("the members are inconsistent")
 
 
 def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
@@ -98,11 +98,11 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
     stored = codec.load(path, StoredEstimator, kind=FORMAT, version=VERSION)
     try:
         kinds = [cls]
-        for known in kinds:  # grows: subclasses of subclasses, too
+        for known in kinds:  # the list grows by subclasses of subclasses
             kinds += known.__subclasses__()
         kind = next((known for known in kinds if known.__name__ == stored.kind), None)
         if kind is None:
-            raise ValueError(f"it holds {stored.kind!r:.40}, not {cls.__name__}")
+            raise ValueError(f"it contains {stored.kind!r:.40}, not {cls.__name__}")
         params = dict(stored.params)
         if params.get("options") is not None:
             params["options"] = GraphOptions(**params["options"])
@@ -111,21 +111,22 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
         model._fit_options(stored.ensemble.labels.classes)
         if stored.encoder is not None:
             model.encoder_ = TableEncoder.from_plain(json.loads(stored.encoder))
-            columns = model.encoder_.columns_
-            if (len(columns), columns.n_features) != (
-                stored.n_features_in,
-                stored.ensemble.n_features,
-            ):
-                raise ValueError("the columns are not those of the features")
-        if getattr(model, "graph", "knn") != stored.ensemble.first.graph.kind and not _any_graph(
-            model
-        ):
+            columns, width = model.encoder_.columns_, stored.ensemble.n_features
+            if (len(columns), columns.n_features) != (stored.n_features_in, width):
+                raise ValueError("the columns do not match the features")
+        # An estimator without this parameter may have a neighbour graph or a graph of links.
+        chosen = "graph" in model.get_params(deep=False) or model.graph != "knn"
+        if chosen and model.graph != stored.ensemble.first.graph.kind:
             raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
     except (
-        *(ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError),
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
         RecursionError,
-    ) as error:
-        raise ValueError(f"{path} is no valid saved {FORMAT}: {error}") from error
+    ) as e:
+        raise ValueError(f"{path} is not a valid saved {FORMAT}: {e}") from e
     model._adopt(stored.ensemble)
     model.skipped_ = np.array(stored.skipped, dtype=np.intp)
     model.n_features_in_ = stored.n_features_in
@@ -135,13 +136,8 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def _any_graph(model: Any) -> bool:
-    """Return whether the first graph may be of neighbours or of links."""
-    return "graph" not in model.get_params(deep=False) and model.graph == "knn"
-
-
 def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as plain data, or raise an error that names the one that cannot be."""
+    """Return parameters as plain data; raise an error that names one that cannot be stored."""
     plain: dict[str, Any] = {}
     for name, value in params.items():
         if name == "models":
@@ -151,17 +147,15 @@ def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
                     "files that you trust"
                 )
             continue
-        if name == "columns":  # the fitted encoder is stored whole
+        if name == "columns":  # the fitted encoder is stored separately
             value = dict(value) if isinstance(value, dict) else None
         if name == "unlabeled" and is_missing(value):
             value = None
         if isinstance(value, np.ndarray):
             value = value.tolist()
         if isinstance(value, GraphOptions):
-            kept = replace(value, callback=None)
-            value = {f.name: getattr(kept, f.name) for f in fields(kept) if f.name != "callback"}
-            value["method_options"] = (
-                None if value["method_options"] is None else dict(value["method_options"])
-            )
+            value = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "callback"}
+            if value["method_options"] is not None:
+                value["method_options"] = dict(value["method_options"])
         plain[name] = value
     return plain

@@ -1,14 +1,14 @@
-r"""How questions are chosen, as functions of what is known: no model, no session.
+r"""Strategies that choose the rows to label next, independent of models and sessions.
 
-The default weighs, for some rows drawn at random, how much of the row's variance the labels so far
-have left (:mod:`gdpa.estimators.sketch`), times how much the classifiers doubt the row:
+The default strategy draws candidate rows at random and takes the one with the largest product of
+the variance that the labels leave (:mod:`gdpa.estimators.sketch`) and the squared uncertainty:
 
-    C_ii (1 - lead_i)^2,        lead = first probability minus the second.
+    C_ii (1 - lead_i)^2,        lead = largest probability minus the second largest.
 
-Drawing the candidates at random is what keeps it honest: the best of *all* rows is an outlier or a
-hub of the graph, and on some tables one class has all the hubs. The best of fifty keeps the
-classes' shares near those of the data, prefers dense regions, and loses little. Within a batch each
-choice conditions the next ones, so that no two ask the same thing.
+Random candidates avoid a bias: the best of *all* rows is often an outlier or a hub of the graph,
+and on some tables one class has all the hubs. The best of fifty keeps the class shares near those
+of the data and prefers dense regions. Within a batch each choice conditions the next ones, so that
+no two rows are redundant.
 """
 
 from __future__ import annotations
@@ -22,33 +22,17 @@ from .sketch import Conditioned
 
 FloatArray = NDArray[np.float64]
 
-# Candidates per question, and the power of the doubt, chosen on digits and six tables of 1,500 rows
-# (optdigits, segment, texture, letter, splice, chess): 10 to 100 candidates are within a point of
-# each other, all rows at once lose 25 points on splice.
-# Tried instead of the variance, with three other seeds: sums of what a label settles over all rows,
-# in several forms (67.3 to 69.9 % in the mean with 20 labels, 82.6 to 85.8 with 50), and medoids of
-# k-means for the first eight questions (71.6 and 86.4), against 71.5 and 86.8; for sixteen,
-# on the first three seeds, 75.3 and 86.9 against 71.8 and 87.7: good starts cost what comes after.
+# Candidates per row to label, and exponent of the uncertainty. Chosen on digits and six tables of
+# 1,500 rows (optdigits, segment, texture, letter, splice, chess).
 CANDIDATES = 50
 POWER = 2.0
-# Share of the rows from which on a component without a label is asked before anything else;
-# smaller ones are often a handful of duplicates.
+# A component without a label comes first if it has at least this share of the rows. Smaller ones
+# are often a handful of duplicates.
 COMPONENT_SHARE = 0.01
 
 
 def lead(probabilities: FloatArray) -> FloatArray:
-    """Lead of the most probable class over the second, between 0 and 1.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_rows, n_classes)
-        Rows that add up to 1.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The lead; 0 with fewer than two classes.
-    """
+    """Return the lead of the most probable class over the second; 0 with fewer than two classes."""
     if probabilities.shape[1] < 2:
         return np.zeros(probabilities.shape[0])
     top = np.partition(probabilities, -2, axis=1)
@@ -58,7 +42,7 @@ def lead(probabilities: FloatArray) -> FloatArray:
 def unlabeled_component(
     components: NDArray[np.intp], known: NDArray[np.intp], free: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Restrict the choice to the largest component without a label, if there is one of some size.
+    """Return the rows of `free` in the largest component without a label, or all if it is small.
 
     Parameters
     ----------
@@ -67,18 +51,15 @@ def unlabeled_component(
     known : ndarray of int
         Labelled rows.
     free : ndarray of int
-        Rows that may be asked.
-
-    Returns
-    -------
-    ndarray of int
-        The part of `free` in that component, or `free`.
+        Candidate rows.
     """
+    if not components.size:
+        return free
     size = np.bincount(components)
     size[components[known]] = 0
     open_size = size * (np.bincount(components[free], minlength=size.size) > 0)
-    largest = int(np.argmax(open_size)) if open_size.size else 0
-    if open_size.size == 0 or open_size[largest] < max(2, COMPONENT_SHARE * components.size):
+    largest = int(np.argmax(open_size))
+    if open_size[largest] < max(2, COMPONENT_SHARE * components.size):
         return free
     return np.asarray(free[components[free] == largest])
 
@@ -92,33 +73,28 @@ def choose_informative(
     n: int,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """Choose rows by the variance that is left, times the doubt.
+    """Choose rows by the remaining variance times the uncertainty, best first.
 
     Parameters
     ----------
     field : Conditioned
         The field given the labels.
     components : ndarray of int of shape (n_sampled,)
-        Component of each row; those without a label come first.
+        Component of each row; large ones without a label come first.
     known : ndarray of int
         Labelled rows of the sample.
     free : ndarray of int
-        Rows of the sample that may be asked.
+        Rows of the sample to choose from.
     doubt : ndarray of shape (n_sampled,)
-        Between 0 and 1; ones before the first label.
+        Uncertainty between 0 and 1; all 1 before the first label.
     n : int
-        How many.
+        Maximum number of rows.
     rng : numpy.random.Generator
         Draws the candidates.
-
-    Returns
-    -------
-    ndarray of int
-        Positions in the sample, at most n, the first choice first.
     """
     chosen: list[int] = []
     open_rows = free
-    doubt = np.maximum(doubt, 1e-3)  # a floor: where all are sure, the variance alone decides
+    doubt = np.maximum(doubt, 1e-3)  # where all predictions are confident, the variance decides
     while len(chosen) < n and open_rows.size:
         taken = np.concatenate([known, np.array(chosen, dtype=np.intp)])
         pool = unlabeled_component(components, taken, open_rows)
@@ -130,9 +106,9 @@ def choose_informative(
         chosen.append(pick)
         open_rows = open_rows[open_rows != pick]
         if len(chosen) < n:
-            # What the next ones of the batch would ask as well, this one's answer may settle.
+            # The answer for this row also reduces the uncertainty of correlated rows.
             doubt = doubt * (1.0 - field.correlations(pick))
-            field = field.and_also(pick)
+            field = field.condition_on(pick)
     return np.array(chosen, dtype=np.intp)
 
 
@@ -143,25 +119,20 @@ def choose_apart(
     doubt: FloatArray,
     n: int,
 ) -> NDArray[np.intp]:
-    """Of a short list of nodes, one after the other, what the ones before say least about.
+    """Choose `n` nodes of a short list one by one, each weakly correlated with the ones before.
 
     Parameters
     ----------
     field : Conditioned
-        Variances of the sampled rows, given the labels.
+        The field given the labels.
     place : ndarray of int of shape (n_nodes,)
-        Sampled row that stands for each node.
+        Sampled row that represents each node.
     short : ndarray of int
-        The short list.
+        The short list, with at least `n` nodes.
     doubt : ndarray of shape (n_nodes,)
         One minus the lead.
     n : int
-        How many, at most as many as the list has.
-
-    Returns
-    -------
-    ndarray of int
-        Nodes, the first choice first.
+        Number of nodes.
     """
     chosen: list[int] = []
     apart = np.ones(field.covariance.shape[0])
@@ -171,28 +142,13 @@ def choose_apart(
         best = int(np.argmax(value))
         chosen.append(int(short[best]))
         apart = apart * (1.0 - field.correlations(int(at[best])))
-        field = field.and_also(int(at[best]))
+        field = field.condition_on(int(at[best]))
         short = np.delete(short, best)
     return np.array(chosen, dtype=np.intp)
 
 
 def representatives(points: Any, n: int, *, seed: int = 0) -> NDArray[np.intp]:
-    """Rows nearest to the centres of k-means, those of large clusters first.
-
-    Parameters
-    ----------
-    points : ndarray or csr_array of shape (n_rows, n_features)
-        Features on comparable scales.
-    n : int
-        How many.
-    seed : int, default=0
-        Seed of k-means.
-
-    Returns
-    -------
-    ndarray of int
-        Different rows, at most n.
-    """
+    """Return at most `n` rows, the nearest to each k-means centre, large clusters first."""
     from sklearn.cluster import KMeans
 
     n = min(n, points.shape[0])

@@ -1,12 +1,11 @@
 """Choose label weight, self-loop and number of neighbours of a graph by cross-validation.
 
-The scores solve ``(L + diag(a + gamma)) F = a Y`` (:mod:`gdpa.system`). The scores of labelled
-samples without their own label are computed one by one in closed form, where that is affordable,
-else fold by fold.
+The scores solve ``(L + diag(a + gamma)) F = a Y`` (:mod:`gdpa.system`). Held-out scores are
+computed by leave-one-out in closed form where that is affordable, otherwise fold by fold.
 
-The loss is scale-free: ``1 - cos^2`` of the angle between held-out scores and labels, each freed of
-its row mean. It is the squared error that remains after the best common factor; scores shrink with
-gamma, and only their proportions matter. Results are deterministic.
+The loss is scale-free: ``1 - cos^2`` of the angle between held-out scores and labels, after
+subtracting row means. It is the squared error that remains after the best common factor, because
+scores shrink with gamma and only their proportions matter. Results are deterministic.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from .probabilities import left_out_loss as left_out_loss
 
 FloatArray = NDArray[np.float64]
 
-# Multiples of the Laplacian's mean diagonal (1 for the normalised one). Chosen on the
-# paper's 17 sets and Gaussian mixtures.
+# Multiples of the Laplacian's mean diagonal (1 for the normalised one). Chosen on the paper's 17
+# data sets and Gaussian mixtures.
 SELF_LOOPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 LABEL_WEIGHTS = (np.inf, 10.0, 1.0, 0.1)
 LARGE_SELF_LOOPS = (0.01, 0.1, 1.0)
@@ -38,12 +37,12 @@ LARGE_SELF_LOOPS = (0.01, 0.1, 1.0)
 @storable("setting")
 @dataclass(frozen=True)
 class Setting:
-    """The free parameters of the system.
+    """Parameters of the linear system.
 
     Parameters
     ----------
     label_weight : float
-        Weight a of the labels; infinite keeps them exactly.
+        Weight a of the labels; an infinite weight keeps them exactly.
     self_loop : float
         Self-loop gamma.
     """
@@ -59,45 +58,45 @@ class Setting:
 
 @dataclass(frozen=True)
 class Given:
-    """What is fixed of a setting; None is to be chosen."""
+    """User-supplied parameters of a setting; None means that the value is chosen."""
 
     label_weight: float | None = None
     self_loop: float | None = None
 
     def filled(self, system: LabeledSystem) -> Setting:
-        """Return the setting with defaults in the place of what would be chosen."""
+        """Return the setting with defaults for the values that are None."""
         loop = DEFAULT.self_loop * system.unit if self.self_loop is None else self.self_loop
         weight = DEFAULT.label_weight if self.label_weight is None else self.label_weight
         return Setting(float(weight), float(loop))
 
 
 NOTHING = Given()
-# Used where there are too few labels to choose.
+# Used if there are too few labels to choose.
 DEFAULT = Setting(label_weight=np.inf, self_loop=0.01)
 
 
 @storable("tuning")
 @dataclass(frozen=True)
 class Tuning:
-    """What was chosen and why.
+    """Record of the tuning.
 
     Parameters
     ----------
     setting : Setting
-        The choice.
+        The chosen setting.
     loss : float
-        Its loss on held-out labels, from 0 (best) to 1; 1 where no label was held out.
+        Its loss on held-out labels, from 0 (best) to 1; 1 if no label was held out.
     source : {"leave-one-out", "k-fold", "one fold", "sample", "too few labels", "given"}
-        How the loss was measured ("sample": k-fold on a subsample), or why it was not ("signed
-        weights" leave nothing to choose).
+        How the loss was measured ("sample": k-fold on a subsample), or why it was not. "signed
+        weights" means that there was nothing to choose.
     left_out : ndarray of shape (n_checked, n_classes) or None
-        Scores of labelled samples without their own label.
+        Held-out scores of labelled samples.
     tried : int
-        How many settings (or members) were compared.
+        Number of settings (or members) compared.
     candidate : int
-        Which of the graphs was chosen.
+        Index of the chosen graph.
     checked : ndarray of int of shape (n_checked,) or None
-        Which of the labels were held out, as positions among them; None for all.
+        Positions of the held-out labels among all labels; None for all.
     """
 
     setting: Setting
@@ -132,23 +131,20 @@ class Tuning:
 def tune(
     systems: Sequence[LabeledSystem], codes: NDArray[np.int32], given: Given = NOTHING
 ) -> Tuning:
-    """Choose what is not given by the loss on held-out labels.
+    """Choose the graph and the parameters that are not given by the held-out loss.
+
+    The first graph and the defaults are used if fewer than two classes have two labels, or if such
+    classes have fewer than eight labels in total.
 
     Parameters
     ----------
     systems : sequence of LabeledSystem
-        Candidate graphs with their labels, one column of targets per class; the preferred one
-        first. Their weights are not looked at.
+        Candidate graphs with their labels, one column of targets per class, the preferred one
+        first. Their label weights are ignored.
     codes : ndarray of int of shape (n_labeled,)
         Class numbers of the labels.
     given : Given, optional
-        What is fixed.
-
-    Returns
-    -------
-    Tuning
-        The choice. The first graph and the defaults are taken where fewer than two classes have two
-        labels, or such classes have fewer than eight in total.
+        User-supplied parameters.
     """
     first = systems[0]
     policy, n, m = first.policy, first.diagonal.size, codes.size
@@ -157,7 +153,7 @@ def tune(
         return Tuning(given.filled(first), 1.0, "too few labels", None, 0)
     known = None not in (given.label_weight, given.self_loop)
     if n > policy.large_nodes and len(systems) == 1 and known:
-        # Left-out scores would serve calibration alone, and cost more than the fit.
+        # Held-out scores would be used for calibration only, and cost more than the fit.
         return Tuning(given.filled(first), 1.0, "given", None, 0)
     exact = m <= policy.most_labels and n * m <= policy.most_unknowns
     tried = 0
@@ -168,7 +164,7 @@ def tune(
         if loop is None:
             loop, tried = _screened(fold, judged[held]), len(LARGE_SELF_LOOPS) - 1
         if len(systems) == 1 and n > policy.huge_nodes:
-            # One fold tells enough: the choice, its loss, and the scores left out.
+            # With many labels one fold is enough for the choice, its loss and the calibration.
             scores, checked = fold.scores(loop), np.flatnonzero(held)
             loss = left_out_loss(fold.targets[judged[held]], scores[judged[held]])
             return Tuning(
@@ -178,7 +174,7 @@ def tune(
     best: Tuning | None = None
     for number, system in enumerate(systems):
         if best is not None and n > policy.small_nodes:
-            # Graphs of the same points want nearly the same self-loop: compare at that one.
+            # The best self-loop is nearly the same for all graphs of the same points.
             near = best.setting
             given = Given(near.label_weight, near.self_loop)
         for setting, scores in left_out(system, codes, given, exact=exact):
@@ -194,9 +190,9 @@ def tune(
 def left_out(
     system: LabeledSystem, codes: NDArray[np.int32], given: Given, *, exact: bool
 ) -> Iterator[tuple[Setting, FloatArray]]:
-    """Yield all settings on one graph, each with the scores of labels without themselves.
+    """Yield each setting on one graph with its held-out scores.
 
-    Labels are held out one by one where `exact`, else fold by fold.
+    Labels are held out one by one if `exact`, otherwise fold by fold.
     """
     unit, large = system.unit, system.diagonal.size > system.policy.large_nodes
     several = 1 if large else 4 if exact else 2
@@ -218,7 +214,7 @@ def left_out(
 
 
 def _screened(fold: FirstFold, judged: NDArray[np.bool_]) -> float:
-    """Return the self-loop that predicts the first fold best; with many labels one is enough."""
+    """Return the self-loop with the smallest loss on the first fold."""
     loops, targets = [value * fold.rest.unit for value in LARGE_SELF_LOOPS], fold.targets[judged]
     losses = {s: left_out_loss(targets, rough[judged]) for s, rough in fold.screened(loops)}
     return min(losses, key=losses.__getitem__)

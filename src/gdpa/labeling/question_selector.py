@@ -212,7 +212,7 @@ class QuestionSelector:
         aside = (history.skipped - history.checks) | {r for r in busy if busy[r] != "check"}
         others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
         for position in others:
-            field = field.and_also(int(position))
+            field = field.condition_on(int(position))
         taken = np.concatenate([known, others])
         free = np.flatnonzero(is_open[sketch.rows])
         if len(history.answers) + len(busy) < TYPICAL_QUESTIONS:

@@ -1,9 +1,9 @@
-"""What is to be solved: a graph with labels, classes on a graph, or a binary quadratic form.
+"""Problem classes: a graph with labels, several classes on a graph, or a binary quadratic form.
 
-:class:`GraphProblem` is the paper's problem, :class:`ClassProblem` several of them on one graph,
-:class:`BinaryQuadratic` ``max x' P x`` over ``{-1, +1}^n``, signed or not. To make every bound a
-lower bound, objectives are always stated as minimisation; for :class:`BinaryQuadratic` the
-objective is ``-x' P x``.
+:class:`GraphProblem` is the paper's problem. :class:`ClassProblem` has several classes on one
+graph. :class:`BinaryQuadratic` is ``max x' P x`` over ``{-1, +1}^n``, signed or not. Objectives are
+always minimised, so that every bound is a lower bound. For :class:`BinaryQuadratic` the objective
+is ``-x' P x``.
 """
 
 from .binary_quadratic import BinaryQuadratic

@@ -1,8 +1,8 @@
-"""Quadratic problems of signs or of zeros and ones, with couplings of either sign.
+"""Binary quadratic problems with couplings of either sign.
 
-Whatever the user states (a maximum cut, a QUBO, an Ising model) becomes ``max x' P x`` over signs,
-plus a constant; linear terms are couplings to one more variable, which is fixed at +1. Values are
-reported in the user's own units and direction.
+Every formulation (a maximum cut, a QUBO, an Ising model) becomes ``max x' P x`` over signs, plus a
+constant. Linear terms become couplings to one more variable, which is fixed at +1. Values are
+reported in the units and direction of the original formulation.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class BinaryQuadratic:
     Parameters
     ----------
     P : array-like or sparse matrix of shape (n, n)
-        Symmetric, of any sign. The diagonal adds its trace to the value.
+        Symmetric, of any sign. The trace is part of the value.
     anchor : int, default=0
-        The variable that is reported as +1: x and -x have the same value.
+        The variable that is fixed at +1, because x and -x have the same value.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class BinaryQuadratic:
     anchor : int
         Index of the row of P whose variable is fixed at +1.
     constant : float
-        What is added to the value.
+        Added to the value.
     sense : {"maximise", "minimise"}
         Direction of the value.
     domain : {"spin", "binary"}
         Whether variables are -1 and +1 or 0 and 1.
     names : tuple or None
-        Names of the variables, where the problem came with names.
+        Names of the variables, if there are any.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class BinaryQuadratic:
         with np.errstate(over="ignore"):
             if not np.isfinite(8.0 * np.abs(self.P.data).sum()):
                 raise ValueError(
-                    f"the entries of P add up beyond the largest number (the largest is "
+                    f"the sum of the entries of P overflows (the largest is "
                     f"{np.abs(self.P.data).max():g}); divide P by a constant"
                 )
         self.anchor = int(anchor)
@@ -106,8 +106,8 @@ class BinaryQuadratic:
         Parameters
         ----------
         Q : array-like or sparse matrix of shape (n, n)
-            Symmetric, triangular, or any other: ``Q_ij`` and ``Q_ji`` are added up. Its diagonal
-            holds the linear terms.
+            Any square matrix; ``Q_ij`` and ``Q_ji`` are added. The diagonal contains the linear
+            terms.
         constant : float, default=0
             Added to the value.
 
@@ -120,7 +120,7 @@ class BinaryQuadratic:
 
     @classmethod
     def _binary(cls, S: sp.csr_array, constant: float) -> BinaryQuadratic:
-        """From a symmetric Q: u = (1 + x) / 2."""
+        """Return the problem of a symmetric Q, with u = (1 + x) / 2."""
         diagonal = S.diagonal()
         off = (S - sp.diags_array(diagonal)) * -0.25
         problem = cls._linear(off, S.sum(axis=1) * -0.25)
@@ -135,7 +135,7 @@ class BinaryQuadratic:
         Parameters
         ----------
         h : array-like of shape (n,) or None
-            Fields; None for none.
+            Fields; None for zero fields.
         J : array-like or sparse matrix of shape (n, n)
             Symmetric couplings; each pair counts once, the diagonal must be zero.
         constant : float, default=0
@@ -149,7 +149,7 @@ class BinaryQuadratic:
         couplings = _checked(J, "J")
         if couplings.diagonal().any():
             i = int(np.flatnonzero(couplings.diagonal())[0])
-            raise ValueError(f"J[{i}, {i}] is {couplings.diagonal()[i]:g}; give fields as h")
+            raise ValueError(f"J[{i}, {i}] is {couplings.diagonal()[i]:g}; pass fields as h")
         fields = np.zeros(couplings.shape[0]) if h is None else np.asarray(h, dtype=np.float64)
         if fields.shape != (couplings.shape[0],):
             raise ValueError(f"h must have shape ({couplings.shape[0]},), got {fields.shape}")
@@ -162,7 +162,7 @@ class BinaryQuadratic:
 
     @classmethod
     def _linear(cls, P: sp.csr_array, linear: NDArray[np.float64]) -> BinaryQuadratic:
-        """With couplings `linear` to a hidden variable, if there are any."""
+        """Return the problem with couplings `linear` to a hidden variable, if there are any."""
         if not linear.any():
             return cls(P)
         column = sp.csr_array(linear[:, None])
@@ -173,7 +173,7 @@ class BinaryQuadratic:
 
     @classmethod
     def from_dimod(cls, model: Any) -> BinaryQuadratic:
-        """Take a ``dimod.BinaryQuadraticModel``, with its names and its offset."""
+        """Convert a ``dimod.BinaryQuadraticModel``, with its names and its offset."""
         names = list(model.variables)
         index = {name: k for k, name in enumerate(names)}
         pairs = [(index[u], index[v], float(b)) for (u, v), b in model.quadratic.items()]
@@ -203,7 +203,7 @@ class BinaryQuadratic:
 
     @classmethod
     def from_networkx(cls, graph: Any, *, weight: str = "weight") -> BinaryQuadratic:
-        """State the maximum cut of a NetworkX graph; edges without a weight count 1."""
+        """State the maximum cut of a NetworkX graph; edges without a weight have weight 1."""
         networkx = require("networkx", "quadratic")
         names = list(graph)
         if not names:
@@ -215,10 +215,10 @@ class BinaryQuadratic:
         return problem
 
     def to_networkx(self) -> Any:
-        """Return a NetworkX graph of the couplings: minimise the sum of weight times signs.
+        """Return a NetworkX graph of the terms of the :meth:`objective` over signs.
 
-        Edges have ``weight`` b of ``b s_i s_j`` and nodes ``field`` h of ``h s_i`` in the
-        :meth:`objective`, with signs also where the domain is {0, 1}.
+        An edge with ``weight`` b is the term ``b s_i s_j``, and a node with ``field`` h is the term
+        ``h s_i``. Variables are signs even if the domain is {0, 1}.
         """
         graph = require("networkx", "quadratic").Graph()
         names = self._names()
@@ -231,7 +231,7 @@ class BinaryQuadratic:
         return self.names if self.names is not None else range(self.n_nodes)
 
     def _spin_terms(self) -> tuple[NDArray[np.float64], list[tuple[int, int, float]], float]:
-        """Fields, couplings and constant of the objective over signs."""
+        """Return the fields, couplings and constant of the objective over signs."""
         form, n = self.reduced(), self.n_nodes
         linear = np.zeros(n)
         P = form.P
@@ -265,12 +265,12 @@ class BinaryQuadratic:
 
     @property
     def step(self) -> float:
-        """Largest known number of which all differences of values are multiples; 0 if none is."""
+        """Number of which all differences of values are multiples; 0 if none is known."""
         form = self.reduced().P
         return value_step(form.data)
 
     def signs(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Signs of all rows of P behind an assignment of the variables in their domain."""
+        """Return the signs of all rows of P for an assignment of the variables."""
         values = np.asarray(x, dtype=np.float64)
         if values.shape != (self.n_nodes,):
             raise ValueError(f"x must have shape ({self.n_nodes},), got {values.shape}")
@@ -278,25 +278,25 @@ class BinaryQuadratic:
         return np.append(values, 1.0) if self.hidden else values
 
     def assignment(self, signs: NDArray[Any]) -> NDArray[np.int8]:
-        """Variables, in their domain, behind signs of the variables; the anchor is made +1."""
+        """Return the assignment for signs of the variables, with the anchor at +1."""
         labels = np.asarray(signs, dtype=np.int8)
         if not self.hidden and labels[self.anchor] < 0:
             labels = -labels
         return (labels + 1) // 2 if self.domain == "binary" else labels
 
     def value(self, x: ArrayLike) -> float:
-        """Value of an assignment in the problem's own units and direction."""
+        """Return the value of an assignment in the problem's units and direction."""
         z = self.signs(x)
         form = float(z @ (self.P @ z))
         return self.constant + (form if self.sense == "maximise" else -form)
 
     def objective(self, x: ArrayLike) -> float:
-        """Value to be minimised: the value itself, or minus the value that is maximised."""
+        """Return the value to minimise, which is minus the value of a maximisation problem."""
         value = self.value(x)
         return -value if self.sense == "maximise" else value
 
     def reduced(self) -> ReducedForm:
-        """Reduced form: the same matrix without its diagonal, the anchor as apex."""
+        """Return the reduced form: P without its diagonal, with the anchor as apex."""
         diagonal = self.P.diagonal()
         P = (self.P - sp.diags_array(diagonal)).tocsr() if diagonal.any() else self.P
         P.eliminate_zeros()
@@ -307,18 +307,18 @@ class BinaryQuadratic:
         )
 
     def plain(self) -> tuple[BinaryQuadratic, float]:
-        """Return ``max x' P x`` over all rows of P, and what to add to its objective."""
+        """Return ``max x' P x`` over all rows of P, and the constant to add to its objective."""
         if not self.hidden and self.domain == "spin" and self.constant == 0.0:
             return self, 0.0
         shift = -self.constant if self.sense == "maximise" else self.constant
         return BinaryQuadratic(self.P, anchor=self.anchor), shift
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of all variables but the anchor, with +1 at the anchor."""
+        """Insert +1 for the anchor into the values of the other variables."""
         return values if self.hidden else np.insert(values, self.anchor, 1)
 
     def graph_problem(self) -> tuple[GraphProblem, float]:
-        """Fix the anchor at +1: the couplings to it become evidence.
+        """Fix the anchor at +1, so that the couplings to it become evidence.
 
         Returns
         -------
@@ -341,7 +341,7 @@ class BinaryQuadratic:
 
 
 def value_step(entries: NDArray[np.float64]) -> float:
-    """Four times the greatest common divisor of couplings, if it is a small binary fraction.
+    """Return four times the greatest common divisor of couplings, if it is a binary fraction.
 
     Flipping a sign changes ``x' P x`` by four times a sum of couplings.
     """
@@ -367,7 +367,7 @@ def _checked(
     if not symmetric:
         matrix = sp.csr_array(A) if sp.issparse(A) else np.asarray(A)
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
-            with suppress(TypeError):  # check_adjacency says what is wrong
+            with suppress(TypeError):  # check_adjacency raises a better error
                 A = matrix * 0.5 + matrix.T * 0.5  # halves: their sum cannot overflow
     checked = check_adjacency(A, name=name, signed=True, keep_diagonal=keep_diagonal)
     if checked.shape[0] < 2:

@@ -15,9 +15,9 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClassProblem:
-    """Classes on one graph: each of them against the rest is a :class:`GraphProblem`.
+    """Several classes on one graph; each class against the rest is a :class:`GraphProblem`.
 
-    Nothing is checked: it is what the classifier makes of features and labels that it has checked.
+    The parameters are not validated, because the classifier has already checked them.
 
     Parameters
     ----------
@@ -41,18 +41,7 @@ class ClassProblem:
     targets: FloatArray
 
     def against_rest(self, c: int) -> GraphProblem:
-        """Class `c` as +1, every other as -1.
-
-        Parameters
-        ----------
-        c : int
-            The class.
-
-        Returns
-        -------
-        GraphProblem
-            The binary problem.
-        """
+        """Return the binary problem with class `c` as +1 and all others as -1."""
         labels = np.zeros(self.diagonal.size, dtype=np.int8)
         labels[self.labeled] = np.where(self.targets[:, c] > 0, 1, -1)
         bias = np.zeros(self.diagonal.size)

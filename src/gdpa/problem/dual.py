@@ -15,17 +15,17 @@ holds where lmin(H) >= 0 and can fail elsewhere; with v the first eigenvector of
 
     lmin(H_bar) <= lmin(H) / (1 + v_(N+1)^2)
 
-holds everywhere, so H_bar psd implies H psd. H_tilde adds phi to the weight of every edge of node
-N+1 (Lemma 2: lmin(H) <= lmin(H_tilde)).
+holds everywhere, so if H_bar is positive semi-definite, H is too. H_tilde adds phi to the weight of
+every edge of node N+1 (Lemma 2: lmin(H) <= lmin(H_tilde)).
 
-The constraint on H_bar does not see the labels. With ``w = (1_N, 1, -1)``
+The constraint on H_bar does not depend on the labels. With ``w = (1_N, 1, -1)``
 
     w' H_bar w = F + 1'L1 - 2 sum_u |h|,
 
 so F >= 2 sum_u |h| - 1'L1 at every feasible point, with equality exactly where ``H_bar w = 0``:
 ``y_i = a_i - (L1)_i`` on labelled nodes, ``y_i = |h_i| - (L1)_i`` on the others, ``y_(N+1)`` the
 sum of all edge weights of the apex, and ``a >= 0`` free. :func:`optimal_point` gives these points.
-Evidence on a labelled node shifts the objective by a constant and is left out of all matrices.
+Evidence on a labelled node shifts the objective by a constant and is not part of any matrix.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _check(problem: GraphProblem, dual: DualVariables) -> None:
 
 
 def apex_weights(problem: GraphProblem, z: FloatArray) -> FloatArray:
-    """Signed weight of the edge between each node and the apex: ``-g``.
+    """Return the signed weight ``-g`` of the edge between each node and the apex.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def apex_weights(problem: GraphProblem, z: FloatArray) -> FloatArray:
 
 
 def _split_weights(problem: GraphProblem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weights of the edges to the positive and to the negative half of the apex."""
+    """Return the weights of the edges to the positive and to the negative half of the apex."""
     q = apex_weights(problem, z)
     side = np.where(problem.labels != 0, problem.labels, np.sign(problem.bias))
     return np.where(side > 0, q, 0.0), np.where(side < 0, q, 0.0)
@@ -121,7 +121,7 @@ def build_H(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:
 def _bordered(
     problem: GraphProblem, dual: DualVariables, weights: FloatArray, corner: FloatArray
 ) -> sp.csr_array:
-    """``L + diag(y)`` with one further row per column of edge weights, and their diagonal."""
+    """Return ``L + diag(y)``, bordered by one row per column of edge weights."""
     g = sp.csr_array(-weights)
     top = problem.L + sp.diags_array(dual.y[:-1])
     return sp.block_array([[top, g], [g.T, sp.diags_array(corner)]], format="csr")
@@ -186,7 +186,8 @@ def build_H_tilde(problem: GraphProblem, dual: DualVariables, phi: float) -> sp.
     dual : DualVariables
         The dual point.
     phi : float
-        Non-negative weight. From the largest negative edge weight on, the graph is positive.
+        Non-negative weight. The graph is positive if phi is at least the largest absolute value of
+        a negative edge weight.
 
     Returns
     -------
@@ -204,7 +205,7 @@ def build_H_tilde(problem: GraphProblem, dual: DualVariables, phi: float) -> sp.
 
 
 def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:
-    """Objective ``F = 1'y + b'z`` of the dual (to be minimised).
+    """Return the objective ``F = 1'y + b'z`` of the dual, which is minimised.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:
 
 
 def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
-    """Scores of the nodes in an eigenvector of H, signed so that the first label is right.
+    """Return the scores in an eigenvector of H, signed so that the first label is correct.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_nodes,)
-        ``v`` or ``-v`` without the apex, which decides where there is no label.
+        ``v`` or ``-v`` without the apex. Without labels the apex determines the sign.
     """
     first = problem.labeled[:1]
     side = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
@@ -244,14 +245,14 @@ def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
 
 
 def _row_sums(problem: GraphProblem) -> FloatArray:
-    """L 1: zero for the combinatorial Laplacian."""
+    """Return L 1, which is zero for the combinatorial Laplacian."""
     if problem.laplacian == "combinatorial":
         return np.zeros(problem.n_nodes)
     return np.asarray(problem.diagonal - problem.adjacency @ np.ones(problem.n_nodes))
 
 
 def optimal_point(problem: GraphProblem, label_weight: float | FloatArray = 1.0) -> DualVariables:
-    """Find the optimal point of the split dual with given label weights.
+    """Return the optimal point of the split dual with given label weights.
 
     Parameters
     ----------
@@ -283,7 +284,7 @@ def paper_start(problem: GraphProblem, label_weight: float = 1.0) -> DualVariabl
     problem : GraphProblem
         The problem; evidence enters as edges of the apex, as in :func:`optimal_point`.
     label_weight : float, default=1.0
-        In place of the 1.
+        Replaces the 1.
 
     Returns
     -------
@@ -298,7 +299,7 @@ def paper_start(problem: GraphProblem, label_weight: float = 1.0) -> DualVariabl
 
 
 def optimal_value(problem: GraphProblem) -> float:
-    """Optimal value F(H_bar) of the split dual, in closed form.
+    """Return the optimal value F(H_bar) of the split dual in closed form.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def optimal_value(problem: GraphProblem) -> float:
 
 
 def lemma1_gap(problem: GraphProblem, dual: DualVariables, *, tol: float = 1e-10) -> float:
-    """Difference ``lmin(H) - lmin(H_bar)``: not negative where ``lmin(H) >= 0`` (Lemma 1).
+    """Return ``lmin(H) - lmin(H_bar)``, which is non-negative if ``lmin(H) >= 0`` (Lemma 1).
 
     Parameters
     ----------
@@ -336,7 +337,7 @@ def lemma1_gap(problem: GraphProblem, dual: DualVariables, *, tol: float = 1e-10
 def lemma2_gap(
     problem: GraphProblem, dual: DualVariables, phi: float, *, tol: float = 1e-10
 ) -> float:
-    """Difference ``lmin(H_tilde) - lmin(H)``, which Lemma 2 says is not negative.
+    """Return ``lmin(H_tilde) - lmin(H)``, which is non-negative (Lemma 2).
 
     Parameters
     ----------
@@ -364,7 +365,7 @@ def _lambda_min(A: sp.csr_array, tol: float) -> float:
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """The paper's bound on what splitting the apex costs: F(H_bar) - F(H) <= `bound`.
+    """The paper's bound on the cost of splitting the apex: F(H_bar) - F(H) <= `bound`.
 
     Parameters
     ----------
@@ -387,10 +388,10 @@ class ErrorBound:
 def error_bound(problem: GraphProblem, phi: float | None = None) -> ErrorBound:
     """Bound the difference between the split dual and the SDR dual.
 
-    The paper names no phi. At 1, the largest ``|z|`` of its start, F_tilde lies above F(H) in four
-    of ten random instances: then there is no bound. The default is safe, and the bound is then a
-    constant plus the objective of the vote, ``x'Lx - 1'L1`` (without evidence), which knows nothing
-    of the relaxation.
+    The paper does not specify phi. With phi = 1, the largest ``|z|`` of its start, F_tilde is above
+    F(H) in four of ten random instances, and there is no bound. The default is safe. The bound is
+    then a constant plus the objective of the vote, ``x'Lx - 1'L1`` (without evidence), which is
+    independent of the relaxation.
 
     Both optima have closed forms. That of H_tilde over positive graphs (``z_i <= phi`` on negative
     labels) is ``2 sum_u h - 1'L1 - 4 phi M_-``, reached where the edges of negative labels vanish.
@@ -400,10 +401,9 @@ def error_bound(problem: GraphProblem, phi: float | None = None) -> ErrorBound:
     problem : GraphProblem
         The problem.
     phi : float, optional
-        Weight added to the edges of the apex. The SDR dual is not attained at finite z in general,
-        so no z* says how large phi must be; by default it is the smallest value for which
-        F_tilde lies below minus the objective of a labelling at hand, the vote, and therefore
-        provably below F(H).
+        Weight added to the edges of the apex. The SDR dual is in general not attained at a finite
+        z, so no z* determines phi. The default is the smallest value for which F_tilde is below
+        minus the objective of the vote, and therefore provably below F(H).
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Binary classification on a graph: the paper's problem, and its reduced form.
+"""Binary classification on a graph: the paper's problem and its reduced form.
 
     (P)   min  x' L x - 2 h' x    subject to  x_i in {-1, +1},  x_i = label_i where it is known,
 
-with L a graph Laplacian and h an optional evidence (bias) per node. In its *reduced form* labelled
-nodes are merged into one apex, whose value is +1, and the objective is ``constant - x' P x``.
+where L is a graph Laplacian and h is optional evidence (bias) per node. In the *reduced form*
+labelled nodes are merged into one apex with value +1, and the objective is ``constant - x' P x``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ReducedForm:
         Symmetric, zero diagonal. For a graph problem it is ``[A_uu c; c' 0]``, where c is the
         vote of labels and evidence at each unlabelled node.
     constant : float
-        What the merged nodes contribute.
+        Contribution of the merged nodes.
     apex : int
         Index of the node whose value is fixed to +1.
     nodes : ndarray
@@ -51,12 +51,12 @@ class ReducedForm:
     nodes: NDArray[np.intp]
 
     def objective(self, x: FloatArray | IntArray) -> float:
-        """Objective of the problem at a reduced sign vector (apex included)."""
+        """Return the objective at a reduced sign vector, which includes the apex."""
         x = np.asarray(x, dtype=np.float64)
         return float(self.constant - x @ (self.P @ x))
 
     def normalised(self) -> tuple[ReducedForm, int]:
-        """Divide by a power of two where squares would overflow or vanish; 0 where they do not."""
+        """Divide by a power of two if squares would overflow or underflow; return the exponent."""
         size = max(abs(self.constant), float(np.abs(self.P.data).max(initial=0.0)))
         if size == 0 or 1e-100 <= size <= 1e100:
             return self, 0
@@ -73,15 +73,16 @@ class GraphProblem:
     Parameters
     ----------
     W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric weights. A diagonal is dropped: with ``x_i^2 = 1`` it is a constant. A negative
-        weight repels: it is cheaper where its two nodes differ. L is then the signed Laplacian,
-        whose degrees add up absolute weights, and methods for non-negative weights refuse.
+        Symmetric weights. The diagonal is dropped, because ``x_i^2 = 1`` makes it a constant. With
+        a negative weight the objective is smaller if the two nodes differ. L is then the signed
+        Laplacian, whose degrees are sums of absolute weights, and methods for non-negative weights
+        raise an error.
     labels : array-like of shape (n_nodes,)
         +1, -1, or 0 where the label is unknown; at any positions.
     bias : array-like of shape (n_nodes,), optional
-        Evidence h per node: positive speaks for +1, negative for -1, in units of edge weight. A
-        bias of h acts as an edge of weight ``|h|`` to a node with label sign(h). On a labelled node
-        it only shifts the objective.
+        Evidence h per node in units of edge weight: positive favours +1, negative -1. A bias of h
+        acts as an edge of weight ``|h|`` to a node with label sign(h). On a labelled node it only
+        shifts the objective.
     laplacian : {"combinatorial", "normalized"}, default="combinatorial"
         Which Laplacian measures smoothness.
 
@@ -92,7 +93,7 @@ class GraphProblem:
     labels : ndarray of int8
         The labels.
     bias : ndarray of float64
-        The evidence; zeros where none was given.
+        The evidence; zeros if none was given.
     adjacency : csr_array
         A in ``L = diag(diagonal) - A``.
     diagonal : ndarray
@@ -196,7 +197,7 @@ class GraphProblem:
 
     @cached_property
     def balance(self) -> BalanceResult:
-        """Whether the signs of the weights can be satisfied at once, labels aside."""
+        """Whether the signs of all weights can be satisfied, ignoring labels."""
         return balance(self.W)
 
     @cached_property
@@ -226,14 +227,14 @@ class GraphProblem:
 
     @cached_property
     def constant(self) -> float:
-        """Constant of the reduced form: what the labelled nodes contribute, and the diagonal."""
+        """Constant of the reduced form: the diagonal and the terms of the labelled nodes."""
         x = self.labels.astype(np.float64)
         fixed = inner_product(x, self.label_sums) + 2.0 * inner_product(self.bias, x)
         return float(self.diagonal.sum()) - fixed
 
     @cached_property
     def majority(self) -> int:
-        """The more frequent label (evidence decides where there is none); +1 on a tie."""
+        """The more frequent label, or the sign of the evidence without labels; +1 on a tie."""
         total = int(self.labels.sum(dtype=np.int64))
         if self.labeled.size == 0:
             return 1 if float(self.bias.sum()) >= 0 else -1
@@ -241,7 +242,7 @@ class GraphProblem:
 
     @property
     def only_class(self) -> int | None:
-        """The one class that labels and evidence speak for, or None if there are two."""
+        """The only class among labels and evidence, or None if there are two."""
         up = bool((self.labels > 0).any() or (self.bias > 0).any())
         down = bool((self.labels < 0).any() or (self.bias < 0).any())
         return None if up and down else (1 if up else -1)
@@ -252,7 +253,7 @@ class GraphProblem:
         return connected_to(self.W, (self.labels != 0) | (self.bias != 0))
 
     def objective(self, x: ArrayLike) -> float:
-        """Objective ``x' L x - 2 h' x`` at a labelling (or any real vector).
+        """Return the objective ``x' L x - 2 h' x`` at a labelling or any real vector.
 
         Parameters
         ----------
@@ -262,7 +263,7 @@ class GraphProblem:
         Returns
         -------
         float
-            The objective; the largest number where it is beyond that.
+            The objective; the largest number if it overflows.
         """
         x = np.asarray(x, dtype=np.float64)
         if x.shape != (self.n_nodes,):
@@ -270,7 +271,7 @@ class GraphProblem:
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._objective(x)
             if not np.isfinite(value):
-                # Weights near the largest number: their sum may be beyond it, never infinite.
+                # Sums of weights near the largest number may overflow, so they are scaled.
                 value = np.ldexp(self.scaled(2.0**-64)._objective(x), 64)
         return float(np.nan_to_num(value))
 
@@ -310,16 +311,16 @@ class GraphProblem:
         return self._like(self.W[keep][:, keep], self.labels[keep], self.bias[keep])
 
     def with_labels(self, labels: ArrayLike) -> GraphProblem:
-        """Return the same graph and evidence with other labels; the graph is not checked again."""
+        """Return the problem with other labels; the graph is not checked again."""
         return self._like(self.W, _check_labels(labels, self.n_nodes), self.bias)
 
     def scaled(self, factor: float) -> GraphProblem:
-        """Return the same problem with Laplacian and evidence times a number; W stays."""
+        """Return the problem with Laplacian and evidence multiplied by a number; W stays."""
         parts = (self.adjacency * factor, self.diagonal * factor)
         return self._like(self.W, self.labels, self.bias * factor, parts)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the unlabelled nodes, in the order of the reduced form, among the labels."""
+        """Combine values of the unlabelled nodes, in the order of the reduced form, with labels."""
         whole: NDArray[Any] = self.labels.astype(values.dtype)
         whole[self.unlabeled] = values
         return whole
@@ -338,7 +339,7 @@ class GraphProblem:
 def graph_problem(
     W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
 ) -> GraphProblem:
-    """A problem of parts that were checked before."""
+    """Return a problem from parts that are already checked."""
     problem = object.__new__(GraphProblem)
     problem._set(W, labels, bias, laplacian, parts)
     return problem

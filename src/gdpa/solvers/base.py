@@ -1,14 +1,13 @@
-"""The one signature of all solvers, and what is done once for all of them.
+"""Base class of all solvers: one signature, and the steps that all methods share.
 
-:meth:`Solver.solve` checks the problem, removes unreached nodes, answers trivial problems, calls
-the method's :meth:`Solver._solve` on what is left, and assembles the :class:`~gdpa.Solution`. A
-method therefore sees only problems in which every node is connected to a label or to evidence, both
+:meth:`Solver.solve` checks the problem, removes unreached nodes, solves trivial problems, calls the
+method's :meth:`Solver._solve` on the rest, and assembles the :class:`~gdpa.Solution`. A method
+therefore sees only problems in which every node is connected to a label or to evidence, both
 classes occur, and at least one node is unlabelled.
 
-How to add a solver: write a file with one frozen keyword-only dataclass that derives from
-:class:`Solver`, declare the class attributes, implement ``_solve(problem, run) -> Outcome``, and
-add one line to ``registry.py``. A method that takes several classes at once implements
-``_solve_classes`` too.
+To add a solver, write a file with one frozen keyword-only dataclass that derives from
+:class:`Solver`. Declare its class attributes, implement ``_solve(problem, run) -> Outcome``, and
+add one line to ``registry.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,30 +33,30 @@ from ..errors import (
     require,
 )
 from ..linalg.operator import check_positive
-from ..problem import BinaryQuadratic, ClassProblem, GraphProblem, Problem
-from ..solution import BoundStatus, ClassSolution, DualVariables, Solution
+from ..problem import BinaryQuadratic, GraphProblem, Problem
+from ..solution import BoundStatus, DualVariables, Solution
 
 Callback = Callable[[Mapping[str, Any]], Any]
 
 
 class StopSolver(Exception):
-    """Raised by :meth:`Run.report` when the callback asks to stop; the best point is returned."""
+    """Raised by :meth:`Run.report` when the callback asks to stop."""
 
 
 class OtherMethodsError(UnsupportedProblemError):
-    """The method cannot take this kind of problem; the registry says which ones can."""
+    """The method cannot solve this kind of problem; the registry lists methods that can."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method returns to :meth:`Solver.solve`.
+    """Result of :meth:`Solver._solve`.
 
     Parameters
     ----------
     scores : ndarray of shape (n_nodes,)
         Real values whose signs are the labels.
     labels : ndarray, optional
-        Signs, where they are more than the signs of the scores (an exact optimum, say).
+        Labels, where they are not simply the signs of the scores.
     lower_bound, bound_status, bound_kind, iterations, converged, message, dual, info
         As in :class:`~gdpa.Solution`.
     """
@@ -75,7 +74,7 @@ class Outcome:
 
     @classmethod
     def optimal(cls, problem: Problem, labels: NDArray[np.int8], message: str = "done") -> Outcome:
-        """Labels that are known to be optimal: their objective is the bound."""
+        """Return the outcome for labels known to be optimal; their objective is the bound."""
         return cls(
             scores=labels.astype(np.float64),
             labels=labels,
@@ -88,7 +87,7 @@ class Outcome:
 
 @dataclass
 class Run:
-    """Book-keeping of one solve: history, stage times, the user's callback."""
+    """History, stage times and user callback of one solve."""
 
     callback: Callback | None = None
     history: list[Mapping[str, Any]] = field(default_factory=list)
@@ -104,20 +103,14 @@ class Run:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     def report(self, **values: Any) -> None:
-        """Record one iteration and show it to the callback.
-
-        Raises
-        ------
-        StopSolver
-            If the callback returns True.
-        """
+        """Record one iteration and call the callback; raise StopSolver if that returns True."""
         entry = MappingProxyType(dict(values))
         self.history.append(entry)
         if self.callback is not None and self.callback(entry) is True:
             raise StopSolver
 
     def watch(self, values: Mapping[str, Any]) -> bool:
-        """Report an iteration of an engine that stops where its callback returns True."""
+        """Report an iteration and return whether the callback asks to stop."""
         try:
             self.report(**values)
         except StopSolver:
@@ -132,25 +125,25 @@ class Solver(ABC):
     Parameters
     ----------
     tol : float, default=1e-6
-        Relative tolerance of the method's own stopping rule.
+        Relative tolerance of the method's stopping rule.
     max_iter : int, default=1000
-        Most iterations of the outermost loop.
+        Maximum number of iterations of the outermost loop.
     x0 : array-like of shape (n_nodes,), optional
-        Scores to start from, where the method can use them.
+        Initial scores, for methods that can use them.
     callback : callable, optional
-        Called once per iteration with a mapping of what the method reports; returning True stops
-        the method, which then returns its best point, marked as not converged.
+        Called once per iteration with a mapping of reported values. Returning True stops the
+        method, which then returns its best point, marked as not converged.
     random_state : int, default=0
-        Seed of whatever is random in the method.
+        Random seed.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     kind: ClassVar[str]  # "exact", "relaxation", "heuristic" or "limit"
-    binary_quadratic: ClassVar[bool] = False  # takes BinaryQuadratic too
-    signed: ClassVar[bool] = False  # takes negative couplings
+    binary_quadratic: ClassVar[bool] = False  # accepts BinaryQuadratic too
+    signed: ClassVar[bool] = False  # accepts negative couplings
     extras: ClassVar[tuple[tuple[str, str], ...]] = ()  # (module, extra) that must be installed
-    # What options take: one of several names, whole numbers from a least one on, positive numbers.
+    # Accepted option values: names, integers with their minimum, and positive numbers.
     choices: ClassVar[Mapping[str, Collection[str]]] = {}
     whole: ClassVar[Mapping[str, int]] = {}
     positive: ClassVar[tuple[str, ...]] = ()
@@ -162,7 +155,7 @@ class Solver(ABC):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the options against what the class declares; None is fine where it is default."""
+        """Check the options against the declarations; None is valid if it is the default."""
         for option in ("tol", *self.positive):
             check_positive(getattr(self, option), option)
         for option, least in {"max_iter": 1, **self.whole}.items():
@@ -181,42 +174,28 @@ class Solver(ABC):
     def _solve(self, problem: Any, run: Run) -> Outcome:
         """Solve a problem that :meth:`solve` has checked."""
 
-    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
-        """Solve for several classes at once, where the method can."""
-        raise UnsupportedProblemError(
-            f"method {self.name!r} solves two classes at a time; split the classes"
-        )
-
-    @overload
-    def solve(self, problem: Problem) -> Solution: ...
-
-    @overload
-    def solve(self, problem: ClassProblem) -> ClassSolution: ...
-
-    def solve(self, problem: Problem | ClassProblem) -> Solution | ClassSolution:
+    def solve(self, problem: Problem) -> Solution:
         """Solve `problem`.
 
         Parameters
         ----------
-        problem : GraphProblem, BinaryQuadratic or ClassProblem
-            What to solve.
+        problem : GraphProblem or BinaryQuadratic
+            The problem.
 
         Returns
         -------
-        Solution or ClassSolution
+        Solution
             Labels, scores, bounds and history.
 
         Raises
         ------
         UnsupportedProblemError
-            If the method cannot take this problem.
+            If the method cannot solve this problem.
         MissingExtraError
             If the method needs an extra that is not installed.
         """
         for module, extra in self.extras:
             require(module, extra)
-        if isinstance(problem, ClassProblem):
-            return self._solve_classes(problem, Run(callback=self.callback))
         self._check_problem(problem)
         x0 = _check_x0(self.x0, problem.n_nodes)
         run = Run(callback=self.callback)
@@ -232,12 +211,12 @@ class Solver(ABC):
             )
         if isinstance(problem, BinaryQuadratic) and not self.binary_quadratic:
             raise OtherMethodsError(
-                f"method {self.name!r} takes a GraphProblem only, no BinaryQuadratic"
+                f"method {self.name!r} accepts a GraphProblem, not a BinaryQuadratic"
             )
         if problem.signed and not self.signed:
             raise OtherMethodsError(
-                f"method {self.name!r} needs non-negative couplings and the problem has a negative "
-                "one"
+                f"method {self.name!r} needs non-negative couplings, but the problem has negative "
+                "ones"
             )
 
     def _solve_graph(
@@ -247,7 +226,7 @@ class Solver(ABC):
         if problem.unlabeled.size == 0:
             outcome = Outcome.optimal(problem, problem.labels, "all nodes are labelled")
             return self._assemble(problem, outcome, run)
-        if problem.signed:  # a constant is not optimal where weights repel, with or without labels
+        if problem.signed:  # with negative weights a constant labelling need not be optimal
             if problem.reduced().P.nnz:
                 return self._assemble(problem, self._run(problem, x0, run), run)
             labels = np.where(problem.labels == 0, problem.majority, problem.labels)
@@ -280,7 +259,7 @@ class Solver(ABC):
             outcome = self._run(part, None if x0 is None else x0[reached], run)
         else:
             outcome = Outcome.optimal(part, part.labels)
-        # A constant labelling is optimal on a component without labels: it costs this much.
+        # A constant labelling is optimal on components without labels. This is its objective.
         rest = np.where(reached, 0.0, 1.0)
         rest_value = float(problem.diagonal @ rest - rest @ (problem.adjacency @ rest))
         scores = np.zeros(n)
@@ -306,7 +285,7 @@ class Solver(ABC):
             start = None if x0 is None else np.append(x0, 1.0)[: plain.n_nodes]
             outcome = self._run(plain, start, run)
         if outcome.bound_status == "certified":
-            # Where values come in steps, a bound of less than one step away proves the optimum.
+            # If values are multiples of a step, a gap below one step proves the optimum.
             objective = plain.objective(_signs(outcome, plain))
             if objective - outcome.lower_bound < 0.999 * plain.step:
                 outcome = replace(outcome, lower_bound=objective, bound_kind="optimum")
@@ -314,7 +293,7 @@ class Solver(ABC):
             signs = _signs(outcome, plain)
             bound = outcome.lower_bound + shift
             bound -= 4.0 * float(np.finfo(np.float64).eps) * (abs(bound) + abs(shift))
-            if outcome.lower_bound == plain.objective(signs):  # optimal in any units
+            if outcome.lower_bound == plain.objective(signs):  # optimal
                 bound = problem.objective(problem.assignment(signs[: problem.n_nodes]))
             outcome = replace(
                 outcome,
@@ -366,7 +345,7 @@ class Solver(ABC):
 
 
 def _signs(outcome: Outcome, problem: Problem) -> NDArray[np.int8]:
-    """Labels of an outcome: known ones kept, ties to the majority, the anchor at +1."""
+    """Return the labels of an outcome: known labels kept, ties to the majority, anchor +1."""
     if outcome.labels is not None:
         labels = np.array(outcome.labels, dtype=np.int8)
     elif isinstance(problem, GraphProblem):

@@ -1,14 +1,15 @@
-"""The bound that Gershgorin discs prove for couplings of both signs, in changing bases.
+"""Gershgorin bounds for couplings of both signs, in changing bases.
 
-The least ``1's`` with ``diag(s) - P`` scaled diagonally dominant bounds ``max x' P x``. A matrix is
-scaled diagonally dominant iff its comparison matrix, here ``diag(s) - |P|``, is positive
-semi-definite. With ``x = 1`` follows ``1's >= 1'|P|1``, and ``s = |P| 1`` attains it: on signed
-couplings the first bound is the trivial one, whatever the scaling (``linearize`` finds the same).
+The smallest ``1's`` with ``diag(s) - P`` scaled diagonally dominant bounds ``max x' P x``. A matrix
+is scaled diagonally dominant iff its comparison matrix, here ``diag(s) - |P|``, is positive
+semi-definite. Setting ``x = 1`` gives ``1's >= 1'|P|1``, and ``s = |P| 1`` attains it. So for
+signed couplings the first bound is the trivial one for every scaling (``linearize`` finds the
+same).
 
-In another basis it is not: ``diag(s) - P = U' Q U`` with Q diagonally dominant is as good a proof,
-and with U the Cholesky factor of the last ``diag(s) - P``, for which Q is the identity, the bound
-improves in every step (Ahmadi, Hall, "Sum of squares basis pursuit", 2015). Each step is a linear
-program of n^2 / 2 variables, so this is for small problems and for comparison.
+Another basis does better: ``diag(s) - P = U' Q U`` with Q diagonally dominant is also a proof. With
+U the Cholesky factor of the last ``diag(s) - P``, for which Q is the identity, the bound improves
+in every step (Ahmadi, Hall, "Sum of squares basis pursuit", 2015). Each step is a linear program
+with n^2 / 2 variables, so the method is for small problems and for comparison.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def gershgorin_bound(
     P : ndarray of shape (n, n)
         Symmetric, zero diagonal.
     bases : int, default=4
-        Changes of the basis.
+        Number of basis changes.
     largest : int, default=70
-        Rows up to which the basis is changed at all.
+        The basis is not changed for larger problems.
 
     Returns
     -------
@@ -62,9 +63,9 @@ def gershgorin_bound(
 
 
 def _improved(P: FloatArray, s: FloatArray) -> FloatArray:
-    """Least 1's with ``diag(s) - P`` diagonally dominant in the basis of the present one."""
+    """Minimise 1's with ``diag(s) - P`` diagonally dominant in the basis of the current s."""
     n = P.shape[0]
-    # The present matrix may be singular; a basis a little inside the cone will do.
+    # The current matrix may be singular, so the basis is taken slightly inside the cone.
     inside = np.diag(s + 1e-3 * float(s.mean())) - P
     try:
         inverse = solve_triangular(cholesky(inside), np.eye(n))  # U^-1

@@ -1,28 +1,26 @@
 """BCR: biconvex relaxation (Shah, Yadav, Castillo, Jacobs, Studer, Goldstein 2016).
 
-The SDR with its matrix replaced by x x', and every constraint ``<A_i, x x'> = b_i`` with
-``A_i = L_i' L_i`` replaced by a companion ``q_i`` in a ball:
+The method replaces the matrix of the SDR by x x', and every constraint ``<A_i, x x'> = b_i`` with
+``A_i = L_i' L_i`` by an auxiliary vector ``q_i`` in a ball:
 
     min  x' C x + alpha/2 sum |q_i - L_i x|^2 - beta/2 sum |q_i|^2    over  |q_i|^2 <= b_i,
 
-with ``C = [L -h; -h' 0]`` on the nodes and one apex, ``beta = |C|_F`` and ``alpha = 2 beta``. It is
-minimised over q (a scaling of ``L_i x``, cut at the ball) and over x (one linear system whose
-matrix never changes) in turn. Since alpha > beta each half is strictly convex, so the value
-never rises.
+with ``C = [L -h; -h' 0]`` on the nodes and one apex, ``beta = |C|_F`` and ``alpha = 2 beta``. The
+method alternates between q (``L_i x``, scaled and projected to the ball) and x (a linear system
+with a fixed matrix). Since alpha > beta both steps are strictly convex, so the value never rises.
 
 Two variants:
 
 ``"stated"``
-    The problem as stated. The relaxation needs psd A_i, which ``B_i = e_i e_a' + e_a e_i'`` is not.
-    With ``x_i^2 = x_a^2 = 1`` the label constraint is the same as ``(x_i + label_i x_a)^2 = 4``,
-    which is psd of rank one; that is what is used.
+    The problem as stated. The relaxation needs positive semi-definite A_i, but
+    ``B_i = e_i e_a' + e_a e_i'`` is indefinite. With ``x_i^2 = x_a^2 = 1`` the label constraint is
+    equivalent to ``(x_i + label_i x_a)^2 = 4``, which is positive semi-definite of rank one.
 ``"authors"``
-    What the published comparison ran: C with its sign reversed, the indefinite ``label_i B_i``
-    with value 2 and its complex principal square root, and the factor alpha left out of the
-    update of x. For real x the roots never have to be formed: ``L^H L`` of ``+-B_i`` is the
-    identity on nodes i and a, so everything stays real. The sign of the result means nothing there;
-    it is oriented by the apex here, and the choice of the sign by test labels that the published
-    numbers contain is for whoever reproduces them.
+    The version in the published comparison: C with its sign reversed, the indefinite ``label_i
+    B_i`` with value 2 and its complex principal square root, and no factor alpha in the update of
+    x. For real x the roots need not be formed: ``L^H L`` of ``+-B_i`` is the identity on nodes i
+    and a, so everything stays real. The sign of the result is arbitrary. Here the apex determines
+    it; the published numbers choose it by the test labels.
 """
 
 from __future__ import annotations
@@ -44,21 +42,21 @@ from .base import Outcome, Run, Solver, StopSolver
 
 FloatArray = NDArray[np.float64]
 
-DENSE_SHARE = 0.1  # share of non-zeros from which on a dense factorisation is used
+DENSE_SHARE = 0.1  # a dense factorisation is used above this share of non-zeros
 
 
 @dataclass(frozen=True, kw_only=True)
 class BCR(Solver):
-    """Biconvex relaxation of the SDR.
+    """Solve the biconvex relaxation of the SDR.
 
     Parameters
     ----------
     tol : float, default=1e-4
-        Stop when the objective moves by no more than this (C scaled to a mean diagonal of 1).
+        Stop when the objective changes by at most this (C scaled to a mean diagonal of 1).
     max_iter : int, default=100
-        Most rounds.
+        Maximum number of rounds.
     variant : {"stated", "authors"}, default="stated"
-        The problem as stated, or the published comparison's version of it (sign of C reversed).
+        The problem as stated, or the version of the published comparison (sign of C reversed).
     """
 
     name = "bcr"
@@ -89,8 +87,7 @@ class BCR(Solver):
                     if moved <= self.tol:
                         converged = True
                         break
-            ended = f"in round {rounds}" if converged else f"still, after {rounds} rounds"
-            message = f"the objective moved by {moved:.2g} {ended}"
+            message = f"the objective changed by {moved:.2g} in round {rounds}"
         except StopSolver:
             message = f"stopped by the callback after {rounds} rounds"
         return Outcome(
@@ -103,7 +100,7 @@ class BCR(Solver):
 
 
 class _Stated:
-    """Rounds of the relaxation with psd constraints."""
+    """Rounds of the relaxation with positive semi-definite constraints."""
 
     def __init__(self, C: sp.csr_array, labels: FloatArray, beta: float) -> None:
         known = np.flatnonzero(labels)
@@ -119,7 +116,7 @@ class _Stated:
         self.solve = _factorised(matrix, definite=True)
 
     def round(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """One update of q and of x, and the objective there."""
+        """Update q and x, and return x and the objective."""
         stretch = self.alpha / (self.alpha - self.beta)
         q = np.clip(stretch * (self.constraints @ x), -self.radius, self.radius)
         x = self.solve(self.alpha * (self.constraints.T @ q))
@@ -144,7 +141,7 @@ class _Authors:
         self.solve = _factorised(self.alpha * total + self.C, definite=False)
 
     def round(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """One update of q and of x, and their objective there (|q| is not squared in it)."""
+        """Update q and x, and return x and the authors' objective (|q| is not squared in it)."""
         stretch = self.alpha / (self.alpha - self.beta)
         single = np.abs(x)  # |L_i x| of e_i e_i'
         pair = np.hypot(x[self.known], x[-1])  # |L_i x| of +-B_i
@@ -161,24 +158,22 @@ class _Authors:
 
 
 def _scaled_cost(problem: GraphProblem) -> sp.csr_array:
-    """``[L -h; -h' 0]``, divided so that the mean diagonal is 1 and nothing overflows."""
+    """Return ``[L -h; -h' 0]``, scaled to a mean diagonal of 1 without overflow."""
     largest = max(float(problem.diagonal.max()), float(np.abs(problem.bias).max()))
     scale = max(
         float((problem.diagonal / largest).mean()), float(np.abs(problem.bias / largest).max())
     )
     L = problem.L
-    # Entry by entry: SciPy divides by a scalar by way of its reciprocal, which may overflow.
+    # SciPy divides by a scalar by multiplying with its reciprocal, which may overflow.
     L = sp.csr_array(((L.data / largest) / scale, L.indices, L.indptr), shape=L.shape)
     h = sp.csr_array(-((problem.bias / largest) / scale)[:, None])
     return sp.block_array([[L, h], [h.T, None]], format="csr")
 
 
 def _start(problem: GraphProblem) -> FloatArray:
-    """Scaled leading eigenvector of mean(value_i constraint_i), which is known in closed form.
-
-    The matrix is ``(I + 2 sum label_i B_i) / count``: ``1 + 2 sqrt(m)`` belongs to the vector with
-    the labels over sqrt(2 m) and 1 / sqrt(2) at the apex.
-    """
+    """Return the scaled leading eigenvector of mean(value_i constraint_i) in closed form."""
+    # The matrix is (I + 2 sum label_i B_i) / count. Its eigenvalue 1 + 2 sqrt(m) belongs to the
+    # vector of the labels over sqrt(2 m), with 1 / sqrt(2) at the apex.
     m = problem.n_labeled
     value = (1.0 + 2.0 * np.sqrt(m)) / (problem.n_nodes + 1 + m)
     x = np.append(problem.labels / np.sqrt(2.0 * max(m, 1)), np.sqrt(0.5 if m else 1.0))
@@ -186,7 +181,7 @@ def _start(problem: GraphProblem) -> FloatArray:
 
 
 def _factorised(A: sp.csr_array, *, definite: bool) -> Callable[[FloatArray], FloatArray]:
-    """Factorise once, solve many times."""
+    """Factorise A and return a function that solves with it."""
     n = A.shape[0]
     if A.nnz < DENSE_SHARE * n * n and n > 200:
         factor = splu(
@@ -198,9 +193,9 @@ def _factorised(A: sp.csr_array, *, definite: bool) -> Callable[[FloatArray], Fl
     n_bytes, available = 16.0 * n * n, USABLE_SHARE * available_memory()
     if n_bytes > available:
         raise UnsupportedProblemError(
-            f"method 'bcr' needs about {n_bytes / 2**30:.3g} GiB for a dense system of {n} rows "
-            f"and {available / 2**30:.3g} GiB are available; methods that can take this problem: "
-            "glr-box, harmonic, vote, gdpa, min-cut"
+            f"method 'bcr' needs about {n_bytes / 2**30:.3g} GiB for a dense system of {n} rows, "
+            f"but only {available / 2**30:.3g} GiB are available; methods that can solve this "
+            "problem: glr-box, harmonic, vote, gdpa, min-cut"
         )
     if definite:
         cholesky = scipy.linalg.cho_factor(A.toarray(), overwrite_a=True, check_finite=False)

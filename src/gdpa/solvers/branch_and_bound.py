@@ -1,10 +1,11 @@
-"""The exact optimum of small problems: branch and bound on triangle bounds.
+"""Exact optimum of small problems by branch and bound with triangle bounds.
 
-A node of the tree fixes some variables relative to the apex, that is, merges their rows into the
-apex's with a sign. Its bound is ``triangle_bound``, proved; it is dropped once that bound shows
-that no better value is below it. Where all couplings are multiples of one number, values come in
-steps and a bound of less than one step above the best value will do. Nodes of few variables are
-enumerated. Until the tree is empty the bound of the problem is the largest bound of an open node.
+A node of the tree fixes some variables relative to the apex: their rows are merged into the apex's
+row with a sign. The node is dropped if its proved ``triangle_bound`` shows that it contains no
+better value. If all couplings are multiples of one number, values are multiples of a step, and a
+bound less than one step above the best value is enough. Nodes with few free variables are
+enumerated. While the tree is not empty, the bound of the problem is the largest bound of an open
+node.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from .triangle import Cuts, TriangleBound, triangle_bound
 
 FloatArray = NDArray[np.float64]
 
-_ENUMERATE = 12  # free variables of a node that are enumerated
+_ENUMERATE = 12  # nodes with at most this many free variables are enumerated
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Couplings of the rows that are free and of the apex (the last); what is fixed already."""
+    """Couplings of the free rows and the apex (the last row), and the fixed variables."""
 
     P: FloatArray
     base: float
@@ -46,7 +47,7 @@ class _Node:
     start: tuple[FloatArray, Cuts] | None = None
 
     def child(self, row: int, sign: int, found: TriangleBound, bound: float) -> _Node:
-        """Fix the variable of a row at `sign`; the parent's dual point is where to start."""
+        """Fix the variable of a row at `sign`; the bound starts from the parent's dual point."""
         P = self.P.copy()
         coupling = sign * P[row]
         P[-1] += coupling
@@ -62,23 +63,23 @@ class _Node:
 
 @dataclass(frozen=True, kw_only=True)
 class BranchAndBound(Solver):
-    """Exact optimum by branch and bound, or the gap at the limit.
+    """Find the exact optimum by branch and bound, or a gap at the limits.
 
-    ``info`` has ``nodes``, how many bounds were computed, and ``optimal``: whether the labels are
+    ``info`` has ``nodes``, the number of computed bounds, and ``optimal``, whether the labels are
     proved to be optimal.
 
     Parameters
     ----------
     max_iter : int, default=10000
-        Most nodes of the tree.
+        Maximum number of nodes of the tree.
     time_limit : float, default=60
         Seconds after which the best value and the bound so far are returned.
     effort : float, default=0.3
-        Effort of the search for the first value.
+        Effort of the initial search.
     n_jobs : int, default=1
-        Threads of that search.
+        Number of threads of the initial search.
     largest : int, default=500
-        Variables that are accepted.
+        Maximum number of variables.
     """
 
     name = "branch-and-bound"
@@ -100,8 +101,8 @@ class BranchAndBound(Solver):
         n = form.P.shape[0]
         if n > self.largest + 1:
             raise UnsupportedProblemError(
-                f"method {self.name!r} takes up to largest={self.largest} variables, and the "
-                f"problem has {n}; method 'search' takes any number"
+                f"method {self.name!r} accepts up to largest={self.largest} variables, but the "
+                f"problem has {n}; method 'search' accepts any number"
             )
         order = np.append(np.delete(np.arange(n), form.apex), form.apex)
         dense = form.P.toarray()[order][:, order]
@@ -117,7 +118,7 @@ class BranchAndBound(Solver):
             message, stopped = "stopped by the callback", True
         labels = problem.spread(tree.signs[:-1].astype(np.int8))
         objective = problem.objective(labels)
-        # A closed tree proves the labels optimal: their own objective is the bound.
+        # A closed tree proves that the labels are optimal, so their objective is the bound.
         optimal = tree.closed
         bound = form.constant - tree.bound - rounding_margin(problem)
         return Outcome(
@@ -144,10 +145,10 @@ class _Tree:
         self.step = value_step(P[P != 0])
         self.exact = self.step > 0
         self.margin = 16.0 * (n + 8) * float(np.finfo(np.float64).eps) * float(np.abs(P).sum())
-        # What a node must exceed to be worth keeping open.
+        # A node stays open only if its bound exceeds the best value by this much.
         self.excess = 0.999 * self.step if self.exact else 1e-9 * float(np.abs(P).sum())
         self.root_bound = float(np.abs(P).sum())
-        self.done = 0.0  # the largest bound of nodes that were dropped without a step
+        self.done = 0.0  # largest bound of a dropped node
         self.heap: list[tuple[float, int, _Node]] = []
         self.nodes, self.started = 0, False
         self.message = ""
@@ -160,7 +161,7 @@ class _Tree:
 
     @property
     def bound(self) -> float:
-        """Upper bound of the value of the whole problem."""
+        """Upper bound of the value of the problem."""
         if not self.started:
             return self.root_bound
         open_bound = -self.heap[0][0] if self.heap else -np.inf
@@ -191,7 +192,7 @@ class _Tree:
         return bool(bound + self.margin < self.value + self.excess)
 
     def grow(self) -> Iterator[tuple[float, float]]:
-        """Take the node with the largest bound, bound its children; yields value and bound."""
+        """Expand the node with the largest bound repeatedly; yield value and bound."""
         while self.heap:
             if time.monotonic() > self.deadline or self.nodes >= self.max_nodes:
                 self.message = "time limit" if self.nodes < self.max_nodes else "max_iter reached"
@@ -224,7 +225,7 @@ class _Tree:
         if self._needless(bound):
             self._drop(bound)
             return
-        # The variable that X decides least.
+        # Branch on the most undecided variable of X.
         row = int(np.argmin(np.abs(found.X[:-1, -1])))
         for sign in (1, -1):
             self._push(node.child(row, sign, found, bound))

@@ -1,31 +1,29 @@
-"""Threshold dynamics with class sizes: labels decided jointly, for very few labels a class.
+"""Threshold dynamics with class sizes, for very few labels per class.
 
     minimise  sum of w_ij over edges between different labels
     subject to the given labels, and class shares within [low_c, high_c]
 
-The relaxations forget that labels are integers, and with one label a class they forget the class
-sizes too. With both, the problem is NP-hard again (bisection is a special case). This method
-starts from Poisson learning and from the harmonic function with a self-loop, and repeats (Merriman,
-Bence, Osher; with volumes Jacobs, Merkurjev, Esedoglu 2018): one-hot labels, a few steps of the
-random walk with the given labels held, one factor per class such that the shares of the winners
-lie within their interval, winners. The smaller cut wins.
+The relaxations ignore that labels are integers, and with one label per class they lose the class
+sizes too. With both constraints the problem is NP-hard (bisection is a special case). This method
+starts from Poisson learning and from the harmonic function with a self-loop. It repeats (Merriman,
+Bence, Osher; with volumes Jacobs, Merkurjev, Esedoglu 2018): take one-hot labels, do a few steps of
+the random walk with the given labels fixed, scale each class so that the class shares lie within
+their intervals, and assign every node to its largest score. The start with the smaller cut wins.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..gershgorin.bounds import class_bounds, relaxation_bound
+from ..gershgorin.bounds import relaxation_bound
 from ..graph.adjacency import degrees
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
-from ..solution import ClassSolution
 from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
 from .poisson import Poisson, positive_scores, refuse_bias, unit_weights
@@ -33,15 +31,15 @@ from .poisson import Poisson, positive_scores, refuse_bias, unit_weights
 FloatArray = NDArray[np.float64]
 
 
-# Slacks between which a stable labelling hardly changes.
+# Stability compares the labellings with these two slacks.
 TIGHT, LOOSE = 1.05, 1.6
 
 
 class Rounds(NamedTuple):
-    """Labels and their scores after the rounds.
+    """Labels and scores after the rounds.
 
-    `stability` is the smaller of two shares of nodes that keep their label: from one start to the
-    other, and from tight class sizes to loose ones. It is NaN where it was not measured.
+    `stability` is the smaller of two shares of nodes that keep their label: between the two starts,
+    and between tight and loose class sizes. It is NaN if it was not measured.
     """
 
     labels: NDArray[np.intp]
@@ -58,20 +56,18 @@ class ClassSizes(Solver):
     Parameters
     ----------
     shares : array-like of shape (n_classes,), optional
-        Expected share of each class among all nodes; by default those of the labels.
+        Expected share of each class among all nodes; by default the shares of the labels.
     slack : float or array-like of shape (n_classes,), default=1.2
-        A class may have from 1 / slack to slack times its expected share. Chosen on MNIST with 1
-        and 5 labels a class, five draws each, started from Poisson learning alone: 1.2 has 8.3 and
-        5.3 % error, exact shares 8.2 and 5.9, 1.5 11.1 and 6.9, no constraint 15.7 and 8.8.
+        The share of a class may be 1 / slack to slack times its expected share. Chosen on MNIST
+        with 1 and 5 labels per class.
     steps : int, default=10
-        Steps of the random walk between two decisions.
+        Steps of the random walk per round.
     max_iter : int, default=15
-        Most rounds.
+        Maximum number of rounds.
     trial : int, default=15
-        Rounds after which the start with the larger cut is given up. On MNIST 3 err as little and
-        save a third of the time; on small graphs the cut after 3 misleads.
+        Number of rounds after which the start with the larger cut is dropped.
     policy, n_jobs
-        Of the linear solve that starts the rounds.
+        Options of the linear solves.
     tol : float, default=1e-3
         The rounds end when less than this share of the labels changes.
     x0, callback, random_state
@@ -79,7 +75,7 @@ class ClassSizes(Solver):
     """
 
     name: ClassVar[str] = "class-sizes"
-    summary: ClassVar[str] = "threshold dynamics with class sizes, for very few labels a class"
+    summary: ClassVar[str] = "threshold dynamics with class sizes, for very few labels per class"
     kind: ClassVar[str] = "heuristic"
     whole: ClassVar[dict[str, int]] = {"steps": 1, "trial": 1}
 
@@ -118,21 +114,8 @@ class ClassSizes(Solver):
             bound_status="certified" if np.isfinite(bound) else "none",
             iterations=rounds,
             converged=converged,
-            message="labels settled" if converged else f"labels still move after {rounds} rounds",
+            message=f"labels {'settled' if converged else 'still change'} after {rounds} rounds",
             info={"cut": cut_share(problem.W, found)},
-        )
-
-    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
-        _, scores, rounds, converged, _ = self.rounds(problem, problem.targets, run)
-        return ClassSolution(
-            method=self.name,
-            scores=scores,
-            lower_bounds=class_bounds(problem),
-            iterations=rounds,
-            matvecs=rounds * self.steps * problem.targets.shape[1],
-            converged=converged,
-            message="labels settled" if converged else f"labels still move after {rounds} rounds",
-            seconds=MappingProxyType(dict(run.seconds)),
         )
 
     def rounds(
@@ -143,7 +126,7 @@ class ClassSizes(Solver):
         *,
         stability: bool = False,
     ) -> Rounds:
-        """Repeat the rounds from both starts; go on from the smaller cut."""
+        """Run the rounds from both starts, and continue from the smaller cut."""
         known, k = problem.labeled, targets.shape[1]
         shares = targets.sum(axis=0) if self.shares is None else np.asarray(self.shares, float)
         if shares.size != k:
@@ -197,7 +180,7 @@ class ClassSizes(Solver):
         run: Run,
         first: int,
     ) -> Rounds:
-        """Repeat decision and random walk until labels settle, or the trial rounds are over."""
+        """Repeat assignment and random walk until labels settle or the trial rounds are over."""
         n, k = scores.shape
         codes, held = targets.argmax(axis=1), targets.astype(np.float32)
         labels, rounds, settled = np.full(n, -1), first, False
@@ -225,21 +208,11 @@ class ClassSizes(Solver):
 def match_shares(
     scores: FloatArray, low: FloatArray, high: FloatArray, *, max_rows: int = 20_000
 ) -> FloatArray:
-    """Return one factor per class such that the winners' shares lie between `low` and `high`.
+    """Return one factor per class such that the class shares lie between `low` and `high`.
 
-    Multiplicative updates of the factors; rows are thinned evenly to at most `max_rows`.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Positive scores.
-    low, high : ndarray of shape (n_classes,)
-        Bounds of the shares of rows whose largest scaled score is in each class.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        The factors; the nearest reached where no factors meet the bounds.
+    The share of a class is the share of rows whose largest scaled score it has. The factors are
+    found by multiplicative updates on an even subsample of at most `max_rows` rows. If no factors
+    meet the bounds, the best ones found are returned.
     """
     step = -(-scores.shape[0] // max_rows)
     logs = np.log(np.maximum(scores[::step], 1e-300))
@@ -259,7 +232,7 @@ def match_shares(
 
 
 def cut_share(W: sp.csr_array, labels: NDArray[np.intp]) -> float:
-    """Return the share of the edge weight between nodes of different labels."""
+    """Return the share of the edge weight that joins nodes of different labels."""
     rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
     total = float(W.data.sum())
     across = float(W.data[labels[rows] != labels[W.indices]].sum())

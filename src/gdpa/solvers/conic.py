@@ -1,12 +1,12 @@
-"""Linear matrix inequalities for general conic solvers: Clarabel and SCS.
+"""Solve linear matrix inequalities with the conic solvers Clarabel and SCS.
 
 Every semidefinite problem of the package has the form
 
     min  c'x   subject to  F0 + sum_k x_k F_k  psd,   x_k >= 0 for some k,
 
-whose dual variable is a matrix X psd. Both solvers take ``A x + s = b, s in K`` with the matrix
-as a vector of one triangle, off-diagonal entries times sqrt(2): Clarabel the upper, SCS the lower
-triangle, column by column.
+whose dual variable is a positive semi-definite matrix X. Both solvers expect ``A x + s = b``, s in
+K. The matrix is stored as the vector of one triangle, column by column, with off-diagonal entries
+multiplied by sqrt(2). Clarabel uses the upper triangle, SCS the lower one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class LMI:
     F0 : ndarray of shape (n, n)
         Constant part, symmetric.
     variable, row, column, value : ndarray
-        Entries of the F_k: each off-diagonal pair once, in any triangle.
+        Entries of the F_k. Each off-diagonal pair is listed once, in either triangle.
     nonnegative : ndarray of int
-        Variables that must not be negative.
+        Variables constrained to be non-negative.
     """
 
     c: FloatArray
@@ -49,13 +49,13 @@ class LMI:
 
     @property
     def n(self) -> int:
-        """Rows of the matrix."""
+        """Number of rows of the matrix."""
         return int(self.F0.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
 class ConicResult:
-    """What a conic solver found.
+    """Result of a semidefinite solver.
 
     Parameters
     ----------
@@ -63,69 +63,50 @@ class ConicResult:
         The variables.
     X : ndarray of shape (n, n)
         Dual variable of the matrix inequality.
-    converged : bool
-        Whether the solver says that its tolerance was met.
-    status : str
-        The solver's own word.
     iterations : int
-        Its iterations.
+        Number of iterations.
+    converged : bool
+        Whether the solver reports that it met its tolerance.
+    message : str
+        Why the solver stopped.
     """
 
     x: FloatArray
     X: FloatArray
-    converged: bool
-    status: str
     iterations: int
+    converged: bool
+    message: str
 
 
 def clarabel_bytes(n: int) -> float:
-    """Estimate the memory that Clarabel takes for one dense semidefinite cone of `n` rows.
+    """Estimate the memory that Clarabel needs for one dense semidefinite cone of `n` rows.
 
-    Its system of equations holds the cone's scaling as a dense block with one row per entry of the
-    triangle, so its factor has some n^4 / 8 entries: memory grows with n^4.
+    Clarabel factorises a dense block with one row per entry of the triangle. The factor has about
+    n^4 / 8 entries.
     """
     return 14.0 * float(n) ** 4 + 1e8  # measured: 14 n^4 at n = 60 and 90
 
 
 def scs_bytes(n: int) -> float:
-    """Estimate the memory that SCS takes: vectors of the triangle, one dense eigenproblem."""
+    """Estimate the memory that SCS needs: vectors of the triangle and one dense eigenproblem."""
     return 320.0 * float(n) ** 2  # measured: 39 matrices of n rows at n = 1,500
 
 
 def sdr_lmi(P: FloatArray) -> LMI:
-    """State ``min 1's, diag(s) - P psd`` for a general conic solver.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n, n)
-        Couplings.
-
-    Returns
-    -------
-    LMI
-        Its dual variable is the X of the relaxation.
-    """
-    index = np.arange(P.shape[0])
-    return LMI(
-        c=np.ones(index.size),
-        F0=-P,
-        variable=index,
-        row=index,
-        column=index,
-        value=np.ones(index.size),
-        nonnegative=np.empty(0, dtype=np.intp),
-    )
+    """State ``min 1's, diag(s) - P psd``; its dual variable is the X of the relaxation."""
+    index, ones = np.arange(P.shape[0]), np.ones(P.shape[0])
+    return LMI(ones, -P, index, index, index, ones, np.empty(0, dtype=np.intp))
 
 
 def _triangle(n: int, *, upper: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-    """Rows and columns of a triangle's entries, column by column, and the factor of each."""
+    """Return rows, columns and factors of a triangle's entries, column by column."""
     # Columns of the upper triangle are rows of the lower one, in the order of tril_indices.
     i, j = np.tril_indices(n) if upper else np.triu_indices(n)
     return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
 
 
 def _cone_data(lmi: LMI, *, upper: bool) -> tuple[sp.csc_array, FloatArray, int]:
-    """Rows ``x_k >= 0`` first, then the triangle: A, b, and how many of the first there are."""
+    """Return A, b and the number of rows ``x_k >= 0``, which come before the triangle."""
     n, free = lmi.n, lmi.nonnegative.size
     i, j, factor = _triangle(n, upper=upper)
     place = np.empty((n, n), dtype=np.intp)
@@ -139,7 +120,7 @@ def _cone_data(lmi: LMI, *, upper: bool) -> tuple[sp.csc_array, FloatArray, int]
 
 
 def _matrix(vector: FloatArray, n: int, *, upper: bool) -> FloatArray:
-    """Symmetric matrix of a scaled triangle."""
+    """Return the symmetric matrix of a scaled triangle."""
     i, j, factor = _triangle(n, upper=upper)
     X = np.empty((n, n), order="F")
     X[i, j] = X[j, i] = np.asarray(vector, dtype=np.float64) / factor
@@ -147,39 +128,20 @@ def _matrix(vector: FloatArray, n: int, *, upper: bool) -> FloatArray:
 
 
 def _legacy(A: sp.csc_array) -> Any:
-    """Matrix type that both solvers check for."""
+    """Convert to the matrix type that both solvers require."""
     return sp.csc_matrix((A.data, A.indices.astype(np.int32), A.indptr), shape=A.shape)
 
 
 def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
-    """Solve by Clarabel's interior-point method.
-
-    Parameters
-    ----------
-    lmi : LMI
-        The problem; :func:`clarabel_bytes` says what it takes.
-    tol : float
-        Tolerance of gap and feasibility.
-    max_iter : int
-        Most steps.
-
-    Returns
-    -------
-    ConicResult
-        The point it stopped at.
-    """
+    """Solve by Clarabel's interior-point method; :func:`clarabel_bytes` estimates its memory."""
     clarabel = require("clarabel", "sdp")
     A, b, free = _cone_data(lmi, upper=True)
     cones = [clarabel.NonnegativeConeT(free)] if free else []
     cones.append(clarabel.PSDTriangleConeT(lmi.n))
     result = clarabel_qp(None, lmi.c, A, b, tol, max_iter, cones)
-    return ConicResult(
-        x=np.asarray(result.x),
-        X=_matrix(np.asarray(result.z)[free:], lmi.n, upper=True),
-        converged=str(result.status) == "Solved",
-        status=str(result.status),
-        iterations=int(result.iterations),
-    )
+    X, status = _matrix(np.asarray(result.z)[free:], lmi.n, upper=True), str(result.status)
+    x, steps = np.asarray(result.x), int(result.iterations)
+    return ConicResult(x, X, steps, status == "Solved", f"Clarabel: {status}")
 
 
 def clarabel_qp(
@@ -191,16 +153,16 @@ def clarabel_qp(
     max_iter: int = 200,
     cones: list[Any] | None = None,
 ) -> Any:
-    """Minimise ``x' P x / 2 + q' x`` over ``A x <= b`` by Clarabel; returns its own result.
+    """Minimise ``x' P x / 2 + q' x`` over ``A x <= b`` and return Clarabel's own result.
 
-    Other `cones` may be given for ``b - A x``; P may be None.
+    `cones` replaces the non-negative cone of ``b - A x``. P may be None.
     """
     clarabel = require("clarabel", "sdp")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_iter = int(max_iter)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = float(tol)
-    # Decomposition would return the dual matrix in pieces.
+    # Chordal decomposition would return the dual matrix in pieces.
     settings.chordal_decomposition_enable = False
     upper = sp.csc_matrix((q.size, q.size)) if P is None else sp.csc_matrix(sp.triu(P))
     cones = cones or [clarabel.NonnegativeConeT(b.size)]
@@ -208,22 +170,7 @@ def clarabel_qp(
 
 
 def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
-    """Solve by SCS, an alternating-direction method.
-
-    Parameters
-    ----------
-    lmi : LMI
-        The problem.
-    tol : float
-        Absolute and relative tolerance of residuals and gap.
-    max_iter : int
-        Most iterations.
-
-    Returns
-    -------
-    ConicResult
-        The point it stopped at.
-    """
+    """Solve by SCS, an alternating-direction method."""
     scs = require("scs", "sdp")
     A, b, free = _cone_data(lmi, upper=False)
     cone = {"l": free, "s": [lmi.n]} if free else {"s": [lmi.n]}
@@ -233,18 +180,13 @@ def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
         eps_abs=float(tol),
         eps_rel=float(tol),
         max_iters=int(max_iter),
-        # Callers scale their data to 1. SCS's own search for a scale then only costs: on the
-        # paper's problems it takes 2 to 12 times the iterations of a fixed one.
+        # Callers scale their data to 1. On the paper's problems SCS's adaptive scale then takes 2
+        # to 12 times as many iterations as a fixed one.
         adaptive_scale=False,
         scale=1.0,
         verbose=False,
     )
     result = solver.solve()
-    status = str(result["info"]["status"])
-    return ConicResult(
-        x=np.asarray(result["x"]),
-        X=_matrix(np.asarray(result["y"])[free:], lmi.n, upper=False),
-        converged=status == "solved",
-        status=status,
-        iterations=int(result["info"]["iter"]),
-    )
+    x, X = np.asarray(result["x"]), _matrix(np.asarray(result["y"])[free:], lmi.n, upper=False)
+    status, steps = str(result["info"]["status"]), int(result["info"]["iter"])
+    return ConicResult(x, X, steps, status == "solved", f"SCS: {status}")

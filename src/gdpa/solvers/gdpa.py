@@ -1,18 +1,21 @@
-"""GDPA, the paper's algorithm: linear programs aligned by first eigenvectors, labels from the dual.
+"""GDPA, the paper's algorithm: linear programs aligned by first eigenvectors.
 
-One iteration on the split dual (:mod:`gdpa.problem.dual`): the first eigenvector v of H_bar, then
-the LP of :mod:`gdpa.solvers.gdpa_lp`, until the objective stops moving. Labels are read off the
-dual point. ``gdpa/paper.py`` has the same algorithm in the order and the notation of the paper.
+An iteration on the split dual (:mod:`gdpa.problem.dual`) computes the first eigenvector v of H_bar
+and solves the LP of :mod:`gdpa.solvers.gdpa_lp`. The iterations end when the objective is constant.
+Labels are read off the dual point. ``gdpa/paper.py`` has the same algorithm in the order and
+notation of the paper.
 
-What to expect of it:
+Known properties:
 
-* The split dual does not see the labels: every label weight a >= 0 belongs to an optimal point. On
-  the combinatorial Laplacian the paper's start is optimal already.
-* ``a = 0`` is always an optimum of the LP, and the only one where ``r_i = v_apex / v_i`` differs
-  from 1 at every label. On the normalised Laplacian that is so, and any exact LP solver erases the
-  labels (``info["erased"]``); on the combinatorial one a simplex solver's choice does.
-* The first eigenvector of H is dominated by the constant unless the graph has a clear gap between
-  the classes: then all nodes get one class. Linear recovery does not have this defect.
+* The split dual does not depend on the labels: every label weight a >= 0 belongs to an optimal
+point.
+  On the combinatorial Laplacian the paper's start is already optimal.
+* ``a = 0`` is always an optimum of the LP. It is the only one if ``r_i = v_apex / v_i`` differs
+from 1
+  at every label. On the normalised Laplacian this is the case, and any exact LP solver erases the
+  labels (``info["erased"]``). On the combinatorial Laplacian a simplex solver does.
+* The constant mode dominates the first eigenvector of H unless the graph clearly separates the
+  classes. Then all nodes get one class. Linear recovery does not have this defect.
 """
 
 from __future__ import annotations
@@ -48,27 +51,26 @@ from .base import Outcome, Run, Solver, StopSolver
 class GDPA(Solver):
     """Gershgorin disc perfect alignment, as the paper states it.
 
-    It erases the labels where ``a = 0`` is the LP's only optimum (the normalised Laplacian), or
-    where the LP solver prefers it (``lp="highs"``); then all unlabelled nodes get one class. It is
-    here to be studied; for labels use "harmonic", for a bound "sdr-low-rank".
+    The method erases the labels if ``a = 0`` is the LP's only optimum (normalised Laplacian) or the
+    LP solver prefers it (``lp="highs"``). Then all unlabelled nodes get one class. It is provided
+    for study: for labels use "harmonic", for a bound "sdr-low-rank".
 
     Parameters
     ----------
     lp : {"closed-form", "highs", "interior-point"}, default="closed-form"
-        Engine of the LP. "closed-form" is exact, O(nnz), and keeps the incumbent where that is
-        optimal. "highs" is a simplex solver. "interior-point" (extra ``sdp``) stops inside the
-        optimal face.
+        LP solver. "closed-form" is exact, costs O(nnz), and keeps the incumbent if it is optimal.
+        "highs" is a simplex solver. "interior-point" (extra ``sdp``) stops inside the optimal face.
     recovery : {"eigenvector", "linear"}, default="eigenvector"
         How labels are read off the dual point: as signs of the first eigenvector of H, or by
         complementary slackness, ``(L + diag(y)) x = a xh`` with the y and a of the last LP.
     start : {"paper", "optimal"}, default="paper"
-        Dual point to begin with: the paper's, or the optimum of the split dual, which an LP engine
-        that keeps its incumbent does not leave.
+        Initial dual point: that of the paper, or the optimum of the split dual. An LP solver that
+        keeps its incumbent does not leave the latter.
     label_weight : float, default=1
-        Weight a of all labels at the start.
+        Initial weight a of all labels.
     tol, max_iter, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`. `tol` is the relative change of the objective that ends
-        the loop and the relative residual of linear recovery, which starts from `x0`.
+        the loop, and the relative residual of linear recovery, which starts from `x0`.
     """
 
     name: ClassVar[str] = "gdpa"
@@ -113,13 +115,13 @@ class GDPA(Solver):
         )
 
     def _solve_anchored(self, problem: BinaryQuadratic, run: Run) -> Outcome:
-        """Fix the anchor: its couplings are the linear term, and the rest is a graph problem."""
+        """Fix the anchor, whose couplings become the linear term of a graph problem."""
         if problem.reduced().P[[problem.anchor]].nnz == 0:  # a constant is optimal
             return Outcome.optimal(problem, np.ones(problem.n_nodes, dtype=np.int8))
         inner, shift = problem.graph_problem()
         x0 = None if self.x0 is None else np.delete(np.asarray(self.x0), problem.anchor)
         with warnings.catch_warnings():
-            # "One class" and "unreached" are ordinary here: couplings of one sign, loose parts.
+            # Warnings about one class or unreached nodes are irrelevant here.
             warnings.simplefilter("ignore")
             solution = replace(self, x0=x0).solve(inner)
         run.history.extend(solution.history)
@@ -133,13 +135,13 @@ class GDPA(Solver):
         )
 
     def _loop(self, problem: GraphProblem, run: Run) -> tuple[DualVariables, bool, str]:
-        """Align and solve the LP until its objective stops moving."""
+        """Align and solve the LP until its objective is constant."""
         n = problem.n_nodes
         start = paper_start if self.start == "paper" else optimal_point
         dual = start(problem, self.label_weight)
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.append(np.ones(n + 1), -1.0)
-        message = f"the objective still moves after max_iter={self.max_iter} iterations"
+        message = f"the objective still changes after max_iter={self.max_iter} iterations"
         try:
             for iteration in range(1, self.max_iter + 1):
                 with run.stage("eigenvector"):
@@ -152,8 +154,8 @@ class GDPA(Solver):
                     new = gdpa_lp.ENGINES[self.lp](problem, v, point)
                 change = point.objective - new.objective
                 scale = 1.0 + np.abs(point.y).sum()
-                # The engine's word is final: even where the objective stands still, its point on
-                # the face is the one that recovery reads (and a simplex solver's has no labels).
+                # The LP solver's point is used even if the objective is unchanged, because recovery
+                # depends on its position on the optimal face.
                 point = new
                 run.report(
                     iteration=iteration,
@@ -164,18 +166,18 @@ class GDPA(Solver):
                     kept=point.kept,
                 )
                 if abs(change) <= self.tol * scale:
-                    return point.dual(problem), True, "the objective stopped moving"
+                    return point.dual(problem), True, "the objective is constant"
         except StopSolver:
             message = "stopped by the callback"
         return point.dual(problem), False, message
 
     def _linear(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
-        """Complementary slackness: the rows of the nodes in ``H (x, 1) = 0``."""
+        """Solve the rows of the nodes in ``H (x, 1) = 0`` (complementary slackness)."""
         drive = apex_weights(problem, dual.z)
         if not drive.any():
             warnings.warn(
-                "the LP returned a = 0 for every label: the dual point no longer knows the labels, "
-                "and all scores are 0 (lp='closed-form' with start='optimal' keeps them)",
+                "the LP returned a = 0 for every label: the dual point has lost the labels, and "
+                "all scores are 0 (lp='closed-form' with start='optimal' keeps them)",
                 DegenerateProblemWarning,
                 stacklevel=7,
             )
@@ -186,7 +188,7 @@ class GDPA(Solver):
         return Outcome(result.x, converged=result.converged, message=result.message, info=info)
 
     def _eigenvector(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
-        """First eigenvector of H, its sign such that the first label is right."""
+        """Return the first eigenvector of H, signed so that the first label is correct."""
         H = build_H(problem, dual)
         result = first_eigenvector(H, tol=1e-9, random_state=self.random_state)
         scores = oriented(problem, result.vector) * np.sqrt(result.vector.size)

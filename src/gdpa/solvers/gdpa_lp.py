@@ -1,4 +1,4 @@
-"""The linear program of one GDPA iteration, by three engines.
+"""The linear program of one GDPA iteration, and three ways to solve it.
 
 With v > 0 the first eigenvector of H_bar after switching signs, each row of ``S H_bar S^-1`` gives
 one linear constraint. In the variables y_1..y_(N+1) and a_1..a_M:
@@ -7,12 +7,11 @@ one linear constraint. In the variables y_1..y_(N+1) and a_1..a_M:
     apex +:  sum_+ a_i (1 - v_i/v_+)  >=  -sum_+ |h_i| (1 - v_i/v_+)
     apex -:  y_(N+1) - sum_+ a_i - sum_- a_i v_i/v_-  >=  sum_+ |h_i| + sum_- |h_i| v_i/v_-
 
-and the objective is ``1'y - 2 1'a``. Each y occurs in one row with coefficient 1, so it is explicit
-given a. What is left costs ``r_i + 1/r_i - 2 >= 0`` per unit of a negative label's a_i
-(``r_i = v_apex/v_i``) and ``r_i - 1`` per unit of a positive one's, with the one coupling row; its
-optimum is read off the ratios in O(nnz) (:func:`closed_form`). Without evidence it is a = 0, which
-is why a simplex solver erases the labels, and why the closed form keeps the incumbent wherever that
-is optimal too.
+and the objective is ``1'y - 2 1'a``. Each y occurs in one row with coefficient 1, so a determines
+y. The remaining cost is ``r_i + 1/r_i - 2 >= 0`` per unit of a_i for a negative label (``r_i =
+v_apex/v_i``) and ``r_i - 1`` for a positive label, with one coupling row. The ratios give the
+optimum in O(nnz) (:func:`closed_form`). Without evidence it is a = 0. Therefore a simplex solver
+erases the labels, and the closed form keeps the incumbent if that is optimal too.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class LPPoint:
     objective : float
         ``1'y - 2 1'a``.
     kept : bool
-        Whether it is the incumbent, which was optimal already.
+        Whether it is the incumbent, which was already optimal.
     """
 
     y: FloatArray
@@ -59,7 +58,7 @@ class LPPoint:
 
 @dataclass(frozen=True)
 class _Rows:
-    """What all engines need of v: ratios and fixed right-hand sides."""
+    """Ratios of v and fixed right-hand sides, which all LP solvers need."""
 
     base: FloatArray  # right-hand side of each node's row
     ratio: FloatArray  # v_apex / v_i on labelled nodes
@@ -88,7 +87,7 @@ def _rows(problem: GraphProblem, v: FloatArray) -> _Rows:
 
 
 def _complete(problem: GraphProblem, rows: _Rows, a: FloatArray) -> LPPoint:
-    """Fill in the y that is optimal for given a."""
+    """Return the point with the optimal y for given a."""
     y = np.append(rows.base, rows.last)
     y[problem.labeled] += a * rows.ratio
     y[-1] += float(a @ np.where(rows.positive, 1.0, 1.0 / rows.ratio))
@@ -105,22 +104,17 @@ def closed_form(
     problem : GraphProblem
         The problem.
     v : ndarray of shape (n_nodes + 2,)
-        First eigenvector of H_bar (its signs do not matter).
+        First eigenvector of H_bar; its signs are ignored.
     incumbent : LPPoint, optional
         Point to keep if it is as good as the optimum and feasible for this v.
     tol : float, default=1e-9
         Relative difference up to which the incumbent counts as optimal.
-
-    Returns
-    -------
-    LPPoint
-        An optimal point.
     """
     rows = _rows(problem, v)
     a = np.zeros(problem.n_labeled)
     if rows.coupling != 0.0:
-        # Evidence gives (or takes) slack in the coupling row. Slack is worth r per unit at a label
-        # with ratio r < 1; a lack of it costs r per unit at a label with r > 1.
+        # Evidence adds or removes slack in the coupling row. Slack gains r per unit at a label with
+        # ratio r < 1; missing slack costs r per unit at a label with r > 1.
         r = rows.ratio
         spare = rows.coupling > 0
         usable = rows.positive & ((r < 1.0) if spare else (r > 1.0))
@@ -139,24 +133,7 @@ def closed_form(
 def constraints(
     problem: GraphProblem, v: FloatArray
 ) -> tuple[FloatArray, sp.csr_array, FloatArray]:
-    """Build the LP ``min cost' t  s.t.  G t >= g, a >= 0`` in ``t = (y, a)``.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    v : ndarray of shape (n_nodes + 2,)
-        First eigenvector of H_bar (its signs do not matter).
-
-    Returns
-    -------
-    cost : ndarray of shape (n_nodes + 1 + n_labeled,)
-        The objective.
-    G : csr_array of shape (n_nodes + 2, n_nodes + 1 + n_labeled)
-        The rows.
-    g : ndarray of shape (n_nodes + 2,)
-        The right-hand sides.
-    """
+    """Return cost, G and g of the LP ``min cost' t  s.t.  G t >= g, a >= 0`` in ``t = (y, a)``."""
     rows = _rows(problem, v)
     n, m = problem.n_nodes, problem.n_labeled
     columns = np.arange(m)
@@ -174,20 +151,7 @@ def constraints(
 
 
 def highs(problem: GraphProblem, v: FloatArray) -> LPPoint:
-    """Solve the LP by HiGHS' dual simplex.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    v : ndarray of shape (n_nodes + 2,)
-        First eigenvector of H_bar.
-
-    Returns
-    -------
-    LPPoint
-        A vertex of the optimal face: without evidence, a = 0.
-    """
+    """Solve the LP by HiGHS' dual simplex, at a vertex (a = 0 without evidence)."""
     from scipy.optimize import linprog
 
     cost, G, g = constraints(problem, v)
@@ -201,22 +165,7 @@ def highs(problem: GraphProblem, v: FloatArray) -> LPPoint:
 
 
 def interior_point(problem: GraphProblem, v: FloatArray, *, tol: float = 1e-5) -> LPPoint:
-    """Solve the LP by Clarabel, stopped at `tol`, without crossover.
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    v : ndarray of shape (n_nodes + 2,)
-        First eigenvector of H_bar.
-    tol : float, default=1e-5
-        Tolerance on gap and feasibility.
-
-    Returns
-    -------
-    LPPoint
-        A point inside the optimal face: a > 0.
-    """
+    """Solve the LP by Clarabel without crossover, at a point inside the optimal face (a > 0)."""
     cost, G, g = constraints(problem, v)
     free = problem.n_nodes + 1
     signs = sp.eye_array(cost.size, format="csr")[free:]
@@ -227,22 +176,10 @@ def interior_point(problem: GraphProblem, v: FloatArray, *, tol: float = 1e-5) -
 def clarabel_lp(
     cost: FloatArray, G: sp.csr_array, g: FloatArray, tol: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Minimise ``cost' t`` over ``G t >= g`` by Clarabel.
+    """Minimise ``cost' t`` over ``G t >= g`` by Clarabel, and return t and slacks.
 
-    Parameters
-    ----------
-    cost, G, g
-        The LP.
-    tol : float
-        Tolerance on gap and feasibility.
-
-    Returns
-    -------
-    t : ndarray
-        The point at which it stopped.
-    slack : ndarray
-        The slacks of the central path at the solver's last barrier parameter: positive even where
-        ``G t - g`` is off by the tolerance, and not where along a step the solver stopped.
+    The slacks are those of the central path at the last barrier parameter. They are positive even
+    where ``G t - g`` is violated by the tolerance.
     """
     solution = clarabel_qp(None, cost, -G, -g, tol)
     if "Solved" not in str(solution.status):
@@ -252,7 +189,7 @@ def clarabel_lp(
     return np.asarray(solution.x, dtype=np.float64), barrier / multiplier
 
 
-# Problem, vector and incumbent to an optimal point.
+# Functions of problem, vector and incumbent that return an optimal point.
 ENGINES: Mapping[str, Callable[[GraphProblem, FloatArray, LPPoint], LPPoint]] = {
     "closed-form": closed_form,
     "highs": lambda problem, v, _: highs(problem, v),

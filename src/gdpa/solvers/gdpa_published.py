@@ -1,21 +1,22 @@
-"""What the authors' program computes in effect.
+"""Reproduce the effective behaviour of the authors' program.
 
-Theirs is ``gdpa.m`` of https://github.com/bobchengyang/GDPA_matlab. Kept from it are the scale of
-the Laplacian, the merged row and the LP's kind and tolerance. Theirs loops the LP without bounds
-and takes LOBPCG from a random start; ours has one LP and exact entries.
+The authors' program is ``gdpa.m`` of https://github.com/bobchengyang/GDPA_matlab. This module keeps
+its scale of the Laplacian, the merged row, and the kind and tolerance of the LP. The authors repeat
+the LP without bounds and use LOBPCG from a random start. Here there is one LP, and the entries of
+the eigenvector are exact.
 
-The normalised Laplacian times 1e-15, H with its one last row (the two split rows merged), one LP by
-an interior-point method at tolerance 1e-5, labels from the first eigenvector of H. The Laplacian is
-far below the solver's tolerance: the interior point leaves ``y_u`` at some multiple of its barrier
-parameter on unlabelled nodes, above the eigenvalue of the vector ``(xh, 1)`` on labelled nodes and
-apex, and the first eigenvector becomes ``x_u ~ W_ul xh``: a one-step vote. On the central path the
-order of the two is certain (a row's slack is the barrier parameter over its multiplier, 1 for
-labelled nodes and apex, 1/2 for the others), so the slacks are taken from there; at a solver's own
-last iterate it depends on how far off the path that is.
+The steps are: the normalised Laplacian times 1e-15, H with one last row (the two split rows
+merged), one LP by an interior-point method at tolerance 1e-5, and labels from the first eigenvector
+of H. The Laplacian is far below the solver's tolerance. On unlabelled nodes the interior point
+leaves ``y_u`` at some multiple of its barrier parameter, above the eigenvalue of the vector ``(xh,
+1)`` on labelled nodes and apex. The first eigenvector becomes ``x_u ~ W_ul xh``, a one-step vote.
+This order is certain on the central path, where a row's slack is the barrier parameter over its
+multiplier (1 for labelled nodes and apex, 1/2 for the others). Therefore the slacks of the central
+path are used, not those of the solver's last iterate.
 
-Entries of that eigenvector on unlabelled nodes are some 1e-9, below what a general eigenvalue
-solver resolves, so they are computed from their own rows of ``(H - lmin) v = 0``. (The authors' did
-not do so: in one run out of thirteen their error count is not the vote's.)
+The entries of this eigenvector on unlabelled nodes are about 1e-9, below the resolution of a
+general eigenvalue solver. They are computed from their own rows of ``(H - lmin) v = 0``. The
+authors did not do this: in one run out of thirteen their error count differs from that of the vote.
 """
 
 from __future__ import annotations
@@ -40,10 +41,8 @@ FloatArray = NDArray[np.float64]
 
 
 def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
-    """One LP with one row for the apex, y >= 0 and 0 <= a <= 1, at the aligned vector of all ones.
-
-    The optimal face is unbounded in a; a box keeps the central path, and so the solver, on it.
-    """
+    """Solve one LP with one row for the apex, y >= 0 and 0 <= a <= 1, aligned by all ones."""
+    # The optimal face is unbounded in a. The bound on a keeps the central path finite.
     n, m = problem.n_nodes, problem.n_labeled
     q = np.where(problem.labels == 0, np.abs(problem.bias), 0.0)
     base = np.append(problem.adjacency @ np.ones(n) - problem.diagonal + q, q.sum())
@@ -54,7 +53,7 @@ def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
     G = sp.vstack([rows, box, -box[n + 1 :]], format="csr")
     g = np.concatenate([base, np.zeros(n + 1 + m), np.full(m, -1.0)])
     cost = np.append(np.ones(n + 1), np.full(m, -2.0))
-    # Evidence of any size: in its own unit, else the solver takes the program for infeasible.
+    # Scaled by the evidence, because the solver would otherwise report infeasibility.
     unit = max(1.0, float(np.abs(base).max()))
     t, slack = clarabel_lp(cost, G, g / unit, LP_TOLERANCE)
     t, slack = unit * t, unit * slack
@@ -64,16 +63,16 @@ def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, kw_only=True)
 class GDPAPublished(Solver):
-    """After the authors' program; in effect a one-step vote.
+    """Follow the authors' program, which is effectively a one-step vote.
 
     Parameters
     ----------
     tol, max_iter, x0, callback, random_state
-        As in :class:`~gdpa.solvers.Solver`; there is one linear program, at a tolerance of its own.
+        As in :class:`~gdpa.solvers.Solver`; the single linear program has a fixed tolerance.
     """
 
     name: ClassVar[str] = "gdpa-published"
-    summary: ClassVar[str] = "after the authors' program: one linear program, in effect a vote"
+    summary: ClassVar[str] = "the authors' program: one linear program, effectively a vote"
     kind: ClassVar[str] = "heuristic"
     extras: ClassVar[tuple[tuple[str, str], ...]] = (("clarabel", "sdp"),)
 
@@ -83,7 +82,7 @@ class GDPAPublished(Solver):
         with run.stage("lp"):
             y, a = _merged_lp(scaled)
         dual = DualVariables(y=y, z=-problem.labels[problem.labeled] * a)
-        # There is nothing to stop: recovery is all that is left.
+        # The result is ignored, because only recovery is left.
         run.watch({"iteration": 1, "objective": dual_objective(scaled, dual)})
         with run.stage("recovery"):
             scores = _first_eigenvector(scaled, dual)
@@ -97,22 +96,22 @@ class GDPAPublished(Solver):
 
 
 def _first_eigenvector(problem: GraphProblem, dual: DualVariables) -> FloatArray:
-    """First eigenvector of H, signed by the first label, each entry to high relative accuracy."""
+    """Return the first eigenvector of H, signed by the first label, accurate in every entry."""
     H = build_H(problem, dual)
     u = problem.unlabeled
     rest = np.append(problem.labeled, problem.n_nodes)
     rows = H[u]
-    # Labelled nodes and apex are coupled to the others by 1e-15 only: their block alone decides.
+    # Labelled nodes and apex are coupled to the others by only 1e-15, so their block is enough.
     block = first_eigenvector(H[rest][:, rest], tol=1e-14, dense_below=rest.size + 1)
     K = (rows[:, u] - sp.diags_array(np.full(u.size, block.value))).tocsr()
     v = np.zeros(problem.n_nodes + 1)
     if K.diagonal().min() > 0:
         v[rest] = block.vector
-        # Only their own rows see these entries; the scale takes the solve out of the denormals.
+        # The division by the scale keeps the solve away from denormal numbers.
         drive = -(rows[:, rest] @ v[rest]) / LAPLACIAN_SCALE
         v[u] = LAPLACIAN_SCALE * np.asarray(solve_spd(K, drive, tol=1e-10).x).ravel()
     else:
-        # The spectrum spans twelve decades: factorise while that is affordable.
+        # The spectrum spans twelve decades, so a factorisation is used while it is affordable.
         v = first_eigenvector(H, tol=1e-12, dense_below=3000).vector
     scores = oriented(problem, v).copy()
     largest = np.abs(scores[u]).max()

@@ -1,16 +1,15 @@
-"""GLR-box: the paper's (P) with signs relaxed to the box.
+"""GLR-box: the paper's problem (P) with labels relaxed to the box [-1, 1].
 
     min  x' L x - 2 h' x    over  -1 <= x <= 1,  labels fixed.
 
-It is convex. Without the box the minimiser solves ``L_uu x_u = A_ul label + h``; where it lies in
-the box it is the minimiser over the box too. That is so for the combinatorial Laplacian without
-evidence, by the maximum principle; for the normalised one, or with evidence, the solution is looked
-at. Only where it leaves the box is a quadratic programme with bounds solved (Clarabel, extra
-``sdp``).
+It is convex. Without the box the minimiser solves ``L_uu x_u = A_ul label + h``. If this solution
+lies in the box, it is also the minimiser over the box. For the combinatorial Laplacian without
+evidence this follows from the maximum principle; otherwise the solution is checked. A quadratic
+program with bounds (Clarabel, extra ``sdp``) is solved only if the solution leaves the box.
 
-Every labelling lies in the box, so the relaxation's value bounds (P) from below. The bound returned
-is that of the tangent at the point found, which holds at any point, so it needs no trust in the
-solver (:func:`~gdpa.gershgorin.bounds.tangent_bound`).
+Every labelling lies in the box, so the value of the relaxation is a lower bound of (P). The
+returned bound is that of the tangent at the solution. It holds at any point, so it does not depend
+on the accuracy of the solver (:func:`~gdpa.gershgorin.bounds.tangent_bound`).
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class GLRBox(Solver):
-    """Box relaxation of the graph Laplacian regulariser.
+    """Solve the box relaxation of the graph Laplacian regulariser.
 
     Parameters
     ----------
     tol : float, default=1e-8
-        Relative residual of the linear system, and gap of the quadratic programme.
+        Relative residual of the linear system, and gap of the quadratic program.
     """
 
     name = "glr-box"
@@ -52,7 +51,7 @@ class GLRBox(Solver):
             A_uu = problem.adjacency[u][:, u]
             K = (sp.diags_array(problem.diagonal[u]) - A_uu).tocsr()
             c = problem.vote
-        # Without a label K is singular, and without evidence there is one on every component.
+        # K is singular without labels. Without evidence every component has a label.
         evidence = bool(problem.bias.any())
         inactive, message, iterations, converged = False, "", 0, False
         x = np.zeros(u.size)
@@ -69,7 +68,7 @@ class GLRBox(Solver):
                 )
             x, iterations, converged = result.x, result.iterations, result.converged
             message = result.message
-            # By the maximum principle what leaves the box there is the error of the iteration.
+            # By the maximum principle only errors of the iteration leave the box in this case.
             sure = problem.laplacian == "combinatorial" and not evidence
             reach = float(np.abs(x).max())
             inactive = sure or (converged and reach <= 1.0 + 10.0 * self.tol)
@@ -96,7 +95,7 @@ class GLRBox(Solver):
 def _box_qp(
     K: sp.csr_array, c: FloatArray, tol: float, max_iter: int
 ) -> tuple[FloatArray, int, bool, str]:
-    """``min x' K x - 2 c' x`` over the box, by Clarabel."""
+    """Minimise ``x' K x - 2 c' x`` over the box by Clarabel."""
     n = c.size
     scale = max(float(K.diagonal().max()), float(np.abs(c).max()))
     scaled = sp.csr_array((K.data / scale, K.indices, K.indptr), shape=K.shape)

@@ -1,11 +1,11 @@
-"""The harmonic function: every unlabelled node is the weighted mean of its neighbours.
+"""Harmonic function: every unlabelled node is the weighted mean of its neighbours.
 
     (L + diag(a + gamma)) x = a xh (+ h)
 
 is the labelled system of :mod:`gdpa.system`. With an infinite label weight a and no self-loop gamma
-it is the harmonic function (Laplace learning, Gaussian fields): ``L_uu x_u = W_ul xh``. A self-loop
-keeps the influence of labels local, a finite weight lets the graph overrule them. A linear term h
-acts as an edge of weight |h| to a node with label sign(h).
+its solution is the harmonic function (Laplace learning, Gaussian fields): ``L_uu x_u = W_ul xh``. A
+self-loop keeps the influence of labels local. A finite weight lets the graph override labels. A
+linear term h acts as an edge of weight |h| to a node with label sign(h).
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from .base import Outcome, Run, Solver
 
 @dataclass(frozen=True, kw_only=True)
 class Harmonic(Solver):
-    """Harmonic function of the labels, or the labelled linear system around it.
+    """Solve for the harmonic function of the labels, or the more general labelled system.
 
     Parameters
     ----------
     label_weight : float, default=inf
-        Weight a of the labels. Infinite: they are kept exactly.
+        Weight a of the labels; an infinite weight keeps them exactly.
     self_loop : float or array-like of shape (n_nodes,), default=0
-        Self-loop gamma, a pull towards 0 that localises the influence of the labels.
+        Self-loop gamma, which pulls scores to 0 and keeps the influence of labels local.
     preconditioner : str, default="auto"
         See :func:`gdpa.linalg.solve_spd`.
     bound : {"relaxation", "trivial"}, default="relaxation"
-        Which lower bound a binary problem gets: that of the semidefinite relaxation by aligned
-        discs (:func:`~gdpa.gershgorin.bounds.relaxation_bound`, four products with the graph; the
-        trivial one where that is better), or the trivial one alone.
+        Lower bound of a binary problem: the better of the trivial bound and the bound of the
+        semidefinite relaxation by aligned discs
+        (:func:`~gdpa.gershgorin.bounds.relaxation_bound`, four products with the graph), or the
+        trivial bound alone.
     policy : Policy
         Size limits of the linear solve.
     n_jobs : int, optional
@@ -47,7 +48,8 @@ class Harmonic(Solver):
     tol, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`.
     max_iter : int, optional
-        Most iterations of the linear solve; by default as :func:`gdpa.linalg.solve_spd` allows.
+        Maximum number of iterations of the linear solve; the default is that of
+        :func:`gdpa.linalg.solve_spd`.
     """
 
     name: ClassVar[str] = "harmonic"
@@ -101,10 +103,13 @@ class Harmonic(Solver):
                 callback=run.watch,
             )
         with run.stage("bound"):
-            lower_bound, kind = self._bound(problem, result.x)
+            bounds = {"trivial": trivial_bound(problem)}
+            if self.bound == "relaxation" and bounds["trivial"] > -np.inf:
+                bounds["relaxation"] = relaxation_bound(problem, result.x)
+            kind = max(bounds, key=bounds.__getitem__)
         return Outcome(
             scores=result.x,
-            lower_bound=lower_bound,
+            lower_bound=bounds[kind],
             bound_status="certified",
             bound_kind=kind,
             iterations=result.iterations,
@@ -116,11 +121,3 @@ class Harmonic(Solver):
                 "linear_solver": result.method,
             },
         )
-
-    def _bound(self, problem: GraphProblem, x: FloatArray) -> tuple[float, str]:
-        """The best lower bound that the scores give, and what it is a bound of."""
-        bounds = {"trivial": trivial_bound(problem)}
-        if self.bound == "relaxation" and bounds["trivial"] > -np.inf:
-            bounds["relaxation"] = relaxation_bound(problem, x)
-        kind = max(bounds, key=lambda name: bounds[name])
-        return bounds[kind], kind

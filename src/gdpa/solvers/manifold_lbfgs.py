@@ -1,9 +1,9 @@
-"""Limited-memory BFGS on a manifold: the descent behind the low-rank semidefinite relaxation.
+"""Limited-memory BFGS on a manifold, for the low-rank semidefinite relaxation.
 
-One product with the couplings per iteration, in general: the step of length 1 is nearly always
-accepted, since the diagonal of the Hessian is known and preconditions it. Old pairs are used as
-they are, and the final direction is projected to the tangent space (transport by projection; Huang,
-Gallivan, Absil, "A Broyden class of quasi-Newton methods for Riemannian optimization", 2015).
+An iteration usually takes one product with the couplings: steps of length 1 are nearly always
+accepted, because the known diagonal of the Hessian is the preconditioner. Old pairs are not
+transported; only the final direction is projected to the tangent space (Huang, Gallivan, Absil, "A
+Broyden class of quasi-Newton methods for Riemannian optimization", 2015).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point of the manifold with what is known there.
+    """A point of the manifold with its value and derivatives.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Point:
     curvature : ndarray
         Positive diagonal that approximates the Hessian; broadcasts to `where`.
     products : ndarray
-        Products with the couplings at this point, for whoever computes a bound.
+        Products with the couplings at this point, for computing bounds.
     noise : float
-        Differences of values below this are rounding.
+        Smaller differences of values are rounding errors.
     """
 
     where: FloatArray
@@ -50,11 +50,11 @@ class Manifold(Protocol):
     """A function on a manifold."""
 
     def evaluate(self, where: FloatArray) -> Point:
-        """Value and gradient at a point."""
+        """Return the value and the gradient at a point."""
         ...
 
     def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
-        """Retraction: go from a point along a tangent vector and back to the manifold."""
+        """Move from a point along a tangent vector and back to the manifold (retraction)."""
         ...
 
     def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
@@ -63,10 +63,7 @@ class Manifold(Protocol):
 
 
 def inner(a: FloatArray, b: FloatArray) -> float:
-    """Inner product without BLAS: the same result whatever the number of threads.
-
-    It also spares short vectors the waiting of threads for each other.
-    """
+    """Return the inner product without BLAS, so that it does not depend on the thread count."""
     return float(np.einsum("i,i->", a.ravel(), b.ravel()))
 
 
@@ -86,7 +83,7 @@ class _Memory:
             del self.pairs[: -self.size]
 
     def direction(self, point: Point) -> FloatArray:
-        """Inverse Hessian estimate times the gradient (two-loop recursion)."""
+        """Return the inverse Hessian estimate times the gradient (two-loop recursion)."""
         q = point.gradient.copy()
         weights = []
         for step, change, inverse in reversed(self.pairs):
@@ -105,24 +102,24 @@ class _Memory:
 def descend(
     manifold: Manifold, start: FloatArray, *, memory: int = 6
 ) -> Iterator[tuple[Point, float]]:
-    """Walk downhill; the caller decides when to stop.
+    """Minimise a function on a manifold; the caller decides when to stop.
 
     Parameters
     ----------
     manifold : Manifold
-        What to minimise.
+        The function.
     start : ndarray
         First point.
     memory : int, default=6
-        Pairs that are kept.
+        Number of pairs kept.
 
     Yields
     ------
     point : Point
-        The next point, the start included.
+        The next point, beginning with the start.
     decrease : float
-        What the last quadratic model promised to gain; infinite at the start. The walk ends where
-        no descent is left that rounding does not hide.
+        Decrease predicted by the last quadratic model; infinite at the start. The iteration ends
+        when further decrease is below rounding.
     """
     point = manifold.evaluate(start)
     yield point, np.inf
@@ -151,7 +148,7 @@ def descend(
 def _line_search(
     manifold: Manifold, point: Point, direction: FloatArray, slope: float
 ) -> Point | None:
-    """First of 1, 1/2, 1/4, ... along the direction with a sufficient decrease."""
+    """Return the first point at step 1, 1/2, 1/4, ... with a sufficient decrease."""
     for length in 0.5 ** np.arange(12):
         candidate = manifold.evaluate(manifold.move(point.where, -length * direction))
         if candidate.value <= point.value - 1e-4 * length * slope + point.noise:

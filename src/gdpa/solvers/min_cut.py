@@ -1,24 +1,24 @@
-r"""The exact optimum of (P) for W >= 0: a minimum cut, by SciPy's maximum flow.
+r"""Exact optimum of (P) for W >= 0: a minimum cut, by SciPy's maximum flow.
 
 With couplings W >= 0 and evidence c (the couplings to the apex) the objective is
 
     constant - x' W x - 2 c' x = base + 4 cut(x),   base = constant - sum W - 2 sum |c| ,
 
-where cut(x) adds up W_ij over pairs of different sign and |c_i| where x_i differs from the sign of
-c_i: an s-t cut with capacities W_ij between nodes, c_i from the source where c_i > 0 and |c_i| to
-the sink where c_i < 0. So (P) is polynomial; NP-hard is the signed case. THEORY: the exact optimum
-is a reference and a certificate; as a classifier it is poor when labels are few.
+where cut(x) is the sum of W_ij over pairs of different sign and of |c_i| where x_i differs from the
+sign of c_i. This is an s-t cut with capacities W_ij between nodes, c_i from the source if c_i > 0,
+and |c_i| to the sink if c_i < 0. So (P) is polynomial for W >= 0 and NP-hard only in the signed
+case. The exact optimum is a reference and a certificate; with few labels it is a poor classifier.
 
-*Integers.* SciPy's flow takes integer capacities. They are rounded down from ``capacity / unit``,
-so the flow found is a flow of the true network and ``base + 4 unit flow`` a certified lower bound;
-the cut found costs at most 4 unit more per edge cut. If that gap is not within the tolerance, a
-further pass pushes what is left through the residual network, in a finer unit: only the gap is
-left to be pushed, so capacities can be cut off there, and each pass gains some nine digits.
+*Integers.* SciPy's flow needs integer capacities. They are rounded down from ``capacity / unit``,
+so the computed flow is a flow of the true network and ``base + 4 unit flow`` is a certified lower
+bound. The cut found costs at most 4 unit more per edge cut. If this gap exceeds the tolerance,
+another pass pushes the remaining flow through the residual network in a finer unit. Capacities can
+be truncated at the gap, so each pass gains about nine digits.
 
-*Proof.* Cut and flow are sums of non-negative terms, so their difference is known to a few digits
-less than their size, however large the other weights are; the objective itself, in which these
-cancel, is not. The one thing that may be cancelled away is evidence: the couplings of a node to
-labels of both signs. Labels are called optimal only if that and the gap are within the tolerance.
+*Proof.* Cut and flow are sums of non-negative terms, so their difference is accurate, however large
+the other weights are. The objective itself is not, because large terms cancel. Only evidence may
+suffer from cancellation: the couplings of a node to labels of both signs. Labels are called optimal
+only if this error and the gap are within the tolerance.
 """
 
 from __future__ import annotations
@@ -37,28 +37,27 @@ from .switching import SwitchedForm, nearby_numbering, switched_form
 
 FloatArray = NDArray[np.float64]
 
-# Flow on an edge goes from -capacity to +capacity of the opposite edge, so residuals reach the sum
-# of two capacities: that must stay below 2^31.
+# Residuals reach the sum of the capacities of two opposite edges, which must stay below 2^31.
 _LARGEST = 2**30 - 1
-# Rounding of cut and flow, relative: NumPy's pairwise sums of up to 2^60 terms, twice, and the
-# subtractions in a few passes.
+# Relative rounding of cut and flow: two pairwise sums of up to 2^60 terms, and the subtractions of
+# a few passes.
 _ROUNDING = 256.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MinCut(Solver):
-    """Exact optimum by an s-t minimum cut, for non-negative (or switchable) couplings.
+    """Find the exact optimum by an s-t minimum cut, for non-negative or switchable couplings.
 
-    The objective is that of the labels; the lower bound is the flow's value. ``info`` has
-    ``unit`` (of the last integer capacities) and ``rounding_gap``: by no more than
-    this can another labelling be better.
+    The lower bound is the value of the flow. ``info`` has ``unit``, the unit of the last integer
+    capacities, and ``rounding_gap``, the most by which another labelling can be better.
 
     Parameters
     ----------
     tol : float, default=1e-9
         Accepted gap between cut and flow, relative to the cut.
     max_iter : int, default=80
-        Most passes, each in a finer unit; weights that span d decades take some d / 9.
+        Maximum number of passes, each in a finer unit. Weights that span d decades take about d /
+        9.
     """
 
     name = "min-cut"
@@ -70,21 +69,21 @@ class MinCut(Solver):
     max_iter: int = 80
 
     def _check_problem(self, problem: Problem) -> None:
-        """Refuse couplings that no switching of signs makes non-negative."""
+        """Raise an error if switching signs cannot make the couplings non-negative."""
         if not isinstance(problem, GraphProblem | BinaryQuadratic) or not problem.signed:
             super()._check_problem(problem)
             return
         if switched_form(problem.reduced()) is None:
             raise OtherMethodsError(
-                f"method {self.name!r} needs couplings that are non-negative, or that become so by "
-                "switching the signs of variables (a balanced graph), and these are not"
+                f"method {self.name!r} needs couplings that are non-negative, or become so by "
+                "switching the signs of variables (a balanced graph), but these do not"
             )
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         with run.stage("reduce"):
             reduced = problem.reduced()
             form = switched_form(reduced)
-        assert form is not None  # _check_problem saw to it
+        assert form is not None  # guaranteed by _check_problem
         with run.stage("order"):
             form, order = nearby_numbering(form)
         tie = problem.majority if isinstance(problem, GraphProblem) else 1
@@ -115,14 +114,13 @@ class MinCut(Solver):
                     converged, message = True, "cut and flow agree"
                     break
                 if gap <= _ROUNDING * cost:
-                    # Nothing is left to be gained; a cut of nothing needs no tolerance.
-                    converged = cancelled <= self.tol * cost
-                    message = (
-                        "cut and flow agree"
-                        if converged
-                        else "cut and flow agree, but couplings to labels of both signs cancel: "
-                        "rounding may hide a better labelling"
-                    )
+                    # Further passes cannot improve the result.
+                    converged, message = cancelled <= self.tol * cost, "cut and flow agree"
+                    if not converged:
+                        message += (
+                            ", but couplings to labels of both signs cancel: rounding may hide a "
+                            "better labelling"
+                        )
                     break
         except StopSolver:
             message = "stopped by the callback"
@@ -133,7 +131,7 @@ class MinCut(Solver):
         return Outcome(
             scores=labels.astype(np.float64),
             labels=labels,
-            # The margin covers the rounding of sums, the minimum that of a bound that is exact.
+            # The margin covers the rounding of sums, the minimum that of an exact bound.
             lower_bound=min(
                 base + 4.0 * network.flow - rounding_margin(problem), problem.objective(labels)
             ),
@@ -150,13 +148,9 @@ class MinCut(Solver):
 
 
 def _cancelled_evidence(problem: Problem) -> float:
-    """Bound what rounding in the couplings to the labels can do to the cut.
-
-    Where a node's couplings to labels nearly cancel, the rounding of their sum is not small beside
-    it; those errors are added up. Elsewhere it is a relative error of no consequence.
-    """
+    """Bound the effect on the cut of rounding in nearly cancelling couplings to labels."""
     if not isinstance(problem, GraphProblem):
-        return 0.0  # the anchor's couplings are given as they are
+        return 0.0  # the anchor's couplings are exact
     known, free = problem.labeled, problem.unlabeled
     if known.size == 0 or free.size == 0:
         return 0.0
@@ -169,18 +163,17 @@ def _cancelled_evidence(problem: Problem) -> float:
 
 
 class _Network:
-    """The flow network in canonical order: nodes, then the source, then the sink.
+    """Flow network with the nodes first, then the source, then the sink."""
 
-    Every edge is stored in both directions (the reverse of a terminal's edge with capacity 0), so
-    that flows, residuals and capacities share one pattern.
-    """
+    # Every edge is stored in both directions, possibly with capacity 0, so that flows, residuals
+    # and capacities have the same sparsity pattern.
 
     def __init__(self, form: SwitchedForm) -> None:
         W, n = form.W, form.c.size
         self.source, self.sink = n, n + 1
         degree = np.asarray(W.sum(axis=1)).ravel()
-        # Evidence beyond the sum of all couplings decides the node; more would only coarsen the
-        # unit. Twice that sum keeps the decision strict. What is cut off never flows.
+        # Evidence larger than the sum of a node's couplings decides it. Truncating it at twice that
+        # sum keeps the decision strict and the unit fine.
         strength = np.minimum(np.abs(form.c), 2.0 * degree)
         self.decided = np.flatnonzero((np.abs(form.c) >= 2.0 * degree) & (form.c != 0))
         self.signs = np.sign(form.c).astype(np.int8)
@@ -201,33 +194,21 @@ class _Network:
         self.saturated = self.residual.data <= 0
 
     def push(self, missing: float) -> None:
-        """Push as much flow as whole units allow through what is left of the capacities.
-
-        Parameters
-        ----------
-        missing : float
-            No more flow than this can be missing, so larger capacities are cut off there.
-        """
+        """Push integer flow through the residual capacities, truncated at the `missing` flow."""
         left = self.residual.data
-        # A cut-off that is generous: the estimate of what is missing has rounding errors.
+        # The factor covers rounding errors in the estimate of the missing flow.
         top = min(float(left.max(initial=0.0)), 1.001 * missing + 1e-300)
         if top <= 0:
             return
-        unit = max(min(self.unit / 2.0, top / _LARGEST), 5e-324)  # the least positive number
-        # Beyond the largest integer a capacity is taken for that: still a flow of the network.
+        unit = max(min(self.unit / 2.0, top / _LARGEST), 5e-324)  # the smallest positive number
+        # Truncated capacities still give a flow of the true network.
         whole = np.minimum(np.minimum(left, top) / unit, _LARGEST)
         capacities = sp.csr_array(
             (np.floor(whole).astype(np.int32), self.residual.indices, self.residual.indptr),
             shape=self.residual.shape,
         )
         flow = maximum_flow(capacities, self.source, self.sink, method="dinic").flow
-        flow.sort_indices()
-        flow = sp.csr_array(flow)
-        same = np.array_equal(flow.indptr, capacities.indptr) and np.array_equal(
-            flow.indices, capacities.indices
-        )
-        if not same:  # pragma: no cover - SciPy adds reverse edges only where there were none
-            raise RuntimeError("the flow does not have the pattern of the capacities")
+        flow.sort_indices()  # the pattern is that of the capacities, which have all reverse edges
         out = flow.data[flow.indptr[self.source] : flow.indptr[self.source + 1]]
         self.flow += unit * float(out.sum(dtype=np.int64))
         self.saturated = flow.data >= capacities.data
@@ -235,11 +216,11 @@ class _Network:
         self.unit = unit
 
     def labels(self, tie: int) -> NDArray[np.int8]:
-        """Read the side of the cut from what can still be reached; free nodes get `tie`."""
+        """Return the sides of the cut from reachability; undetermined nodes get `tie`."""
         n = self.source
         edges = (~self.saturated).astype(np.int8), self.residual.indices, self.residual.indptr
         graph = sp.csr_array(edges, shape=self.residual.shape)
-        # From the source along the open edges, or from the sink against them.
+        # Search from the source along unsaturated edges, or from the sink against them.
         graph, start, side = (
             (graph.copy(), self.source, 1) if tie < 0 else (graph.T.tocsr(), self.sink, -1)
         )
@@ -251,7 +232,7 @@ class _Network:
         return z
 
     def cost(self, z: NDArray[np.int8]) -> float:
-        """Cut of a labelling: sums of what is cut, nothing else, so nothing cancels."""
+        """Return the cut of a labelling as a sum of non-negative terms, without cancellation."""
         W = self.form.W
         inner = W.data[np.repeat(z, np.diff(W.indptr)) != z[W.indices]]
         return 0.5 * float(inner.sum()) + float(np.abs(self.form.c[self.signs * z < 0]).sum())

@@ -1,21 +1,22 @@
-"""The paper's modified dual (Dual') as a semidefinite programme, and labels from its optimum.
+"""The paper's modified dual (Dual') as a semidefinite program, and labels from its optimum.
 
 With ``z_i = -xh_i a_i``, ``a >= 0``,
 
     (Dual')  min  1'y + b'z   subject to   H_bar(y, z) psd,   a >= 0,
 
-over all N nodes and both halves of the split apex: labelled nodes are not merged, as in the paper.
-The labels are ``sign(xh_1 v_1 v)``, v the first eigenvector of H(y*, z*).
+over all N nodes and both halves of the split apex. As in the paper, labelled nodes are not merged.
+The labels are ``sign(xh_1 v_1 v)``, where v is the first eigenvector of H(y*, z*).
 
-The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal, with y
-determined by it. So y*, z* and with them the labels depend on which point of the face a solver ends
-at: an interior point ends inside it, ADMM where its path meets it. Two solvers may disagree on
-labels while they agree on the value. That is a property of (Dual'), not of the solvers. Nor are the
-labels good ones: inside the face lmin(H) > 0, v is dominated by the constant mode, and on the
-paper's full graphs all unlabelled nodes get one class. The two halves of the apex do not enter
-alike, so the solvers' label weights differ between the classes, and the linear system of
-:mod:`gdpa.system` at their a is one-sided too. What the authors report for this method rests on
-where their solver stopped.
+The optimal points form a face (see :mod:`gdpa.problem.dual`): every a >= 0 is optimal and
+determines y. Therefore the labels depend on the point of the face at which a solver stops. An
+interior-point method stops inside the face, ADMM where its path meets it. Two solvers may agree on
+the value and disagree on the labels. This is a property of (Dual'), not of the solvers.
+
+The labels are not good either. Inside the face lmin(H) > 0 and the constant mode dominates v, so on
+the paper's full graphs all unlabelled nodes get one class. The two halves of the apex enter
+differently, so the label weights differ between the classes, and the linear system of
+:mod:`gdpa.system` with these weights is one-sided too. The authors' results for this method depend
+on where their solver stopped.
 """
 
 from __future__ import annotations
@@ -37,18 +38,9 @@ from .sdr_form import check_dense_size, proved_shift
 
 
 def modified_dual_lmi(problem: GraphProblem) -> LMI:
-    """State (Dual') in the variables (y, a).
+    """State (Dual') in the variables (y, a), with ``c = (1, -2)`` and N + 2 rows of H_bar.
 
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-
-    Returns
-    -------
-    LMI
-        ``c = (1, -2)``; H_bar has N + 2 rows. Evidence h is a fixed edge of weight |h| to the half
-        of its sign.
+    Evidence h is a fixed edge of weight |h| to the half of the apex with its sign.
     """
     n, known = problem.n_nodes, problem.labeled
     m = known.size
@@ -73,26 +65,18 @@ def modified_dual_lmi(problem: GraphProblem) -> LMI:
     row = np.concatenate([index, [minus], known, halves])
     column = np.concatenate([index, [minus], np.where(signs > 0, plus, minus), halves])
     value = np.concatenate([np.ones(n + 1), -signs.astype(np.float64), ones, -ones])
-    return LMI(
-        c=np.concatenate([np.ones(n + 1), np.full(m, -2.0)]),
-        F0=F0,
-        variable=variable.astype(np.intp),
-        row=row.astype(np.intp),
-        column=column.astype(np.intp),
-        value=value,
-        nonnegative=a.astype(np.intp),
-    )
+    cost = np.concatenate([np.ones(n + 1), np.full(m, -2.0)])
+    return LMI(cost, F0, variable, row, column, value, nonnegative=a)
 
 
 class _ModifiedDual(Solver):
     """Solve (Dual') by a conic solver and read the labels off H.
 
-    The bound is ``-(1'y + b'z)``, certified where a factorisation proved that H, with y raised a
-    little, is positive semi-definite. By Fact 1 it cannot exceed ``1'L1 - 2 sum_u |h|``.
+    The bound is ``-(1'y + b'z)``. It is certified where a factorisation proves that H is positive
+    semi-definite after y is raised slightly. By Fact 1 it cannot exceed ``1'L1 - 2 sum_u |h|``.
     """
 
     kind = "relaxation"
-    engine: ClassVar[str]
     conic: ClassVar[Callable[..., ConicResult]]
     bytes_for: ClassVar[Callable[..., float]]
     advice: ClassVar[str] = "sdr-interior-point, sdr-low-rank"
@@ -102,13 +86,13 @@ class _ModifiedDual(Solver):
         check_dense_size(self.name, problem, n + 2, self.bytes_for(n + 2), self.advice)
         with run.stage("solve"):
             lmi = modified_dual_lmi(problem)
-            # Conic solvers have absolute tolerances. A power of two, so that scaling is exact.
+            # Conic solvers use absolute tolerances. A power of two makes the scaling exact.
             mean = float(problem.diagonal.mean()) + float(np.abs(problem.bias).mean())
             scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
             scaled = replace(lmi, F0=lmi.F0 / scale)
             result = self.conic(scaled, tol=self.tol, max_iter=self.max_iter)
             x = result.x * scale
-        converged, message = result.converged, f"{self.engine}: {result.status}"
+        converged, message = result.converged, result.message
         a = np.maximum(x[n + 1 :], 0.0)
         signs = problem.labels[problem.labeled].astype(np.float64)
         dual = DualVariables(y=x[: n + 1], z=-signs * a)
@@ -134,9 +118,9 @@ class _ModifiedDual(Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class ModifiedDualADMM(_ModifiedDual):
-    """Modified dual of the paper by SCS (the paper used CDCS).
+    """Solve the paper's modified dual by SCS (the paper used CDCS).
 
-    Labels are those of the first eigenvector of H; they depend on the point of the optimal face at
+    Labels come from the first eigenvector of H. They depend on the point of the optimal face at
     which the solver stops.
 
     Parameters
@@ -144,13 +128,12 @@ class ModifiedDualADMM(_ModifiedDual):
     tol : float, default=1e-5
         Absolute and relative tolerance of SCS.
     max_iter : int, default=20000
-        Most iterations of SCS.
+        Maximum number of SCS iterations.
     """
 
     name = "modified-dual-admm"
     summary = "the paper's modified dual, ADMM (SCS)"
     extras = (("scs", "sdp"),)
-    engine = "SCS"
     conic = staticmethod(solve_scs)
     bytes_for = staticmethod(scs_bytes)
 
@@ -160,23 +143,22 @@ class ModifiedDualADMM(_ModifiedDual):
 
 @dataclass(frozen=True, kw_only=True)
 class ModifiedDualInteriorPoint(_ModifiedDual):
-    """Modified dual of the paper by Clarabel; memory grows with n^4.
+    """Solve the paper's modified dual by Clarabel; memory grows with n^4.
 
-    Labels are those of the first eigenvector of H; they depend on the point of the optimal face at
+    Labels come from the first eigenvector of H. They depend on the point of the optimal face at
     which the solver stops.
 
     Parameters
     ----------
     tol : float, default=1e-6
-        Tolerance of gap and feasibility.
+        Tolerance on gap and feasibility.
     max_iter : int, default=200
-        Most steps.
+        Maximum number of steps.
     """
 
     name = "modified-dual-interior-point"
     summary = "the paper's modified dual, interior point (Clarabel), for small graphs"
     extras = (("clarabel", "sdp"),)
-    engine = "Clarabel"
     conic = staticmethod(solve_clarabel)
     bytes_for = staticmethod(clarabel_bytes)
     advice = "modified-dual-admm, sdr-interior-point, sdr-low-rank"
@@ -187,14 +169,14 @@ class ModifiedDualInteriorPoint(_ModifiedDual):
 def _certified(
     problem: GraphProblem, dual: DualVariables, H: NDArray[np.float64]
 ) -> tuple[DualVariables, float]:
-    """Raise y until H is provably positive semi-definite; the bound that follows."""
+    """Raise y until H is provably positive semi-definite, and return the resulting bound."""
     shift = proved_shift(H)
     if shift is None:
         return dual, -np.inf
     proved = DualVariables(y=dual.y + shift, z=dual.z)
     known = problem.labeled
     fixed = 2.0 * float(problem.bias[known] @ problem.labels[known])
-    # Rounding: of L_ii + y_i, and of the sums behind the bound.
+    # Covers the rounding of L_ii + y_i and of the sums in the bound.
     size = float(np.abs(proved.y).sum() + 2.0 * np.abs(dual.z).sum()) + abs(fixed)
     size += float(np.abs(problem.diagonal).sum()) + shift
     slack = 8.0 * EPS * (H.shape[0] + 2) * size

@@ -1,28 +1,25 @@
-"""Poisson learning: labels as sources and sinks on the graph.
+"""Poisson learning: labels are sources and sinks on the graph.
 
     L u = sum_j (y_j - mean y) delta_j        (Calder, Cook, Thorpe, Slepcev 2020)
 
-With one label a class the harmonic function is nearly constant away from the labels, and the
-largest score follows tiny differences. Poisson learning removes the constant. It is the labelled
-system with centred targets in the limit of a small label weight, on the combinatorial Laplacian.
+With one label per class the harmonic function is nearly constant away from the labels, and tiny
+differences decide the largest score. Poisson learning removes the constant. It is the limit of the
+labelled system with centred targets and a small label weight, on the combinatorial Laplacian.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..gershgorin.bounds import class_bounds
 from ..graph.adjacency import component_labels, degrees
 from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
-from ..solution import ClassSolution
 from ..system import LabeledSystem
 from .base import OtherMethodsError, Outcome, Run, Solver
 
@@ -31,7 +28,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Solver):
-    """Poisson learning.
+    """Solve Poisson's equation with the labels as sources.
 
     Parameters
     ----------
@@ -44,7 +41,7 @@ class Poisson(Solver):
     """
 
     name: ClassVar[str] = "poisson"
-    summary: ClassVar[str] = "Poisson learning: labels as sources on the graph, for very few labels"
+    summary: ClassVar[str] = "Poisson learning: labels are sources on the graph, for few labels"
     kind: ClassVar[str] = "limit"
 
     tol: float = 1e-4
@@ -65,31 +62,16 @@ class Poisson(Solver):
             info={"residual": result.residual, "matvecs": result.matvecs},
         )
 
-    def _solve_classes(self, problem: ClassProblem, run: Run) -> ClassSolution:
-        with run.stage("solve"):
-            result = self.potential(problem, problem.targets)
-        return ClassSolution(
-            method=self.name,
-            scores=positive_scores(result.x),
-            lower_bounds=class_bounds(problem),
-            iterations=result.iterations,
-            matvecs=result.matvecs,
-            residual=result.residual,
-            converged=result.converged,
-            message=result.message,
-            seconds=MappingProxyType(dict(run.seconds)),
-        )
-
     def potential(self, problem: GraphProblem | ClassProblem, targets: FloatArray) -> SPDResult:
         """Return the solution u of Poisson's equation, one column per column of `targets`.
 
-        The weights are divided by the power of two next to the largest degree, so that u neither
-        overflows nor vanishes.
+        Weights are divided by the power of two nearest to the largest degree, so that u neither
+        overflows nor underflows.
         """
         W = unit_weights(problem.W)
         d = degrees(W)
         component = component_labels(W)[1]
-        # Sources must balance in every component, or its equation has no solution.
+        # The equation of a component has a solution only if its sources balance.
         at = component[problem.labeled]
         means = component_means(targets, at, np.ones(at.size), int(component.max()) + 1)
         centred = targets - means[at]
@@ -106,20 +88,20 @@ class Poisson(Solver):
         )
         result = system.solve(tol=self.tol, max_iter=self.max_iter, callback=self.callback)
         u = (result.x - component_means(result.x, component, d)[component]) / weight
-        # What is left free is a constant per component: its own labels decide there.
+        # The solution is unique up to a constant per component, which its labels determine.
         present = np.bincount(at, minlength=means.shape[0]) > 0
         offset = np.where(present[:, None], means - targets.mean(axis=0), 0.0)
         return replace(result, x=u + max(float(np.abs(u).max()), 1.0) * offset[component])
 
 
 def refuse_bias(problem: GraphProblem, method: str) -> None:
-    """Raise an error if a problem has linear terms, which this method does not take."""
+    """Raise an error if a problem has linear terms, which this method does not support."""
     if problem.bias.any():
-        raise OtherMethodsError(f"method {method!r} takes labels only, and the problem has a bias")
+        raise OtherMethodsError(f"method {method!r} supports labels only, not a bias")
 
 
 def unit_weights(W: sp.csr_array) -> sp.csr_array:
-    """Return weights divided by a power of two, so that the largest degree is between 1/2 and 1."""
+    """Divide weights by a power of two so that the largest degree is between 1/2 and 1."""
     with np.errstate(over="ignore"):
         largest = float(degrees(W).max(initial=0.0))
     exponent = int(np.frexp(largest)[1]) if 0.0 < largest < np.inf else 0
@@ -130,14 +112,14 @@ def unit_weights(W: sp.csr_array) -> sp.csr_array:
 def component_means(
     values: FloatArray, component: NDArray[np.int32], weights: FloatArray, n: int = 0
 ) -> FloatArray:
-    """Return the weighted mean of each column in each of (at least `n`) components."""
+    """Return the weighted mean of each column in each component (at least `n` of them)."""
     total = np.maximum(np.bincount(component, weights=weights, minlength=n), 1e-300)
     sums = [np.bincount(component, weights=weights * v, minlength=n) for v in values.T]
     return np.asarray(np.column_stack(sums) / total[:, None])
 
 
 def positive_scores(potential: FloatArray) -> FloatArray:
-    """Turn potentials into positive scores: exponentials of standard deviations."""
+    """Turn potentials, divided by their standard deviation, into positive scores by exp."""
     scale = float(potential.std())
     if scale == 0.0:
         return np.ones_like(potential)

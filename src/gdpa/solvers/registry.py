@@ -1,13 +1,12 @@
-"""All methods by name, and :func:`solve`, which runs one of them.
+"""Registry of all methods by name, and :func:`solve`, which runs one of them.
 
-A solver's module is imported when the method is asked for, so that importing the package stays
-cheap and a missing extra matters only to the methods that need it.
+A solver's module is imported when its method is first used. Importing the package stays cheap, and
+a missing extra affects only the methods that need it.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..solution import Solution
 from .base import OtherMethodsError, Solver
 from .switching import switched_form
 
-# name -> "module:Class" or the class itself, in the order in which they are listed.
+# name -> "module:Class" or the class itself, in the order of list_methods().
 METHODS: dict[str, str | type[Solver]] = {
     "harmonic": "harmonic:Harmonic",
     "gdpa": "gdpa:GDPA",
@@ -50,15 +49,15 @@ class MethodInfo:
     name : str
         What to pass as ``method=``.
     summary : str
-        What it is.
+        Short description.
     kind : str
         "exact", "relaxation", "heuristic" or "limit".
     binary_quadratic : bool
-        Whether it takes a :class:`~gdpa.BinaryQuadratic`.
+        Whether it accepts a :class:`~gdpa.BinaryQuadratic`.
     signed : bool
-        Whether it takes negative couplings.
+        Whether it accepts negative couplings.
     extras : tuple of str
-        Extras it needs (empty: the core is enough).
+        Extras it needs; empty if the core dependencies are enough.
     options : tuple of str
         Names of its options.
     """
@@ -73,18 +72,7 @@ class MethodInfo:
 
 
 def get_solver(name: str) -> type[Solver]:
-    """Look up the solver class of a method.
-
-    Parameters
-    ----------
-    name : str
-        Name of the method.
-
-    Returns
-    -------
-    type
-        The solver class.
-    """
+    """Return the solver class of a method."""
     if name not in METHODS:
         raise ValueError(f"method={name!r} is not known; {nearest_name(name, list(METHODS))}")
     entry = METHODS[name]
@@ -98,49 +86,41 @@ def get_solver(name: str) -> type[Solver]:
 
 
 def register(name: str, solver: type[Solver]) -> None:
-    """Add a method of one's own to the registry.
+    """Add your own method to the registry.
 
     Parameters
     ----------
     name : str
-        What to pass as ``method=``; not the name of another method.
+        What to pass as ``method=``. It must not be the name of another method.
     solver : type
         A subclass of :class:`~gdpa.solvers.Solver`.
     """
     if name == "auto" or METHODS.get(name, solver) is not solver:
-        raise ValueError(f"name={name!r} is a method already; choose another name")
+        raise ValueError(f"name={name!r} is already a method; choose another name")
     METHODS[name] = solver
 
 
 def choose_method(problem: Problem) -> str:
-    """Return the method that ``method="auto"`` stands for.
+    """Return the method that ``method="auto"`` selects.
 
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-
-    Returns
-    -------
-    str
-        "harmonic" for a graph with labels and non-negative weights. For others "min-cut" where the
-        couplings are non-negative or can be switched to be, so that the cut is the exact optimum,
-        else "branch-and-bound" up to 60 variables and "search" beyond.
+    This is "harmonic" for a graph with labels and non-negative weights. For other problems it is
+    "min-cut" if the couplings are non-negative or can be switched to be, because the cut is then
+    the exact optimum. Otherwise it is "branch-and-bound" up to 60 variables and "search" beyond.
     """
     if not isinstance(problem, BinaryQuadratic) and not getattr(problem, "signed", False):
         return "harmonic"
-    exact = not problem.signed or switched_form(problem.reduced()) is not None
-    if exact:
+    if not problem.signed or switched_form(problem.reduced()) is not None:
         return "min-cut"
     return "branch-and-bound" if problem.n_nodes <= 60 else "search"
 
 
-def _takes(method: str, options: Mapping[str, Any]) -> bool:
-    return options.keys() <= {f.name for f in fields(get_solver(method))}
+def _option_names(method: str) -> tuple[str, ...]:
+    """Return the names of a method's options."""
+    return tuple(f.name for f in fields(get_solver(method)))
 
 
 def list_methods() -> tuple[MethodInfo, ...]:
-    """List all methods with what each needs and solves.
+    """List all methods, with the problems they accept and the extras they need.
 
     Returns
     -------
@@ -158,31 +138,10 @@ def list_methods() -> tuple[MethodInfo, ...]:
                 binary_quadratic=solver.binary_quadratic,
                 signed=solver.signed,
                 extras=tuple(dict.fromkeys(extra for _, extra in solver.extras)),
-                options=tuple(f.name for f in fields(solver)),
+                options=_option_names(name),
             )
         )
     return tuple(rows)
-
-
-def methods_that_take(problem: Problem) -> list[str]:
-    """Names of the methods that take a problem of this kind.
-
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-
-    Returns
-    -------
-    list of str
-        The names.
-    """
-    quadratic = isinstance(problem, BinaryQuadratic)
-    return [
-        m.name
-        for m in list_methods()
-        if (m.binary_quadratic or not quadratic) and (m.signed or not problem.signed)
-    ]
 
 
 def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
@@ -193,10 +152,11 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
     problem : GraphProblem or BinaryQuadratic
         What to solve.
     method : str, default="auto"
-        Name of the method; :func:`list_methods` lists them. "auto" is the harmonic function for a
-        graph. For a binary quadratic problem it is the exact minimum cut where that is valid, else
-        branch and bound up to 60 variables, else search beside the semidefinite relaxation; an
-        option that only one of them has decides. ``Solution.method`` says what was chosen.
+        Name of the method; see :func:`list_methods`. "auto" is the harmonic function for a graph.
+        For a binary quadratic problem it is the exact minimum cut where that is valid, otherwise
+        branch and bound up to 60 variables, otherwise search with the semidefinite relaxation. If
+        only one of these has a given option, that one is used. ``Solution.method`` names the
+        choice.
     **options
         Options of the method. All methods have `tol`, `max_iter`, `x0`, `callback` and
         `random_state`.
@@ -217,16 +177,22 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
         method = choose_method(problem)
         if method != "harmonic":
             candidates = (method, "branch-and-bound", "search")
-            method = next((m for m in candidates if _takes(m, options)), method)
-    solver = get_solver(method)
-    accepted = [f.name for f in fields(solver)]
+            accepting = (m for m in candidates if options.keys() <= set(_option_names(m)))
+            method = next(accepting, method)
+    accepted = list(_option_names(method))
     for option in options:
         if option not in accepted:
             raise ValueError(
                 f"method {method!r} has no option {option!r}; {nearest_name(option, accepted)}"
             )
     try:
-        return solver(**options).solve(problem)
+        return get_solver(method)(**options).solve(problem)
     except OtherMethodsError as error:
-        able = ", ".join(methods_that_take(problem))
-        raise UnsupportedProblemError(f"{error}; methods that take it: {able}") from None
+        able = []
+        for m in list_methods():
+            quadratic = m.binary_quadratic or not isinstance(problem, BinaryQuadratic)
+            if quadratic and (m.signed or not problem.signed):
+                able.append(m.name)
+        raise UnsupportedProblemError(
+            f"{error}; methods that accept it: {', '.join(able)}"
+        ) from None

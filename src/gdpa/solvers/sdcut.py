@@ -7,15 +7,16 @@ else), and ``C_-`` its negative eigenvalue part,
     min_u  f(u) = |C_-(u)|_F^2 / (4 sigma) + 1'y + b'z,     b = 2 label,
     df/du_k = <C_-(u), K_k> / (2 sigma) + b_k,
 
-K_k the k-th constraint matrix. L-BFGS-B minimises it; each evaluation takes the negative eigenpairs
-of C(u) only. ``M = -C_- / (2 sigma)`` is never formed: the gradient needs its diagonal and its last
-column. Labels are read off the first eigenvector v of C(u*), turned by ``label_1 v_1``.
+where K_k is the k-th constraint matrix. L-BFGS-B minimises f, and each evaluation needs only the
+negative eigenpairs of C(u). ``M = -C_- / (2 sigma)`` is never formed, because the gradient needs
+only its diagonal and its last column. Labels are the signs of the first eigenvector v of C(u*),
+oriented by ``label_1 v_1``.
 
-Bound. Every feasible M of the SDR is psd of trace N + 1, so for *any* u
+Bound. Every feasible M of the SDR is positive semi-definite with trace N + 1, so for *any* u
 
     SDR >= -(1'y + b'z) + (N + 1) min(0, lmin(C(u))),
 
-and it is certified when a Cholesky factorisation proves the eigenvalue, rounding included.
+and it is certified if a Cholesky factorisation proves the eigenvalue, including rounding.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ from .sdr_form import check_dense_size
 
 FloatArray = NDArray[np.float64]
 
-DENSE_COPIES = 6  # dense matrices alive at the peak: C, C(u), its eigenvectors, LAPACK's work
-PARTIAL_SHARE = 0.1  # share of negative eigenvalues up to which only those are computed
+DENSE_COPIES = 6  # dense matrices at the peak: C, C(u), its eigenvectors, LAPACK's workspace
+PARTIAL_SHARE = 0.1  # below this share of negative eigenvalues only those are computed
 
 
 @dataclass(frozen=True, kw_only=True)
 class SDcut(Solver):
-    """Spectrahedron-based relaxation of the SDR.
+    """Solve the spectrahedron-based relaxation of the SDR.
 
     Parameters
     ----------
     tol : float, default=1e-3
         Largest entry of the gradient at which L-BFGS-B stops (C scaled to a mean diagonal of 1).
     max_iter : int, default=100
-        Most iterations of L-BFGS-B.
+        Maximum number of L-BFGS-B iterations.
     sigma : float, default=100
-        Weight of the penalty, for C scaled to a mean diagonal of 1. The smaller, the closer to the
-        SDR, and the slower.
+        Weight of the penalty, for C scaled to a mean diagonal of 1. Smaller values are closer to
+        the SDR but slower.
     corrections : int, default=200
-        Corrections that L-BFGS-B keeps.
+        Number of corrections that L-BFGS-B keeps.
     """
 
     name = "sdcut"
@@ -120,7 +121,7 @@ class SDcut(Solver):
 
 @dataclass
 class _PenalisedDual:
-    """f(u), its gradient and the bound; C scaled to a mean diagonal of 1."""
+    """f(u), its gradient and the bound, with C scaled to a mean diagonal of 1."""
 
     C: FloatArray
     known: NDArray[np.intp]
@@ -149,14 +150,14 @@ class _PenalisedDual:
         return np.concatenate([np.ones(self.C.shape[0]), 2.0 * self.labels])
 
     def start(self) -> FloatArray:
-        """The paper's start: y = 1 on labelled nodes, 0 else, M at the apex, z = -label."""
+        """Return the paper's start: y = 1 on labelled nodes, M at the apex, z = -label."""
         y = np.zeros(self.C.shape[0])
         y[self.known] = 1.0
         y[-1] = self.known.size
         return np.concatenate([y, -self.labels])
 
     def matrix(self, u: FloatArray) -> FloatArray:
-        """C(u)."""
+        """Return C(u)."""
         n = self.C.shape[0]
         A = self.C.copy()
         A[np.diag_indices(n)] += u[:n]
@@ -165,11 +166,9 @@ class _PenalisedDual:
         return A
 
     def value_and_gradient(self, u: FloatArray) -> tuple[float, FloatArray]:
-        """f(u) and its gradient, from the negative eigenpairs alone."""
+        """Return f(u) and its gradient from the negative eigenpairs."""
         n = self.C.shape[0]
-        # Few negative eigenvalues: only those. Many: divide and conquer on all is faster (some
-        # 5 times at n = 400 with all of them negative, where the partial one is 2 times faster
-        # with three).
+        # With many negative eigenvalues divide and conquer on all of them is faster.
         few = self.negative < PARTIAL_SHARE * n
         values, V = scipy.linalg.eigh(
             self.matrix(u),
@@ -189,11 +188,11 @@ class _PenalisedDual:
         return f, gradient
 
     def bound(self, u: FloatArray, lmin: float) -> tuple[float, BoundStatus]:
-        """Lower bound of the SDR at u, in units of the problem."""
+        """Return the lower bound of the SDR at u, in units of the problem."""
         n = self.C.shape[0]
         terms = self.b * u
         eps = np.finfo(float).eps
-        # Rounding of the sum, of the scaling and of the entries of C(u).
+        # Covers the rounding of the sum, of the scaling and of the entries of C(u).
         slack = 4.0 * eps * (u.size + 4) * float(np.abs(terms).sum() + np.abs(self.C).sum())
         proved = proved_smallest_eigenvalue(self.matrix(u), lmin)
         value = n * min(0.0, lmin if proved is None else proved) - float(terms.sum()) - slack
@@ -201,19 +200,10 @@ class _PenalisedDual:
 
 
 def proved_smallest_eigenvalue(A: FloatArray, estimate: float) -> float | None:
-    """Prove that no eigenvalue of a dense symmetric matrix lies below (almost) `estimate`.
+    """Return a proved lower bound of the eigenvalues of a dense matrix, or None.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, n)
-        Symmetric matrix. Its diagonal is overwritten.
-    estimate : float
-        The smallest eigenvalue as computed.
-
-    Returns
-    -------
-    float or None
-        A proved lower bound, below `estimate` by rounding only; None if the proof fails.
+    The bound is below `estimate`, the computed smallest eigenvalue, only by rounding. The diagonal
+    of A is overwritten.
     """
     n = A.shape[0]
     diagonal = A.diagonal().copy()
@@ -223,5 +213,5 @@ def proved_smallest_eigenvalue(A: FloatArray, estimate: float) -> float | None:
         s = estimate - factor * margin
         A[np.diag_indices(n)] = diagonal - s
         if proved_psd(A):
-            return float(s - margin)  # the margin pays for the rounding of `diagonal - s`
+            return float(s - margin)  # the margin covers the rounding of `diagonal - s`
     return None

@@ -1,29 +1,29 @@
-"""SDR by ADMM (SCS), the paper's other way to the relaxation (it used CDCS).
+"""Solve the semidefinite relaxation by ADMM (SCS); the paper used CDCS.
 
-The reduced form is given to SCS as ``min 1's, diag(s) - P psd``, whose dual variable is the X of
-the relaxation. ADMM stops with residuals, so both points are repaired: X is scaled to a unit
-diagonal, and s is raised until a factorisation proves it feasible.
+SCS gets the reduced form as ``min 1's, diag(s) - P psd``, whose dual variable is the X of the
+relaxation. ADMM leaves residuals, so both points are repaired: X is scaled to a unit diagonal, and
+s is raised until a factorisation proves it feasible.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .base import Run
-from .conic import scs_bytes, sdr_lmi, solve_scs
-from .sdr_form import DenseForm, DensePoint, DenseSDR, with_unit_diagonal
+from .conic import ConicResult, scs_bytes, sdr_lmi, solve_scs
+from .sdr_form import DenseForm, DenseSDR, with_unit_diagonal
 
 
 @dataclass(frozen=True, kw_only=True)
 class SDRADMM(DenseSDR):
-    """Semidefinite relaxation by ADMM, with a certified bound.
+    """Solve the semidefinite relaxation by ADMM, with a certified bound.
 
     Parameters
     ----------
     tol : float, default=1e-5
         Absolute and relative tolerance of SCS.
     max_iter : int, default=20000
-        Most iterations of SCS.
+        Maximum number of SCS iterations.
     keep_matrix : bool, default=False
         Keep the matrix X of the reduced form as ``info["X"]``.
 
@@ -42,10 +42,9 @@ class SDRADMM(DenseSDR):
     def _bytes(self, n: int) -> float:
         return scs_bytes(n)
 
-    def _find(self, form: DenseForm, run: Run) -> DensePoint:
+    def _find(self, form: DenseForm, run: Run) -> ConicResult:
         result = solve_scs(sdr_lmi(form.P), tol=self.tol, max_iter=self.max_iter)
-        X = with_unit_diagonal(result.X)
-        converged, message = result.converged, f"SCS: {result.status}"
-        if run.watch(form.values(float((form.P * X).sum()), float(result.x.sum()))):
-            converged, message = False, "stopped by the callback"
-        return DensePoint(X, result.x, result.iterations, converged, message)
+        result = replace(result, X=with_unit_diagonal(result.X))
+        if run.watch(form.values(float((form.P * result.X).sum()), float(result.x.sum()))):
+            result = replace(result, converged=False, message="stopped by the callback")
+        return result

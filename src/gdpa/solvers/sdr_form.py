@@ -1,13 +1,13 @@
-"""What the semidefinite methods share: the reduced form as dense data, and its certificate.
+"""Shared parts of the semidefinite methods: the dense reduced form and its certificate.
 
 The relaxation on the reduced form (labelled nodes merged into one apex) and its dual are
 
     (SDR)   min  constant - <P, X>   subject to  X_ii = 1,  X psd,
     (dual)  max  constant - 1's      subject to  diag(s) - P psd.
 
-A numerical s is feasible only nearly. :func:`certified_dual` raises it until a Cholesky
-factorisation *proves* feasibility, rounding included, so that ``constant - 1's`` is a lower bound
-of the relaxation and of the problem whatever the solver did.
+A computed s is only nearly feasible. :func:`certified_dual` raises it until a Cholesky
+factorisation *proves* feasibility, including rounding. Then ``constant - 1's`` is a lower bound of
+the relaxation and of the problem, whatever the solver did.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from ..linalg.operator import EPS
 from ..linalg.psd_proof import proved_psd
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
+from .conic import ConicResult
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class DenseForm:
-    """The reduced form with a dense, scaled matrix.
+    """Reduced form with a dense, scaled matrix.
 
     Parameters
     ----------
     P : ndarray of shape (n, n)
         Couplings divided by `scale`, symmetric, zero diagonal, columns contiguous.
     scale : float
-        A power of two, so that scaling is exact; the mean absolute row sum is near 1 afterwards.
+        A power of two, so that scaling is exact. The mean absolute row sum of P is near 1.
     constant : float
-        What the merged nodes contribute, not scaled.
+        Contribution of the merged nodes, not scaled.
     apex : int
         Index of the node whose value is fixed to +1.
     nodes : ndarray
@@ -59,79 +60,55 @@ class DenseForm:
         return int(self.P.shape[0])
 
     def values(self, primal: float, dual: float) -> dict[str, float]:
-        """What an iteration reports: values of ``<P, X>`` and ``1's`` in units of the problem."""
+        """Return the values of ``<P, X>`` and ``1's`` in units of the problem, and their gap."""
         upper, lower = (self.constant - self.scale * value for value in (primal, dual))
         return {"primal": upper, "dual": lower, "gap": upper - lower}
 
 
 def check_dense_size(method: str, problem: Problem, n: int, n_bytes: float, advice: str) -> None:
-    """Refuse a dense semidefinite problem that does not fit, before anything is allocated.
+    """Raise an error, before anything is allocated, if a dense problem does not fit in memory.
 
     Parameters
     ----------
     method : str
         Name of the method.
     problem : GraphProblem or BinaryQuadratic
-        The problem; what it is decides which methods are named.
+        The problem.
     n : int
         Rows of the semidefinite matrix.
     n_bytes : float
-        Estimated peak of memory.
+        Estimated peak memory.
     advice : str
-        Methods that can take it, nearest first.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If the estimate is larger than the memory available.
+        Methods that can solve the problem, most similar first.
     """
-    if n_bytes < 2**26:  # not worth asking
+    if n_bytes < 2**26:  # small enough for any machine
         return
     available = USABLE_SHARE * available_memory()
     if n_bytes > available:
         others = f"{advice}, min-cut (exact), harmonic" if not problem.signed else advice
         raise UnsupportedProblemError(
             f"method {method!r} needs about {n_bytes / 2**30:.3g} GiB for a semidefinite matrix of "
-            f"{n} rows and {available / 2**30:.3g} GiB are available; methods that can take this "
-            f"problem: {others}"
+            f"{n} rows, but only {available / 2**30:.3g} GiB are available; methods that can solve "
+            f"this problem: {others}"
         )
 
 
 def dense_form(problem: Problem) -> DenseForm:
-    """Build the reduced form as a dense, scaled matrix.
-
-    Parameters
-    ----------
-    problem : GraphProblem or BinaryQuadratic
-        The problem.
-
-    Returns
-    -------
-    DenseForm
-        Its reduced form.
-    """
+    """Return the reduced form of a problem as a dense, scaled matrix."""
     form = problem.reduced()
     P = np.asfortranarray(form.P.toarray(order="F"))
     mean = float(np.abs(form.P.data).sum()) / P.shape[0]
-    # Subnormal weights must not make the scale zero.
+    # The floor keeps the scale positive for subnormal weights.
     scale = float(2.0 ** np.ceil(np.log2(max(mean, 1e-290))))
     P /= scale
     return DenseForm(P, scale, form.constant, form.apex, form.nodes)
 
 
 def proved_shift(A: FloatArray) -> float | None:
-    """Small shift d >= 0 for which ``A + d I`` is provably positive semi-definite.
+    """Raise the diagonal of a nearly psd `A` by a small shift until it is provably psd.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, n)
-        Symmetric, nearly positive semi-definite, columns contiguous; its diagonal is raised by
-        the shift.
-
-    Returns
-    -------
-    float or None
-        0 where A needs none; None if no proof succeeded.
+    Returns the shift, or None if no proof succeeded. `A` is changed in place; its columns must be
+    contiguous.
     """
     if proved_psd(A):
         return 0.0
@@ -151,60 +128,25 @@ def proved_shift(A: FloatArray) -> float | None:
 
 
 def certified_dual(P: FloatArray, s: FloatArray) -> FloatArray | None:
-    """Raise s by little until ``diag(s) - P`` is provably positive semi-definite.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n, n)
-        Symmetric, zero diagonal.
-    s : ndarray of shape (n,)
-        Dual point, nearly feasible.
-
-    Returns
-    -------
-    ndarray or None
-        The feasible dual point; None if no proof succeeded.
-    """
+    """Raise s slightly until ``diag(s) - P`` is provably psd; None if no proof succeeded."""
     A = np.asfortranarray(-P)
     A.ravel("K")[:: P.shape[0] + 1] += s
     shift = proved_shift(A)
-    # The diagonal of A, not s + shift: it is the very number that the proof was about.
+    # The diagonal of A, not s + shift, because the proof is about these exact numbers.
     return None if shift is None else A.diagonal().copy()
 
 
 def with_unit_diagonal(X: FloatArray) -> FloatArray:
-    """Scale a positive semi-definite X to ``X_ii = 1``: a feasible point of the relaxation.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n)
-        Symmetric, diagonal near 1.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        ``D^-1/2 X D^-1/2``, D its diagonal.
-    """
+    """Scale a positive semi-definite X to ``X_ii = 1``, a feasible point of the relaxation."""
     d = 1.0 / np.sqrt(np.maximum(X.diagonal(), 1e-12))
     return np.asarray(d[:, None] * X * d)
 
 
-@dataclass(frozen=True, eq=False)
-class DensePoint:
-    """Primal point X and dual point s of the scaled form, and how the solver came to them."""
-
-    X: FloatArray
-    s: FloatArray
-    iterations: int
-    converged: bool
-    message: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class DenseSDR(Solver):
-    """What the dense methods share: reduce, solve, certify.
+    """Base of the dense methods: reduce, solve, certify.
 
-    Scores are the apex column of X; ``info["sdr_value"]`` is the value of the relaxation at X.
+    Scores are the apex column of X. ``info["sdr_value"]`` is the value of the relaxation at X.
     """
 
     kind = "relaxation"
@@ -218,15 +160,13 @@ class DenseSDR(Solver):
         """Estimate the memory for `n` rows."""
 
     @abstractmethod
-    def _find(self, form: DenseForm, run: Run) -> DensePoint:
-        """Solve the relaxation."""
+    def _find(self, form: DenseForm, run: Run) -> ConicResult:
+        """Solve the relaxation: x is the dual point s of the scaled form, X the primal point."""
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
-        n = (
-            int(problem.unlabeled.size) + 1
-            if isinstance(problem, GraphProblem)
-            else problem.n_nodes
-        )
+        n = problem.n_nodes
+        if isinstance(problem, GraphProblem):
+            n = int(problem.unlabeled.size) + 1
         check_dense_size(self.name, problem, n, self._bytes(n), "sdr-low-rank")
         with run.stage("reduce"):
             form = dense_form(problem)
@@ -235,9 +175,9 @@ class DenseSDR(Solver):
         with run.stage("certify"):
             return self._outcome(problem, form, point)
 
-    def _outcome(self, problem: Problem, form: DenseForm, point: DensePoint) -> Outcome:
+    def _outcome(self, problem: Problem, form: DenseForm, point: ConicResult) -> Outcome:
         """Round X to scores and turn s into a bound."""
-        X, s, bound = point.X, point.s, -np.inf
+        X, s, bound = point.X, point.x, -np.inf
         feasible = certified_dual(form.P, s)
         if feasible is not None:
             s, total = feasible, float(feasible.sum()) * form.scale
@@ -246,7 +186,7 @@ class DenseSDR(Solver):
             bound = form.constant - total - 4.0 * EPS * (problem.n_nodes + 2) * size
         info = {
             "sdr_value": form.constant - float(form.P.ravel("K") @ X.T.ravel("K")) * form.scale,
-            # 1 exactly where X has rank one, that is, where rounding loses nothing.
+            # 1 exactly where X has rank one, so that rounding loses nothing.
             "effective_rank": float(form.n**2 / max(float((X * X).sum()), 1e-300)),
         }
         return Outcome(

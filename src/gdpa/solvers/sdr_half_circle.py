@@ -1,4 +1,4 @@
-r"""The semidefinite relaxation for non-negative couplings: unit vectors on half a circle.
+r"""Semidefinite relaxation for non-negative couplings: unit vectors on half a circle.
 
 With W >= 0 among the nodes and any c towards the apex, the relaxation
 
@@ -7,12 +7,12 @@ With W >= 0 among the nodes and any c towards the apex, the relaxation
 has an optimum in the plane, on half a circle: ``v_i = (cos t_i, sin t_i)``, ``0 <= t_i <= pi``,
 ``v_apex = (1, 0)``.
 
-*Why.* Write x = cos t, y = sin t and let t be stationary with y > 0, and s_i = |(W V)_i + c_i
-v_apex|. Stationarity is ``(diag(s) - W) y = 0`` and ``(diag(s) - W) x = c``. The first line makes
-A = diag(s) - W positive semi-definite, being a Z-matrix with A y >= 0 for a positive y (its
-Gershgorin discs, aligned by y, all begin at 0). The second gives the Schur complement of the apex,
-``c' A^+ c = c' x``, so that ``s_apex = c' x`` completes a feasible dual point; its value is equal
-to the primal one.
+*Proof.* Write x = cos t and y = sin t. Let t be stationary with y > 0, and let s_i = |(W V)_i + c_i
+v_apex|. Stationarity is ``(diag(s) - W) y = 0`` and ``(diag(s) - W) x = c``. By the first equation
+A = diag(s) - W is positive semi-definite, because it is a Z-matrix with A y >= 0 for a positive y
+(its Gershgorin discs, aligned by y, all begin at 0). The second equation gives the Schur complement
+of the apex, ``c' A^+ c = c' x``, so ``s_apex = c' x`` completes a feasible dual point. Its value
+equals the primal value.
 
 Away from stationarity the bound is :func:`gdpa.gershgorin.bounds.aligned_bound`.
 """
@@ -40,7 +40,7 @@ _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positiv
 
 
 class HalfCircle:
-    """Energy of angles, with one product of W and two columns per evaluation.
+    """Energy of the angles; an evaluation takes one product of W with two columns.
 
     Parameters
     ----------
@@ -55,17 +55,17 @@ class HalfCircle:
         self.products = 0
 
     def times(self, columns: FloatArray) -> FloatArray:
-        """Product with W, counted."""
+        """Multiply by W and count the product."""
         self.products += 1
         return np.asarray(self.W @ columns)
 
     def evaluate(self, where: FloatArray) -> Point:
-        """Energy and its derivative at angles `where`."""
+        """Return the energy and its derivative at the angles `where`."""
         V = np.empty((where.size, 2))
         np.cos(where, out=V[:, 0])
         np.sin(where, out=V[:, 1])
         G = self.times(V)
-        # Through einsum, which sums in blocks: no copy of V * G, no long chain of roundings.
+        # einsum sums in blocks, which avoids a copy of V * G and long chains of rounding.
         coupling = float(np.einsum("ij,ij->j", V, G).sum()) + 2.0 * inner(self.c, V[:, 0])
         pull = G[:, 0] + self.c
         gradient = 2.0 * (pull * V[:, 1] - G[:, 1] * V[:, 0])
@@ -74,7 +74,7 @@ class HalfCircle:
         return Point(where, self.constant - coupling, gradient, curvature, G, noise)
 
     def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
-        """Turn the vectors; where one leaves the half circle it is reflected.
+        """Rotate the vectors, and reflect those that leave the half circle.
 
         With W >= 0 the reflection y -> |y| never raises the energy.
         """
@@ -82,13 +82,13 @@ class HalfCircle:
         return np.clip(turned, _EDGE, np.pi - _EDGE)
 
     def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
-        """Angles have no constraint: the identity."""
+        """Return `vector`, because angles are unconstrained."""
         return vector
 
 
 @dataclass
 class HalfCircleResult:
-    """Angles, and the bound with the pair (x, y) that proves it."""
+    """Angles, their value, and the bound with the pair (x, y) that proves it."""
 
     angles: FloatArray
     value: float
@@ -104,7 +104,7 @@ class HalfCircleResult:
     def keep(
         self, circle: HalfCircle, x: FloatArray, y: FloatArray, Wx: FloatArray, Wy: FloatArray
     ) -> None:
-        """Take the pair (x, y) if its bound is better."""
+        """Keep the pair (x, y) if its bound is better."""
         bound = aligned_bound(circle.W, circle.c, circle.constant, x, y, Wx, Wy)
         if bound > self.bound:
             self.bound, self.x, self.y = bound, x, y
@@ -119,7 +119,7 @@ def solve_half_circle(
     start: FloatArray | None,
     run: Run,
 ) -> HalfCircleResult:
-    """Minimise over the half circle until value and bound meet.
+    """Minimise over the half circle until value and bound agree.
 
     Parameters
     ----------
@@ -128,18 +128,13 @@ def solve_half_circle(
     tol : float
         Accepted gap between value and bound, relative to the value.
     max_iter : int
-        Most steps of descent.
+        Maximum number of descent steps.
     memory : int
-        Pairs of the quasi-Newton method.
+        Number of pairs kept by the quasi-Newton method.
     start : ndarray of shape (n,), optional
-        Scores in [-1, 1] to start from.
+        Initial scores in [-1, 1].
     run : Run
-        Receives value, bound and products per iteration.
-
-    Returns
-    -------
-    HalfCircleResult
-        The best angles and the best bound.
+        Receives value, bound and products of each iteration.
     """
     with run.stage("order"):
         form, order = nearby_numbering(form)
@@ -167,7 +162,7 @@ def solve_half_circle(
                 ):
                     tried = _polish(best, circle, products, allowed, last=point is None)
                     next_polish = best.iterations + 4 if tried else 0
-                # At the end there is no other use for products than a finer polish.
+                # After the descent has ended, only finer polishing can improve the bound.
                 for _ in range(4 if point is None else 0):
                     if best.value - best.bound > allowed:
                         _polish(best, circle, products, allowed, last=True)
@@ -196,7 +191,7 @@ def solve_half_circle(
 
 
 def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
-    """A few plain sweeps ``v_i <- normalise((W V)_i + c_i v_apex)``, which keep y > 0."""
+    """Return angles after a few sweeps ``v_i <- normalise((W V)_i + c_i v_apex)``, with y > 0."""
     n = circle.c.size
     V = np.zeros((n, 2))
     V[:, 1] = 1.0
@@ -214,16 +209,12 @@ def _start(circle: HalfCircle, start: FloatArray | None) -> FloatArray:
 def _polish(
     best: HalfCircleResult, circle: HalfCircle, products: FloatArray, allowed: float, *, last: bool
 ) -> bool:
-    """Look for a better pair (x, y) than the angles give.
-
-    Where the relaxation is tight, y tends to 0 and the angles no longer say in which proportion.
-    One step of inverse iteration, ``((1 + d) diag(s) - W) y = d diag(s) y0``, aligns the discs to
-    within d. Raising s_i by a little costs ``1 - x_i^2`` times that once x is solved for again,
-    ``A x = c``: to first order d costs a quarter of the allowed gap, and it shrinks with every
-    further polish. Both systems by conjugate gradients, one product per step; the bound is looked
-    at along the way, since any positive y and any x are good for one. Nothing is tried (and False
-    returned) as long as a perfect y would not close the gap.
-    """
+    """Look for a better pair (x, y) than the angles give; return False if none could help."""
+    # Where the relaxation is tight, y tends to 0 and the angles lose its proportions. One step of
+    # inverse iteration, ((1 + d) diag(s) - W) y = d diag(s) y0, aligns the discs to within d.
+    # Raising s_i slightly costs 1 - x_i^2 times the raise after A x = c is solved again. To first
+    # order d costs a quarter of the allowed gap, and it shrinks with every further polish. Any
+    # positive y and any x give a bound, so the bound is checked during the conjugate gradients.
     W, c, constant = circle.W, circle.c, circle.constant
     x, Wx = np.cos(best.angles), products[:, 0]
     s = np.maximum(np.hypot(Wx + c, products[:, 1]), circle.floor)
@@ -247,8 +238,8 @@ def _polish(
     if best.value - best.bound <= allowed or y.min() <= 0:
         return True
     Wy = circle.times(y)
-    # Where the discs would allow less than s, less would make A singular and A x = c unsolvable;
-    # the bound itself then takes the smallest s for the x that is found.
+    # A smaller s than this would make A singular and A x = c unsolvable, even where the discs
+    # allow it. The bound itself uses the smallest valid s for the x that is found.
     s = np.maximum(raised_diagonal(W, y, Wy), s)
 
     def settled(x: FloatArray, residual: FloatArray) -> bool:
@@ -266,7 +257,7 @@ def _solved(
     start: FloatArray,
     enough: Callable[[FloatArray, FloatArray], bool],
 ) -> FloatArray:
-    """Solve ``(diag(diagonal) - W) z = b``; every fifth iterate and its residual go to `enough`."""
+    """Solve ``(diag(diagonal) - W) z = b``; `enough` sees every fifth iterate and may stop it."""
 
     def dot(z: FloatArray, _dtype: Any = None, _n_jobs: int = 1) -> FloatArray:
         return diagonal * z - circle.times(z)

@@ -1,4 +1,4 @@
-"""SDR by a primal-dual interior point tailored to ``diag(X) = 1``.
+"""Solve the semidefinite relaxation by a primal-dual interior point for ``diag(X) = 1``.
 
 On the reduced form (labelled nodes merged into one apex) the relaxation and its dual are
 
@@ -9,9 +9,10 @@ semidefinite programming") linearises ``Z X = mu I`` to
 
     (Z^-1 o X) ds = mu diag(Z^-1) - 1,      dX = mu Z^-1 - X - sym(Z^-1 diag(ds) X),
 
-o the entrywise product: dense matrices of n rows only, O(n^3) per step. A Mehrotra predictor aims
-for mu = 0 and measures how far it gets; the corrector adds the second-order term of the predictor,
-whose diagonal needs no matrix product. Both points stay feasible, so every step has a valid bound.
+where o is the entrywise product. All matrices are dense with n rows, and a step costs O(n^3). A
+Mehrotra predictor aims for mu = 0 and measures how far it gets. The corrector adds the predictor's
+second-order term, whose diagonal needs no matrix product. Both points stay feasible, so every step
+has a valid bound.
 """
 
 from __future__ import annotations
@@ -24,28 +25,29 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from .base import Run, StopSolver
-from .sdr_form import DenseForm, DensePoint, DenseSDR
+from .conic import ConicResult
+from .sdr_form import DenseForm, DenseSDR
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SDRInteriorPoint(DenseSDR):
-    """Semidefinite relaxation by an interior-point method, with a certified bound.
+    """Solve the semidefinite relaxation by an interior-point method, with a certified bound.
 
     Parameters
     ----------
     tol : float, default=1e-6
         Stop when the duality gap is below `tol` times the value of the relaxation.
     max_iter : int, default=100
-        Most steps; some 10 are usual.
+        Maximum number of steps; about 10 are usual.
     keep_matrix : bool, default=False
         Keep the matrix X of the reduced form as ``info["X"]``.
 
     Notes
     -----
-    Scores are the apex column of X, the labels their signs. ``info["sdr_value"]`` is the value of
-    the relaxation at X, ``info["effective_rank"]`` is 1 exactly where X has rank one.
+    Scores are the apex column of X, and labels are their signs. ``info["sdr_value"]`` is the value
+    of the relaxation at X. ``info["effective_rank"]`` is 1 exactly where X has rank one.
     """
 
     name = "sdr-interior-point"
@@ -54,10 +56,10 @@ class SDRInteriorPoint(DenseSDR):
     max_iter: int = 100
 
     def _bytes(self, n: int) -> float:
-        # Ten matrices are alive at the peak of a step, certificate and sparse input included.
+        # Ten matrices are in memory at the peak, including the certificate and the sparse input.
         return 80.0 * n**2
 
-    def _find(self, form: DenseForm, run: Run) -> DensePoint:
+    def _find(self, form: DenseForm, run: Run) -> ConicResult:
         return interior_point(
             form.P,
             tol=self.tol,
@@ -74,33 +76,28 @@ def interior_point(
     max_iter: int = 100,
     shift: float = 0.0,
     report: Callable[[float, float], None] | None = None,
-) -> DensePoint:
-    """Maximise ``<P, X>`` over correlation matrices X.
+) -> ConicResult:
+    """Maximise ``<P, X>`` over correlation matrices X; both X and s are strictly feasible.
 
     Parameters
     ----------
     P : ndarray of shape (n, n)
         Symmetric, zero diagonal, mean absolute row sum near 1.
     tol : float, default=1e-6
-        Stop when the gap is at most `tol` times ``|shift - value|`` (or times 1e-3 of the value,
-        should the shifted value be near 0).
+        Stop when the gap is at most `tol` times ``|shift - value|``, or `tol` times 1e-3 of the
+        value if that is larger.
     max_iter : int, default=100
-        Most steps.
+        Maximum number of steps.
     shift : float, default=0.0
-        The constant of the objective, in units of P.
+        Constant of the objective, in units of P.
     report : callable, optional
-        Called with primal and dual value after each step; may raise StopSolver.
-
-    Returns
-    -------
-    DensePoint
-        Strictly feasible X and s.
+        Called with the primal and dual values after each step; may raise StopSolver.
     """
     n = P.shape[0]
     P = np.asfortranarray(P)
     flat = P.ravel("K")
     row_sums = np.abs(P).sum(axis=0)
-    # Diagonally dominant, hence feasible; a row of zeros must not start on the boundary.
+    # Diagonally dominant and therefore feasible. The second term keeps zero rows off the boundary.
     s = 1.1 * row_sums + 0.1 * max(float(row_sums.mean()), 1e-300)
     X = np.eye(n, order="F")
 
@@ -110,10 +107,10 @@ def interior_point(
         L, failed = lapack.dpotrf(Z, lower=1, clean=1, overwrite_a=1)
         return None if failed else L
 
-    def result(converged: bool, message: str) -> DensePoint:
-        return DensePoint(X, s, step, converged, message)
+    def result(converged: bool, message: str) -> ConicResult:
+        return ConicResult(s, X, step, converged, message)
 
-    # Rounding of <P, X> and of 1's: below this the gap says nothing, not even its sign.
+    # Rounding of <P, X> and of 1's. Below this not even the sign of the gap is known.
     rounding = n * np.finfo(float).eps * float(row_sums.sum())
     step = 0
     L = factor(s)
@@ -139,7 +136,7 @@ def interior_point(
         G = blas.dsymm(1.0, inverse, slope[:, None] * X, lower=1)
         dX = _negated_symmetric(G)
         dX -= X
-        # At full length the predictor ends on the boundary: a trial of 1 would only fail.
+        # At full length the predictor ends on the boundary, so a trial of 1 would fail.
         length = _primal_length(X, dX, 0.97, 0.7)
         dual_length = 0.97
         while dual_length > 1e-8 and factor(s + dual_length * ds) is None:
@@ -152,7 +149,7 @@ def interior_point(
         second = blas.dsymv(1.0, bend, slope, lower=1)
         ds, _ = lapack.dpotrs(schur, mu * inverse_diagonal - 1.0 - second, lower=1)
         G = blas.dsymm(1.0, inverse, ds[:, None] * X + slope[:, None] * dX, lower=1)
-        # The triangle of Z^-1 counts twice on the diagonal when both halves are added up.
+        # Adding both halves counts the diagonal of Z^-1 twice.
         G -= 2.0 * mu * inverse
         G.ravel("K")[:: n + 1] += mu * inverse_diagonal
         dX = _negated_symmetric(G)
@@ -184,7 +181,7 @@ def interior_point(
 
 
 def _negated_symmetric(G: FloatArray) -> FloatArray:
-    """``-(G + G') / 2`` with contiguous columns."""
+    """Return ``-(G + G') / 2`` with contiguous columns."""
     S = np.empty_like(G, order="F")
     np.add(G, G.T, out=S)
     S *= -0.5
@@ -192,7 +189,7 @@ def _negated_symmetric(G: FloatArray) -> FloatArray:
 
 
 def _primal_length(X: FloatArray, dX: FloatArray, first: float, factor: float) -> float:
-    """Longest of first * factor^k for which X + length dX is positive definite; 0 if none is."""
+    """Return the longest first * factor^k with X + length dX positive definite, or 0."""
     length = first
     while length > 1e-8:
         _, failed = lapack.dpotrf(X + length * dX, lower=1, clean=0, overwrite_a=1)

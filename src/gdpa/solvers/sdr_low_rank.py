@@ -1,12 +1,12 @@
-"""The true semidefinite relaxation at scale, by factors of low rank, with a bound.
+"""Solve large semidefinite relaxations by low-rank factors, with a bound.
 
     SDR = min  constant - <P, X>   subject to  X_ii = 1,  X psd       (reduced form, one apex)
 
-with ``X = V V'`` and unit rows: products with P are all that is needed. Where the couplings of the
+with ``X = V V'`` and unit rows. The method needs only products with P. If the couplings of the
 nodes other than the apex are non-negative, or can be switched to be, two dimensions are enough and
-the bound is proved by aligned discs at any size (``sdr_half_circle``). Else V has a few dimensions
-more and the bound rests on a first eigenvalue (``sdr_sphere``), which a factorisation proves where
-it fits into memory and time.
+aligned discs prove the bound at any size (``sdr_half_circle``). Otherwise V has a few more
+dimensions and the bound needs a smallest eigenvalue (``sdr_sphere``), which a factorisation proves
+if it is affordable.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class SDRLowRank(Solver):
-    """Burer-Monteiro factorisation of the semidefinite relaxation.
+    """Solve the semidefinite relaxation by a Burer-Monteiro factorisation.
 
     ``info`` has ``sdr_value``, the value of the relaxation at V; ``sdr_gap``, its relative distance
-    to the bound (the gap of the solution also contains what rounding to labels costs);
-    ``products``, how many products with the couplings were made; ``rank``; and ``proof``: "aligned
+    to the bound (the gap of the solution also includes the cost of rounding to labels);
+    ``products``, the number of products with the couplings; ``rank``; and ``proof``: "aligned
     discs", "factorisation" or "none".
 
     Parameters
@@ -42,18 +42,18 @@ class SDRLowRank(Solver):
     tol : float, default=1e-4
         Accepted gap between the value of the relaxation and the bound, relative to the value.
     rank : int, optional
-        Dimension of the vectors. By default 2 where that is enough (non-negative or switchable
-        couplings). Else ``ceil(sqrt(2 n)) + 1``, but no more than 24, or 12 beyond 200,000 rows,
-        where memory counts. A given rank asks for the general path. There the rank is raised where
-        the bound shows that it is too low.
+        Dimension of the vectors. The default is 2 for non-negative or switchable couplings.
+        Otherwise it is ``ceil(sqrt(2 n)) + 1``, but at most 24, or 12 beyond 200,000 rows to save
+        memory. A given rank selects the general path, where the rank grows if the bound shows that
+        it is too low.
     memory : int, default=6
-        Pairs kept by the quasi-Newton method.
+        Number of pairs kept by the quasi-Newton method.
     prove_below : int, default=40000
-        On the general path: rows up to which a factorisation proves the bound, dense up to 9,000
-        rows, sparse beyond where there are at most 7 couplings per row.
+        On the general path, maximum number of rows for which a factorisation proves the bound. It
+        is dense up to 9,000 rows, and sparse beyond if there are at most 7 couplings per row.
     roundings : int, default=0
-        Random hyperplanes (Goemans, Williamson 1995) that are tried besides the sign of the apex
-        column; the labelling with the smallest objective is returned.
+        Number of random hyperplanes (Goemans, Williamson 1995) tried in addition to the sign of the
+        apex column. The labelling with the smallest objective is returned.
     """
 
     name = "sdr-low-rank"
@@ -87,7 +87,7 @@ class SDRLowRank(Solver):
                 rng = np.random.default_rng(self.random_state)
                 best = _best_rounding(form, V, column, self.roundings, rng)
                 labels = problem.spread(np.delete(best, form.apex))
-        # The margin is for |x| <= 1; the solution of a linear system may exceed that.
+        # The margin assumes |x| <= 1, which the solution of a linear system may exceed.
         margin = rounding_margin(problem) * details.get("size", 1.0)
         value, bound = (float(np.ldexp(v, exponent)) for v in (found.value, details["bound"]))
         bound -= margin
@@ -112,14 +112,14 @@ class SDRLowRank(Solver):
     def _flat(
         self, form: ReducedForm, flat: SwitchedForm, x0: FloatArray | None, run: Run
     ) -> tuple[FloatArray, HalfCircleResult, dict[str, Any]]:
-        """Two dimensions, for couplings that are or can be made non-negative."""
+        """Solve in two dimensions, for couplings that are or can be made non-negative."""
         start = None if x0 is None else x0 * flat.signs
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         found = solve_half_circle(flat, **options, memory=self.memory, start=start, run=run)
         V = np.column_stack((np.cos(found.angles), np.sin(found.angles)))
         V = np.insert(V * flat.signs[:, None], form.apex, (1.0, 0.0), axis=0)
         with run.stage("bound"):
-            # Once more from scratch: a proof does not rest on what an iteration carried along.
+            # Computed again, so that the proof does not depend on products from the iteration.
             products = flat.W @ np.column_stack((found.x, found.y))
             x, y, constant = found.x, found.y, flat.constant
             bound = aligned_bound(flat.W, flat.c, constant, x, y, products[:, 0], products[:, 1])
@@ -130,7 +130,7 @@ class SDRLowRank(Solver):
     def _general(
         self, form: ReducedForm, x0: FloatArray | None, run: Run
     ) -> tuple[FloatArray, SphereResult, dict[str, Any]]:
-        """Several dimensions, for couplings of both signs."""
+        """Solve in several dimensions, for couplings of both signs."""
         n = form.P.shape[0]
         most = 24 if n <= 200_000 else 12
         rank = min(int(np.ceil(np.sqrt(2.0 * n))) + 1, most) if self.rank is None else self.rank
@@ -157,7 +157,7 @@ class SDRLowRank(Solver):
 def _best_rounding(
     form: ReducedForm, V: FloatArray, column: FloatArray, count: int, rng: np.random.Generator
 ) -> NDArray[np.int8]:
-    """Best of the sign of the apex column and of random hyperplanes, apex at +1."""
+    """Return the best of the signs of the apex column and of random hyperplanes, apex at +1."""
     best = np.where(column < 0, -1, 1).astype(np.int8)
     value = form.objective(best)
     for _ in range(count):

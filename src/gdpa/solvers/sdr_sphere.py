@@ -1,18 +1,19 @@
-"""The semidefinite relaxation for couplings of any sign: unit vectors in r dimensions.
+"""Semidefinite relaxation for couplings of any sign: unit vectors in r dimensions.
 
-Burer-Monteiro: ``X = V V'`` with unit rows, ``min constant - <P, V V'>`` over the product of
-spheres. At a stationary point ``(diag(s) - P) V = 0`` with s_i = |(P V)_i|, and V is a global
-optimum exactly when diag(s) - P is positive semi-definite; if not, its first eigenvector is a
-direction of descent in one more dimension (the "staircase", Boumal, Voroninski, Bandeira 2016).
+This is the Burer-Monteiro factorisation ``X = V V'`` with unit rows: ``min constant - <P, V V'>``
+over the product of spheres. At a stationary point ``(diag(s) - P) V = 0`` with s_i = |(P V)_i|. V
+is a global optimum exactly when diag(s) - P is positive semi-definite. Otherwise its first
+eigenvector is a direction of descent in one more dimension (the "staircase" of Boumal, Voroninski,
+Bandeira 2016).
 
-*The bound.* With D = diag(s)^-1/2 and -t the smallest eigenvalue of I - D P D, or 0 if that is
-positive, ``(1 + t) diag(s) - P`` is positive semi-definite, so
+*The bound.* Let D = diag(s)^-1/2, and let -t be the smallest eigenvalue of I - D P D, or 0 if that
+is positive. Then ``(1 + t) diag(s) - P`` is positive semi-definite, so
 
     SDR >= constant - (1 + t) sum s .
 
-Scaling by D raises s in proportion instead of by the same amount everywhere, which costs less
-where the s_i differ. It is an estimate from the eigenvalue and its residual, until a factorisation
-proves it (:func:`proved_bound`).
+Scaling by D raises all s_i by the same factor, which costs less than the same amount where they
+differ. The bound is an estimate from the eigenvalue and its residual until a factorisation proves
+it (:func:`proved_bound`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,7 @@ FloatArray = NDArray[np.float64]
 
 
 class SphereProduct:
-    """Energy of unit rows, with one product of P and V per evaluation.
+    """Energy of unit rows; an evaluation takes one product of P and V.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class SphereProduct:
         self.products = 0
 
     def evaluate(self, where: FloatArray) -> Point:
-        """Energy and its Riemannian gradient at unit rows `where`."""
+        """Return the energy and its Riemannian gradient at the unit rows `where`."""
         self.products += 1
         G = np.asarray(self.P @ where)
         along = np.einsum("ij,ij->i", where, G)
@@ -66,19 +66,19 @@ class SphereProduct:
         )
 
     def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
-        """Add and normalise."""
+        """Add the step and normalise the rows."""
         moved = where + step
         moved /= np.sqrt(np.einsum("ij,ij->i", moved, moved))[:, None]
         return moved
 
     def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
-        """Remove the part along each row."""
+        """Remove the component along each row."""
         return np.asarray(vector - np.einsum("ij,ij->i", where, vector)[:, None] * where)
 
 
 @dataclass
 class SphereResult:
-    """Unit rows, and the bound with the dual point behind it."""
+    """Unit rows, their value, and the bound with its dual point."""
 
     V: FloatArray
     value: float
@@ -103,23 +103,10 @@ class DualBound:
 
 
 def dual_bound(form: ReducedForm, s: FloatArray, *, allowed: float, random_state: int) -> DualBound:
-    """Raise s in proportion until it is dual feasible.
+    """Scale a nearly feasible s until it is dual feasible, and return the estimated bound.
 
-    Parameters
-    ----------
-    form : ReducedForm
-        The couplings and the constant.
-    s : ndarray of shape (n,)
-        Positive dual point, nearly feasible.
-    allowed : float
-        The gap that is hoped for; decides how exactly the eigenvalue is needed.
-    random_state : int
-        Seed of the eigenvalue computation.
-
-    Returns
-    -------
-    DualBound
-        The bound, which is an estimate: the eigenvalue may not be the first one.
+    The bound is an estimate, because the computed eigenvalue may not be the smallest one. The
+    accepted gap `allowed` determines the accuracy of the eigenvalue.
     """
     n = s.size
     B = scaled_couplings(form, s)
@@ -127,7 +114,7 @@ def dual_bound(form: ReducedForm, s: FloatArray, *, allowed: float, random_state
     A = (sp.diags_array(np.ones(n)) - B).tocsr()
     tol = float(np.clip(0.05 * allowed / max(total, 1e-300), 1e-9, 1e-3))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # its residual is added below
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the residual is added below
         eigen = first_eigenvector(A, tol=tol, max_iter=200, random_state=random_state)
     longest = float(np.abs(B).sum(axis=1).max())
     rounding = 16.0 * EPS * (1.0 + longest)
@@ -145,7 +132,7 @@ def scaled_couplings(form: ReducedForm, s: FloatArray) -> sp.csr_array:
 def proved_bound(
     form: ReducedForm, s: FloatArray, *, step: float = 2e-5, deadline: float = np.inf
 ) -> tuple[float, FloatArray] | None:
-    """Raise s in proportion until a factorisation proves ``diag(s) - P`` psd.
+    """Scale s until a factorisation proves ``diag(s) - P`` positive semi-definite.
 
     Parameters
     ----------
@@ -154,20 +141,20 @@ def proved_bound(
     s : ndarray of shape (n,)
         Positive dual point, nearly feasible.
     step : float, default=2e-5
-        The first relative raise; tripled until the proof succeeds.
+        First relative increase; tripled until the proof succeeds.
     deadline : float, optional
-        Value of ``time.monotonic()`` after which no factorisation is begun.
+        No factorisation is started after this value of ``time.monotonic()``.
 
     Returns
     -------
     bound : float
-        Lower bound of the problem; only the rounding of the constant is not accounted for.
+        Lower bound of the problem, up to the rounding of the constant.
     s : ndarray
         The feasible dual point.
     """
     n, B = s.size, scaled_couplings(form, s)
     identity = sp.diags_array(np.ones(n))
-    # B is wrong by three roundings per entry; that moves an eigenvalue by no more than a row's sum.
+    # Three roundings per entry of B move an eigenvalue by at most their largest row sum.
     rounding = 8.0 * EPS * (1.0 + float(abs(B).sum(axis=1).max()))
     t = step
     for _ in range(20):
@@ -192,35 +179,29 @@ def solve_spheres(
     start: FloatArray | None,
     run: Run,
 ) -> SphereResult:
-    """Minimise over unit rows until value and bound meet.
+    """Minimise over unit rows until value and bound agree.
 
     Parameters
     ----------
     form : ReducedForm
         The couplings and the constant.
     rank : int
-        Dimension of the rows at the start; raised by half wherever the bound shows that V is not a
-        global optimum.
+        Initial dimension of the rows. It grows by half if the bound shows that V is not a global
+        optimum.
     tol : float
         Accepted gap between value and bound, relative to the value.
     max_iter : int
-        Most steps of descent.
+        Maximum number of descent steps.
     memory : int
-        Pairs of the quasi-Newton method.
+        Number of pairs kept by the quasi-Newton method.
     random_state : int
-        Seed of the first rows.
+        Random seed of the initial rows.
     start : ndarray of shape (n,), optional
-        Scores in [-1, 1] for the component along the apex.
+        Initial scores in [-1, 1] for the component along the apex.
     run : Run
-        Receives value, bound and products per iteration.
-
-    Returns
-    -------
-    SphereResult
-        The best rows and the best bound.
+        Receives value, bound and products of each iteration.
     """
     spheres = SphereProduct(form)
-    bound_at = partial(dual_bound, form, random_state=random_state)
     rng = np.random.default_rng(random_state)
     V = rng.standard_normal((form.P.shape[0], rank))
     if start is not None:
@@ -229,10 +210,21 @@ def solve_spheres(
     V = spheres.move(V, np.zeros_like(V))
     scale = max(1e-6 * spheres.total, 1e-300)
     best = SphereResult(V, np.inf, -np.inf, np.zeros(0), "none", 0, 0, False, "")
-    # How small the promised decrease must be before an eigenvalue is worth its products.
+    # An eigenvalue is computed when the predicted decrease is below this fraction of the gap.
     settled, eigen_products = 0.1, 0
     walk = descend(spheres, V, memory=memory)
     s = np.zeros(0)
+
+    def improve_bound() -> DualBound:
+        nonlocal eigen_products
+        allowed = tol * max(abs(best.value), scale)
+        with run.stage("bound"):
+            found = dual_bound(form, s, allowed=allowed, random_state=random_state)
+        eigen_products += found.matvecs
+        if found.bound > best.bound:
+            best.bound, best.s, best.status = found.bound, found.s, "estimated"
+        return found
+
     try:
         while True:
             with run.stage("descent"):
@@ -244,11 +236,7 @@ def solve_spheres(
             allowed = tol * max(abs(best.value), scale)
             found = None
             if decrease <= settled * allowed:
-                with run.stage("bound"):
-                    found = bound_at(s, allowed=allowed)
-                eigen_products += found.matvecs
-                if found.bound > best.bound:
-                    best.bound, best.s, best.status = found.bound, found.s, "estimated"
+                found = improve_bound()
             run.report(
                 iteration=best.iterations,
                 value=best.value,
@@ -265,7 +253,7 @@ def solve_spheres(
                 if -found.lowest * float(s.sum()) <= 0.1 * allowed and point is None:
                     best.message = "no descent left; the bound is not within the tolerance"
                     break
-                # A saddle or a local optimum: more dimensions lead out of it.
+                # Further dimensions lead out of a saddle point or a local optimum.
                 walk = descend(spheres, _raised(spheres, best.V, found.vector, s), memory=memory)
                 settled = 0.1
             elif found is not None:
@@ -273,22 +261,16 @@ def solve_spheres(
     except StopSolver:
         best.message = "stopped by the callback"
     if best.status == "none":
-        with run.stage("bound"):
-            found = bound_at(s, allowed=tol * max(abs(best.value), scale))
+        found = improve_bound()
         best.bound, best.s, best.status = found.bound, found.s, "estimated"
-        eigen_products += found.matvecs
     best.products = spheres.products + eigen_products
     return best
 
 
 def _raised(spheres: SphereProduct, V: FloatArray, vector: FloatArray, s: FloatArray) -> FloatArray:
-    """Add dimensions: one along the first eigenvector, with the best of a few lengths.
-
-    Half as many again come with a trace of noise, for further directions of descent that one
-    eigenvector does not show.
-    """
+    """Add one dimension along the first eigenvector, and further ones with a little noise."""
     n, rank = V.shape
-    # sqrt(2 n) dimensions are enough: beyond, generic stationary points are optimal.
+    # With sqrt(2 n) dimensions generic stationary points are optimal.
     extra = max(min((rank - 1) // 2, int(np.ceil(np.sqrt(2.0 * n))) - rank), 0)
     u = vector / np.sqrt(s)
     u = u / np.abs(u).max()

@@ -1,23 +1,23 @@
-"""Good signs for ``max x' P x``: annealing and recombination on blocks of replicas.
+"""Search for good signs of ``max x' P x`` by annealing and recombination of replicas.
 
-*Sparse couplings.* Nodes of one colour of the graph have no coupling to each other, so a sweep of
-Metropolis annealing is one sparse product per colour, for all replicas at once. The temperature of
-a node is in proportion to the norm of its row: a hub would freeze early otherwise. Then, in every
-generation, each replica is heated and cooled again, and combined with what it was and with another
-replica: the nodes in which two replicas differ form connected parts that can be flipped one by one,
-so the best combination is known exactly (:func:`crossover`). Several parents are recombined by
-merging neighbours whose relative sign is the same in all of them and annealing the small problem
-that is left (genetic renormalisation; Houdayer, Martin 1999). The best of every population meet in
-the last.
+*Sparse couplings.* Nodes of one colour of the graph are not coupled to each other, so a sweep of
+Metropolis annealing is one sparse product per colour for all replicas. The temperature of a node is
+proportional to the norm of its row, because hubs would otherwise freeze early. In every generation
+each replica is heated and cooled again, then combined with its old state and with another replica.
+The nodes in which two replicas differ form connected parts that can be flipped independently, so
+the best combination is known exactly (:func:`crossover`). Several parents are recombined by merging
+neighbours whose relative sign is the same in all of them, and annealing the remaining small problem
+(genetic renormalisation; Houdayer, Martin 1999). The last population consists of the best replicas
+of all others.
 
 *Dense couplings.* Discrete simulated bifurcation (Goto et al. 2021),
 
     Y += dt (-(1 - a) X + c P sign(X)),   X += dt Y,   walls at +-1,   a from 0 to 1,
 
-then tabu search by single flips, in the same block of replicas, and recombination as above.
+followed by tabu search by single flips on the same block of replicas, and recombination as above.
 
-Roundings of a factor V of the semidefinite relaxation (Goemans, Williamson 1995) are further
-starts of both. Memory is O(nnz + n * replicas). Results depend on the seed, not on `n_jobs`.
+Both also start from roundings of a factor V of the semidefinite relaxation (Goemans, Williamson
+1995). Memory is O(nnz + n * replicas). Results depend on the seed but not on `n_jobs`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ FloatArray = NDArray[np.float64]
 Replicas = NDArray[np.float32]
 Report = Callable[[float], None]
 
-# Temperatures, in units of the norm of a node's row; chosen on G36 and G64. Replicas are heated
-# again to different ones: G36 wants 0.1 to 0.2, G64, with weights of both signs, 0.2 to 0.6.
+# Temperatures in units of the norm of a node's row. Chosen on G36 and G64.
 _HOT, _WARM, _COLD = 0.5, 0.2, 0.02
 _REHEATED = (0.1, 0.6)
 _RECOMBINATIONS = 4  # of several parents, in each generation
@@ -47,20 +46,20 @@ _RECOMBINATIONS = 4  # of several parents, in each generation
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop.
+    """Limits of the search.
 
     Parameters
     ----------
     generations : int
         Generations of each population.
     sweeps : int
-        Sweeps of the first annealing; later ones take a third of them, recombinations a quarter.
+        Sweeps of the first annealing; later ones use a third of them, recombinations a quarter.
     replicas : int
         Size of a population.
     populations : int
-        Populations, the last of which is made of the best of the others.
+        Number of populations; the last one consists of the best of the others.
     deadline : float
-        Value of ``time.monotonic()`` at which to end with the best found so far.
+        Value of ``time.monotonic()`` at which to stop with the best signs so far.
     """
 
     generations: int
@@ -84,12 +83,12 @@ class Limits:
 
     @property
     def over(self) -> bool:
-        """Whether the time is up."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.deadline
 
 
 def color_classes(P: sp.csr_array, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """Partition the nodes into sets without couplings inside (Luby's maximal independent sets)."""
+    """Partition the nodes into independent sets (Luby's maximal independent sets)."""
     n = P.shape[0]
     priority = sp.csr_array((np.empty(P.nnz, dtype=np.float32), P.indices, P.indptr), shape=P.shape)
     rank = (rng.permutation(n) + 1).astype(np.float32)
@@ -112,7 +111,7 @@ def color_classes(P: sp.csr_array, rng: np.random.Generator) -> list[NDArray[np.
 
 
 class Annealer:
-    """Annealing and descent of replicas, one colour of the graph after the other.
+    """Annealing and descent of replicas, colour by colour.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ class Annealer:
         """Cool the replicas (columns of S) from `hot`, then descend to a local optimum."""
         x = np.ascontiguousarray(S[self.order])
         n, replicas = x.shape
-        # Thresholds of Metropolis' rule, used over and over from random places.
+        # Thresholds of the Metropolis rule, reused with random offsets.
         pool = self.rng.standard_exponential(n * replicas + 4096, dtype=np.float32)
         offsets = self.rng.integers(0, 4096, size=(sweeps, len(self.parts)))
         for t in range(sweeps):
@@ -157,7 +156,7 @@ class Annealer:
         return result
 
     def renew(self, S: Replicas, sweeps: int, limits: Limits) -> Replicas:
-        """Heat and cool all replicas, and combine each with what it was and with another one."""
+        """Heat and cool all replicas, and combine each with its old state and with another."""
         replicas = S.shape[1]
         heated = self.anneal(S, sweeps, np.geomspace(*_REHEATED, replicas), limits)
         S = crossover(self.P, S, heated)
@@ -165,11 +164,11 @@ class Annealer:
         return S[:, self.rng.permutation(replicas)]
 
     def descend(self, S: Replicas) -> Replicas:
-        """Flip single signs as long as that gains."""
+        """Flip single signs while that improves the value."""
         return self.anneal(S, 0, np.zeros(1), Limits(1, 0, 1, 1))
 
     def _descend(self, x: Replicas) -> None:
-        floor = -1e-5 * self.norms  # a gain below single precision is none: no endless flipping
+        floor = -1e-5 * self.norms  # ignores gains below single precision, so the loop ends
         for _ in range(1000):
             flips = 0
             for rows, P in self.parts:
@@ -182,20 +181,10 @@ class Annealer:
 
 
 def crossover(P: sp.csr_array, S: Replicas, T: Replicas) -> Replicas:
-    """Combine pairs of replicas in the best way.
+    """Combine pairs of replicas (columns of S and T) optimally.
 
-    Parameters
-    ----------
-    P : csr_array of shape (n, n)
-        Couplings, zero diagonal.
-    S, T : ndarray of shape (n, replicas)
-        Signs; the columns of one number are a pair.
-
-    Returns
-    -------
-    ndarray of shape (n, replicas)
-        S, with those connected parts of the nodes in which a pair differs taken from T that lose
-        nothing. No column has a smaller value than either of its parents.
+    Where a pair differs, connected parts are taken from T unless that lowers the value. No column
+    of the result has a smaller value than either of its parents.
     """
     upper = sp.triu(P, 1).tocoo()
     replicas = S.shape[1]
@@ -208,7 +197,7 @@ def crossover(P: sp.csr_array, S: Replicas, T: Replicas) -> Replicas:
     i, j = (position[ends[edge].astype(np.intp) * replicas + replica] for ends in upper.coords)
     links = sp.coo_array((np.ones(i.size, dtype=np.int8), (i, j)), shape=(flat.size, flat.size))
     count, part = connected_components(links, directed=False)
-    # Neighbours of a part have the same sign in both: only they feel that it is flipped.
+    # A flip of a part only affects its couplings to neighbours, which agree in both replicas.
     felt = (S * (P @ np.where(differs, 0.0, S))).ravel()[flat]
     loss = np.bincount(part, weights=felt, minlength=count)
     result = S.copy()
@@ -219,23 +208,12 @@ def crossover(P: sp.csr_array, S: Replicas, T: Replicas) -> Replicas:
 def contract(P: sp.csr_array, parents: Replicas) -> tuple[sp.csr_array, sp.csr_array]:
     """Merge coupled nodes whose relative sign is the same in all parents.
 
-    Parameters
-    ----------
-    P : csr_array of shape (n, n)
-        Couplings, zero diagonal.
-    parents : ndarray of shape (n, k)
-        Signs.
-
-    Returns
-    -------
-    C : csr_array of shape (n, m)
-        ``x = C z`` spreads the signs z of the merged nodes; ``z = 1`` is the first parent.
-    Q : csr_array of shape (m, m)
-        ``C' P C`` without its diagonal.
+    Returns C and ``Q = C' P C`` without its diagonal. ``x = C z`` expands the signs z of the merged
+    nodes, and ``z = 1`` is the first parent.
     """
     n = P.shape[0]
     rows = np.repeat(np.arange(n), np.diff(P.indptr))
-    # Strong couplings only: where they fall off with the distance, clusters are to stay local.
+    # Only strong couplings merge nodes, so that clusters stay local.
     size = np.abs(P.data)
     largest = abs(P).max(axis=1).toarray().ravel()
     agree = size >= 0.1 * np.minimum(largest[rows], largest[P.indices])
@@ -255,7 +233,7 @@ def contract(P: sp.csr_array, parents: Replicas) -> tuple[sp.csr_array, sp.csr_a
 def bifurcate(
     P: sp.csr_array | FloatArray, X: Replicas, steps: int, rng: np.random.Generator, limits: Limits
 ) -> Replicas:
-    """Discrete simulated bifurcation from positions X; returns signs of shape (n, replicas)."""
+    """Return signs found by discrete simulated bifurcation from the positions X."""
     n = P.shape[0]
     dt = 0.5
     squares = float((P * P).sum())  # P is dense, or sparse and multiplied by entries
@@ -276,25 +254,20 @@ def bifurcate(
 def tabu(
     P: FloatArray, S: Replicas, steps: int, rng: np.random.Generator, limits: Limits
 ) -> Replicas:
-    """Tabu search by single flips, for all replicas at once, on a dense matrix.
+    """Return the best signs of each replica found by tabu search with single flips.
 
     Parameters
     ----------
     P : ndarray of shape (n, n)
         Couplings, zero diagonal.
     S : ndarray of shape (n, replicas)
-        Signs to start from.
+        Initial signs.
     steps : int
         Flips of each replica.
     rng : Generator
-        Source of the random part of the tenure.
+        Random generator for the tenures.
     limits : Limits
         Only the deadline is used.
-
-    Returns
-    -------
-    ndarray of shape (n, replicas)
-        The best signs of each replica.
     """
     x = np.ascontiguousarray(S.T, dtype=np.float64)
     replicas, n = x.shape
@@ -308,7 +281,7 @@ def tabu(
     for t in range(steps):
         if t % 64 == 0 and limits.over:
             break
-        # Aspiration: a flip that leads to a new best is allowed at any time.
+        # Aspiration: a flip that gives a new best value is always allowed.
         allowed = (until <= t) | (loss < (value - best_value)[:, None] - slack)
         j = np.where(allowed, loss, np.inf).argmin(axis=1)
         value -= loss[every, j]
@@ -318,7 +291,7 @@ def tabu(
         row = P[j] * x
         row *= (2.0 * old)[:, None]
         loss -= row
-        # P[j, j] = 0, so the flipped entry is left as it is.
+        # P[j, j] = 0, so the loss of the flipped entry is not changed again.
         until[every, j] = t + tenures[t]
         better = value > best_value + slack
         if better.any():
@@ -341,18 +314,18 @@ class Tabu:
         self.P, self.rng = P.toarray(), rng
 
     def anneal(self, S: Replicas, sweeps: int, hot: FloatArray, limits: Limits) -> Replicas:
-        """Bifurcate, from S where it is not to be heated much, then search."""
+        """Run simulated bifurcation, near S for low temperatures, then tabu search."""
         noise = 0.1 * self.rng.standard_normal(S.shape, dtype=np.float32)
         X = noise + np.where(hot < _HOT, np.float32(0.1), np.float32(0.0)) * S
         S = bifurcate(self.P, X.astype(np.float32), sweeps // 2 + 1, self.rng, limits)
         return tabu(self.P, S, min(10 * S.shape[0], 5 * sweeps), self.rng, limits)
 
     def renew(self, S: Replicas, sweeps: int, limits: Limits) -> Replicas:
-        """Return the replicas: tabu search has explored what is near."""
+        """Return the replicas unchanged, because tabu search has explored their neighbourhood."""
         return S
 
     def descend(self, S: Replicas) -> Replicas:
-        """Search for a few flips per node."""
+        """Run a short tabu search."""
         return tabu(self.P, S, S.shape[0], self.rng, Limits(1, 1, 1, 1))
 
 
@@ -424,7 +397,7 @@ def _improver(P: sp.csr_array, rng: np.random.Generator) -> Annealer | Tabu:
 def _first_signs(
     n: int, replicas: int, V: FloatArray | None, rng: np.random.Generator
 ) -> tuple[Replicas, FloatArray]:
-    """Random signs, half of them roundings of V, and the temperature to start each from."""
+    """Return initial signs, half of them roundings of V, and their initial temperatures."""
     S = np.where(rng.random((n, replicas), dtype=np.float32) < 0.5, -1, 1).astype(np.float32)
     hot = np.full(replicas, _HOT)
     if V is not None:
@@ -445,7 +418,7 @@ def _evolve(
     limits: Limits,
     rng: np.random.Generator,
 ) -> Replicas:
-    """Renew and recombine until nothing changes; return the best quarter, best first."""
+    """Renew and recombine until nothing changes, and return the best quarter, best first."""
     values, size, unchanged = _values(P, S), S.shape[1], 0
     for _ in range(limits.generations):
         before, spread = values.sum(), values.max() - values.min()

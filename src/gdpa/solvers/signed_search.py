@@ -1,9 +1,9 @@
-"""A good answer and a proved bound for couplings of both signs: search beside a relaxation.
+"""Good labels and a proved bound for couplings of both signs: search plus relaxation.
 
 The semidefinite relaxation (``sdr_sphere``) gives a dual point s and a factor V. The bound is
-``constant - (1 + t) 1's`` for a t that a factorisation of ``(1 + t) diag(s) - P`` proves, or that
-an eigenvalue suggests where P is too large for that; V, rounded, is among the starts of the search
-(``search``). The sum of all absolute couplings is a bound at any time.
+``constant - (1 + t) 1's``, where a factorisation of ``(1 + t) diag(s) - P`` proves t. If P is too
+large for that, t is estimated from an eigenvalue. Roundings of V are among the starts of the search
+(``search``). The sum of all absolute couplings is always a valid bound.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BOUNDS = ("sdr", "triangle", "gershgorin", "none")
 def estimated_bound(
     form: ReducedForm, s: FloatArray, *, tol: float, deadline: float, random_state: int
 ) -> tuple[float, FloatArray] | None:
-    """Raise s by the largest eigenvalue of the scaled couplings and its residual."""
+    """Scale s by the largest eigenvalue of the scaled couplings plus its residual."""
     B = scaled_couplings(form, s)
 
     def product(x: FloatArray) -> FloatArray:
@@ -70,14 +70,14 @@ def descended(
     memory: int = 6,
     deadline: float = np.inf,
 ) -> tuple[FloatArray, float, FloatArray]:
-    """Unit rows V near a stationary point of the relaxation, its value, and the dual point."""
+    """Return unit rows V near a stationary point of the relaxation, its value and dual point."""
     spheres = SphereProduct(form)
     rng = np.random.default_rng(random_state)
     V = spheres.move(rng.standard_normal((form.P.shape[0], rank)), np.zeros(()))
     point = spheres.evaluate(V)
     small = 0
     for point, decrease in itertools.islice(descend(spheres, V, memory=memory), max_iter):
-        # A smallest eigenvalue converges like the root of the value.
+        # The eigenvalue converges like the square root of the value.
         small = small + 1 if decrease <= tol**2 * abs(point.value) else 0
         if small == 3 or time.monotonic() > deadline:
             break
@@ -86,27 +86,27 @@ def descended(
 
 @dataclass(frozen=True, kw_only=True)
 class SignedSearch(Solver):
-    """Search on blocks of replicas for the value, a relaxation for the bound.
+    """Search for good labels, and bound the objective by a relaxation.
 
     ``info`` has ``sdr_value``, the value of the semidefinite relaxation at its factor, and the
-    ``bound_method``. ``seconds`` has the time of search, relaxation and proof.
+    ``bound_method``. ``seconds`` has the times of search, relaxation and proof.
 
     Parameters
     ----------
     tol : float, default=2e-4
         Accepted gap between the value of the relaxation and its bound, relative to the value.
     bound : {"sdr", "triangle", "gershgorin", "none"}, default="sdr"
-        Where the bound comes from: the semidefinite relaxation; the same with triangle
-        inequalities, for some hundred variables; diagonal dominance in changing bases, for some
-        fifty variables and comparison; or no bound.
+        Source of the bound: the semidefinite relaxation; the same with triangle inequalities, for
+        about a hundred variables; diagonal dominance in changing bases, for comparison with about
+        fifty variables; or no bound.
     effort : float, default=1.0
-        Factor on the sweeps, recombinations and populations of the search.
+        Factor for the sweeps, recombinations and populations of the search.
     time_limit : float, optional
-        Seconds after which the search ends with the best signs so far. The relaxation takes at most
-        half of them, but a factorisation that has begun is finished. Results then depend on the
-        machine.
+        Seconds after which the search returns the best signs so far. The relaxation uses at most
+        half of the time, but a factorisation that has started is completed. With a time limit
+        results depend on the machine.
     n_jobs : int, default=1
-        Threads of the search, -1 for all cores; the result does not depend on it.
+        Number of threads of the search, -1 for all cores; the result does not depend on it.
     """
 
     name = "search"
@@ -124,7 +124,7 @@ class SignedSearch(Solver):
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        """Check the time limit and the threads too."""
+        """Check the time limit and the number of threads too."""
         super().__post_init__()
         effective_jobs(self.n_jobs)
         if self.time_limit is not None and not self.time_limit > 0:
@@ -184,7 +184,7 @@ class SignedSearch(Solver):
     def _bound(
         self, form: ReducedForm, details: dict[str, Any], run: Run, deadline: float
     ) -> tuple[FloatArray | None, float, BoundStatus, FloatArray | None]:
-        """Factor, lower bound, status and dual point."""
+        """Return the factor V, the lower bound, its status and the dual point."""
         n = form.P.shape[0]
         if self.bound == "gershgorin":
             with run.stage("bound"):
@@ -198,7 +198,7 @@ class SignedSearch(Solver):
             "memory": 3 if huge else 6,
             "random_state": self.random_state,
         }
-        # The last digits of an eigenvalue cost most of the time.
+        # Large problems use a larger tolerance, because accurate eigenvalues take most of the time.
         tol = self.tol if provable else 5.0 * self.tol
         with run.stage("relaxation"):
             V, value, s = descended(form, tol=tol, deadline=deadline, **options)
@@ -211,14 +211,14 @@ class SignedSearch(Solver):
                 found = estimated_bound(form, s, tol=tol, deadline=deadline, random_state=seed)
         loose = found is None or value - found[0] > 4.0 * tol * abs(value)
         if provable and loose and time.monotonic() < deadline:
-            # A saddle: eigenvalues show the way out of it.
+            # The point is a saddle. Eigenvectors give directions of descent.
             late = Run(lambda _: time.monotonic() > deadline, seconds=run.seconds)
             spheres = solve_spheres(form, **options, tol=5.0 * tol, start=None, run=late)
             V, value = spheres.V, spheres.value
             with run.stage("proof"):
                 found = proved_bound(form, spheres.s, deadline=deadline) or found
         details["sdr_value"] = value
-        # The sum of all couplings is a bound, too, and all there is where the time is up.
+        # The sum of all couplings is a bound even if there was no time for another.
         total = float(np.abs(form.P.data).sum()) * (1.0 + form.P.nnz * EPS)
         bound: float = form.constant - total
         dual: FloatArray | None = None

@@ -1,24 +1,24 @@
 """SNS: stochastic neighbourhood search for binary quadratic problems (Lam and Liew 2022).
 
-Maximises ``x' Q x + 2 h' x`` over signs, some of them fixed, by two steps in turn.
+The method maximises ``x' Q x + 2 h' x`` over signs, some of them fixed, by alternating two steps.
 
 *Deterministic search.* The KKT conditions of the binary problem make a maximiser a fixed point of
 ``x = sign(g)`` with the gradient ``g = Q x + h`` (Q without its diagonal). From x, the mixtures
 ``(1 - t) u + t x`` for t = 0, 0.2, .., 0.8, with u the gradient scaled to the length of x, are
 rounded to signs, the fixed ones are put back, and the best is taken while it improves.
 
-*Stochastic neighbourhood.* The objective is resampled: node i counts w_i times, w a bootstrap
-sample. A random mixture of the resampled gradient and point, cut at the value of a random node,
-is where the next deterministic search starts. The method ends when 50 such neighbours bring
-nothing; they are searched together as one block, so that the products with Q are matrix products.
+*Stochastic neighbourhood.* The objective is resampled: node i counts w_i times, where w is a
+bootstrap sample. The next deterministic search starts from a random mixture of the resampled
+gradient and point, thresholded at the value of a random node. The method ends when 50 such
+neighbours give no improvement. They are searched as one block, so that products with Q are matrix
+products.
 
-Two variants for a graph problem: ``"stated"`` minimises ``x' L x - 2 h' x`` (Q = -L), ``"authors"``
-is what the published comparison ran, Q = +L although the method maximises. There the labels of
-unlabelled nodes come out reversed where the graph is informative, and the published numbers take
-the better of x and -x on the test labels; no such choice is made here. Their projection moves the
-contradicted labels by one common multiplier that ends a rounding error short of the last of them,
-so that, inside the search, the most contradicted label stays wrong; the variant repeats that. A
-:class:`~gdpa.BinaryQuadratic` is maximised as it is in both.
+There are two variants for a graph problem. ``"stated"`` minimises ``x' L x - 2 h' x`` (Q = -L).
+``"authors"`` is the version in the published comparison, with Q = +L although the method maximises.
+Then the labels of unlabelled nodes are reversed if the graph is informative. The published numbers
+take the better of x and -x on the test labels; no such choice is made here. The authors' projection
+stops a rounding error short of the most contradicted label, which therefore stays wrong inside the
+search; the variant reproduces this. Both variants maximise a :class:`~gdpa.BinaryQuadratic`.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from .base import Outcome, Run, Solver, StopSolver
 
 FloatArray = NDArray[np.float64]
 
-DENSE_SHARE = 0.1  # share of non-zeros from which on products with Q are dense
-DENSE_NODES = 4000  # and number of nodes up to which they may be
+DENSE_SHARE = 0.1  # products with Q are dense above this share of non-zeros
+DENSE_NODES = 4000  # and up to this number of nodes
 
 
 @dataclass(frozen=True, kw_only=True)
 class SNS(Solver):
-    """Stochastic neighbourhood search.
+    """Minimise by stochastic neighbourhood search.
 
     Parameters
     ----------
     max_iter : int, default=1000
-        Most blocks of neighbours.
+        Maximum number of blocks of neighbours.
     variant : {"stated", "authors"}, default="stated"
-        Minimise the problem's objective, or maximise it as the published comparison did.
+        Minimise the objective, or maximise it as in the published comparison.
     neighbors : int, default=50
-        How many stochastic neighbours have to bring nothing before the method ends.
+        The method ends after this many stochastic neighbours without improvement.
     mixtures : int, default=5
-        How many mixtures of gradient and point each deterministic step tries.
+        Number of mixtures of gradient and point that each deterministic step tries.
     """
 
     name = "sns"
@@ -83,9 +83,9 @@ class SNS(Solver):
                         break
                     blocks += 1
                     run.report(value=value, improved=improved)
-            message = f"neighbours still brought better points after {blocks} blocks"
+            message = f"still improving after {blocks} blocks"
             if converged:
-                message = f"{self.neighbors} neighbours in a row brought nothing"
+                message = f"no improvement in {self.neighbors} neighbours"
         except StopSolver:
             message = f"stopped by the callback after {blocks} blocks"
         return Outcome(
@@ -101,22 +101,22 @@ class SNS(Solver):
 class Search:
     """Maximise ``x' Q x + 2 h' x`` over signs with some of them fixed, many points at a time."""
 
-    Q: Any  # sparse or dense matrix, or what multiplies like one
+    Q: Any  # sparse or dense matrix
     h: FloatArray
     fixed: NDArray[np.intp]
     signs: FloatArray
     mixtures: int
-    noise: float  # two points whose values differ by less, by rounding only, are equally good
+    noise: float  # smaller differences of values are rounding errors
     leaves_one: bool = False
     products: int = 0
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """``Q X + h`` for the columns of X."""
+        """Return ``Q X + h`` for the columns of X."""
         self.products += X.shape[1]
         return np.asarray(self.Q @ X) + self.h[:, None]
 
     def project(self, X: FloatArray, fallback: FloatArray) -> FloatArray:
-        """Signs of the columns, `fallback` where 0, the fixed nodes put back."""
+        """Return the signs of the columns, `fallback` for zeros, with fixed nodes restored."""
         signs = np.where(X > 0, 1.0, np.where(X < 0, -1.0, fallback))
         signs[self.fixed] = self.signs[:, None]
         if self.leaves_one:
@@ -129,7 +129,7 @@ class Search:
     def blocks(
         self, start: FloatArray, count: int, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, float, int]]:
-        """Yield best point, its value and how many columns improved on the one before, for ever."""
+        """Yield, without end, the best point, its value and the number of improved columns."""
         best, value, columns = np.empty(0), -np.inf, start
         while True:
             points, values = self.climb(columns)
@@ -140,17 +140,17 @@ class Search:
             columns = self.neighbors(best, count, rng)
 
     def climb(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Deterministic search from each column, to points where no mixture improves."""
+        """Search deterministically from each column until no mixture improves."""
         X = X.copy()
         G = self.gradient(X)
-        # The start need not be feasible; its first step always is, and is always taken.
+        # The start need not be feasible. The first step is feasible and always accepted.
         values = np.full(X.shape[1], -np.inf)
         active = np.arange(X.shape[1])
         while active.size:
             x, g = X[:, active], G[:, active]
             u = g * _ratio(np.linalg.norm(x, axis=0), np.linalg.norm(g, axis=0))
             improved = np.zeros(active.size, dtype=bool)
-            previous = np.zeros_like(x)  # no candidate has a 0
+            previous = np.zeros_like(x)  # differs from every candidate
             for k in range(self.mixtures):
                 t = k / self.mixtures
                 candidate = self.project((1.0 - t) * u + t * x, np.where(x < 0, -1.0, 1.0))
@@ -170,7 +170,7 @@ class Search:
         return X, values
 
     def neighbors(self, x: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-        """Stochastic neighbours of x, one a column, by bootstrapping the nodes."""
+        """Return stochastic neighbours of x as columns, by bootstrapping the nodes."""
         n = x.size
         w = rng.multinomial(n, np.full(n, 1.0 / n), size=count).T.astype(np.float64)
         u = w * (self.gradient(w * x[:, None]))
@@ -187,7 +187,7 @@ def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _search(problem: Problem, variant: str, mixtures: int) -> Search:
-    """Q, h and the fixed signs of a problem, scaled so that nothing overflows."""
+    """Return the search for a problem, scaled to avoid overflow."""
     if isinstance(problem, GraphProblem):
         Q, h = problem.adjacency, problem.bias
         if variant == "authors":
@@ -199,7 +199,7 @@ def _search(problem: Problem, variant: str, mixtures: int) -> Search:
         fixed = np.array([problem.anchor])
         signs = np.ones(1)
     scale = max(float(np.abs(Q.data).max(initial=0.0)), float(np.abs(h).max()))
-    # Entry by entry: SciPy divides by a scalar by way of its reciprocal, which may overflow.
+    # SciPy divides by a scalar by multiplying with its reciprocal, which may overflow.
     Q, h = sp.csr_array((Q.data / scale, Q.indices, Q.indptr), shape=Q.shape), h / scale
     n = problem.n_nodes
     dense = n <= DENSE_NODES and Q.nnz > DENSE_SHARE * n * n
@@ -209,15 +209,12 @@ def _search(problem: Problem, variant: str, mixtures: int) -> Search:
 
 
 def _starts(problem: Problem, search: Search, x0: FloatArray | None) -> FloatArray:
-    """What is known, spread from neighbour to neighbour by the sign of the gradient.
-
-    In a dense graph one round reaches every node: the start is then the vote of the labels.
-    """
+    """Spread the fixed signs from neighbour to neighbour by the sign of the gradient."""
     if x0 is not None:
         return np.asarray(x0, dtype=np.float64)[:, None]
     x = np.zeros((problem.n_nodes, 1))
     x[search.fixed, 0] = search.signs
-    for _ in range(100):  # nodes further from a label start at +1
+    for _ in range(100):  # more distant nodes start at +1
         empty = x == 0
         x[empty] = np.sign(search.gradient(x))[empty]
         left = np.count_nonzero(x == 0)

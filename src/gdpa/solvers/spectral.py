@@ -1,13 +1,14 @@
-"""SPEC: the extreme eigenvector, rounded.
+"""SPEC: signs of the top eigenvector.
 
 The constraint ``x_i^2 = 1`` of ``max x' P x`` is replaced by ``|x|^2 = n``. The maximiser is the
-top eigenvector of P; labels are its signs, turned so that the anchor (for a graph problem the apex
-of the reduced form, which stands for the labelled nodes) is +1. Since signs have length sqrt(n),
+top eigenvector of P. Labels are its signs, oriented so that the anchor is +1. For a graph problem
+the anchor is the apex of the reduced form, which represents the labelled nodes. Since sign vectors
+have length sqrt(n),
 
     x' P x <= n lmax(P),   so that   objective >= constant - n lmax(P).
 
-The bound is certified where a Cholesky factorisation proves lmax (up to 2,000 variables, dense),
-else estimated from the Ritz value and its residual.
+The bound is certified if a Cholesky factorisation proves lmax (dense, up to 2,000 variables).
+Otherwise it is estimated from the Ritz value and its residual.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .sdcut import proved_smallest_eigenvalue
 
 @dataclass(frozen=True, kw_only=True)
 class Spectral(Solver):
-    """Top eigenvector of the quadratic form, rounded to signs.
+    """Round the top eigenvector of the quadratic form to signs.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Spectral(Solver):
                 P, constant, apex = form.P, form.constant, form.apex
                 start = None if self.x0 is None else np.append(self.x0[form.nodes], 1.0)
             else:
-                # With its diagonal: the paper's P has a 1 there.
+                # The diagonal is included, because the paper's P has ones there.
                 P, constant, apex = problem.P, 0.0, problem.anchor
                 start = self.x0
         n = P.shape[0]
@@ -67,7 +68,7 @@ class Spectral(Solver):
             if n <= 2000:  # 32 MB dense
                 proved = proved_smallest_eigenvalue(-P.toarray(), result.value)
             smallest = result.value - result.residual if proved is None else proved
-            # n lmin <= 0 in the signed convention: -x'Px >= n lmin(-P); the sum is rounded once.
+            # -x'Px >= n lmin(-P). The margin covers the rounding of the sum.
             rounding = 4.0 * np.finfo(float).eps * (abs(constant) + abs(n * smallest))
             bound = constant + n * smallest - rounding
         return Outcome(

@@ -1,9 +1,9 @@
-"""Bring a reduced form to non-negative couplings, where sign switching can do it.
+"""Make the couplings of a reduced form non-negative by switching signs, if possible.
 
-Replacing x_i by -x_i turns the sign of every coupling of node i. A signed graph can be switched to
-non-negative couplings exactly when it is balanced: when its nodes have two colours such that
-positive couplings join equal colours and negative ones different colours. The apex is left out: its
-couplings c may have any sign, they are the evidence at the other nodes.
+Replacing x_i by -x_i flips the sign of every coupling of node i. A signed graph can be switched to
+non-negative couplings exactly when it is balanced: its nodes have two colours such that positive
+couplings join equal colours and negative couplings join different colours. The apex is excluded.
+Its couplings c may have any sign, because they are the evidence at the other nodes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..problem import ReducedForm
 
 FloatArray = NDArray[np.float64]
 
-_REORDER_FROM = 20_000  # rows from which better locality of W pays for the ordering
+_REORDER_FROM = 20_000  # number of rows from which reordering W pays off
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchedForm:
-    """A reduced form with ``x_i = signs_i * z_i``, in which couplings are non-negative.
+    """A reduced form in z with ``x_i = signs_i * z_i``, whose couplings are non-negative.
 
     The objective is ``constant - z' W z - 2 c' z`` for z in {-1, +1}^n.
 
@@ -35,9 +35,9 @@ class SwitchedForm:
     c : ndarray of shape (n,)
         Couplings to the apex, of any sign.
     constant : float
-        As in the reduced form.
+        Constant of the reduced form.
     signs : ndarray of shape (n,)
-        Switching signs; all +1 if the couplings were non-negative from the start.
+        Switching signs; all +1 if the couplings were already non-negative.
     """
 
     W: sp.csr_array
@@ -46,24 +46,13 @@ class SwitchedForm:
     signs: NDArray[np.int8]
 
     def objective(self, z: NDArray[np.int8] | FloatArray) -> float:
-        """Objective of the problem at the switched variables."""
+        """Return the objective of the problem at the switched variables."""
         z = np.asarray(z, dtype=np.float64)
         return float(self.constant - z @ (self.W @ z) - 2.0 * (self.c @ z))
 
 
 def switched_form(form: ReducedForm) -> SwitchedForm | None:
-    """Split a reduced form into W >= 0 and c by switching signs.
-
-    Parameters
-    ----------
-    form : ReducedForm
-        Reduced form of a problem.
-
-    Returns
-    -------
-    SwitchedForm or None
-        None if the couplings among the nodes other than the apex are not balanced.
-    """
+    """Split a reduced form into W >= 0 and c by switching signs; None if it is not balanced."""
     n = form.P.shape[0]
     others = np.delete(np.arange(n), form.apex)
     c = form.P[[form.apex]].toarray().ravel()[others]
@@ -82,19 +71,9 @@ def switched_form(form: ReducedForm) -> SwitchedForm | None:
 
 
 def nearby_numbering(form: SwitchedForm) -> tuple[SwitchedForm, NDArray[np.intp] | None]:
-    """Number neighbours closely: products with a large W then run several times faster.
+    """Reorder a large form (reverse Cuthill-McKee), which speeds up products with W.
 
-    Parameters
-    ----------
-    form : SwitchedForm
-        The form.
-
-    Returns
-    -------
-    form : SwitchedForm
-        The same form with its nodes in another order (reverse Cuthill-McKee), if it is large.
-    order : ndarray or None
-        ``new[k]`` is ``old[order[k]]``; None if the order is unchanged.
+    Also returns the order, with ``new[k] = old[order[k]]``, or None if it is unchanged.
     """
     if form.c.size < _REORDER_FROM:
         return form, None

@@ -1,15 +1,15 @@
-"""Bounds of ``max x' P x`` tightened by triangle inequalities.
+"""Upper bounds of ``max x' P x``, tightened by triangle inequalities.
 
 Signs satisfy ``1 + a x_i x_j + b x_i x_k + a b x_j x_k >= 0`` for a, b = +-1. With multipliers
-g >= 0 of some of them and a diagonal y,
+g >= 0 for some of these inequalities and a diagonal y,
 
     x' P x <= 1'g + x' P_g x <= 1'g + 1'y + n max(0, lambda_max(P_g - diag(y))) ,
 
-P_g being P plus the inequalities' couplings. Good y and g minimise the smooth function
-``1'g + 1'y + |(P_g - diag(y))_+|^2 / (2 alpha)`` with a decreasing alpha (Malick, Roupin 2013, as
-in BiqCrunch) by L-BFGS-B: one eigenvalue decomposition per evaluation. Inequalities that
-``X = (P_g - diag(y))_+ / alpha`` violates are added between the minimisations, those with a zero
-multiplier dropped. The eigenvalue of the bound is proved by a Cholesky factorisation.
+where P_g is P plus the couplings of the inequalities. L-BFGS-B finds y and g that minimise the
+smooth function ``1'g + 1'y + |(P_g - diag(y))_+|^2 / (2 alpha)`` for a decreasing alpha (Malick,
+Roupin 2013, as in BiqCrunch). Each evaluation takes one eigenvalue decomposition. Between
+minimisations, inequalities that ``X = (P_g - diag(y))_+ / alpha`` violates are added, and those
+with a zero multiplier are dropped. A Cholesky factorisation proves the eigenvalue in the bound.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Cuts:
         return self.nodes[:, (0, 0, 1)], self.nodes[:, (1, 2, 2)]
 
     def added(self, P: FloatArray, weight: FloatArray) -> FloatArray:
-        """P plus the couplings of the inequalities."""
+        """Return P plus the couplings of the inequalities."""
         n = P.shape[0]
         i, j = self.pairs()
         half = np.bincount(
@@ -53,12 +53,12 @@ class Cuts:
         return np.asarray(P + half + half.T)
 
     def slack(self, X: FloatArray) -> FloatArray:
-        """Return by how much X satisfies each inequality."""
+        """Return the slack of each inequality at X."""
         i, j = self.pairs()
         return np.asarray(1.0 + (self.signs * X[i, j]).sum(axis=1))
 
     def merged(self, row: int, apex: int, sign: int) -> Cuts:
-        """Inequalities after a row was merged into the apex, the last row, with a sign."""
+        """Return the inequalities after merging a row into the apex (the last row) with a sign."""
         both = (self.nodes == row).any(axis=1) & (self.nodes == apex).any(axis=1)
         nodes, signs, weight = self.nodes[~both], self.signs[~both].copy(), self.weight[~both]
         moved = nodes == row
@@ -66,7 +66,7 @@ class Cuts:
             signs[moved[:, ends].any(axis=1), pair] *= sign
         nodes = np.where(moved, apex, nodes)
         nodes = nodes - (nodes > row)
-        # The apex comes last again, and the signs of the pairs follow.
+        # Restore the order of the nodes, and permute the signs of the pairs accordingly.
         order = np.argsort(nodes, axis=1)
         left, right = order[:, (0, 0, 1)], order[:, (1, 2, 2)]
         pairs = np.minimum(left, right) + np.maximum(left, right) - 1
@@ -88,17 +88,14 @@ class TriangleBound:
     X : ndarray of shape (n, n)
         Nearly optimal matrix of the relaxation.
     n_triangles : int
-        Inequalities with a positive multiplier.
-    rounds : int
-        Minimisations.
+        Number of inequalities with a positive multiplier.
     y, cuts
-        The diagonal and the inequalities, from which a similar problem may start.
+        The diagonal and the inequalities, which a similar problem may start from.
     """
 
     bound: float
     X: FloatArray
     n_triangles: int
-    rounds: int
     y: FloatArray
     cuts: Cuts
 
@@ -119,37 +116,31 @@ def triangle_bound(
     P : ndarray of shape (n, n)
         Symmetric, zero diagonal, at least 2 rows.
     target : float, optional
-        Stop as soon as the bound is below.
+        Stop as soon as the bound is below this value.
     max_rounds : int, default=40
-        Most minimisations.
+        Maximum number of minimisations.
     triangles : bool, default=True
-        Use triangle inequalities; without, the bound is that of the semidefinite relaxation.
+        Whether to use triangle inequalities; the bound of the semidefinite relaxation otherwise.
     start : tuple, optional
         Diagonal and inequalities of a similar problem, both in the units of P.
     should_stop : callable, optional
-        Asked after each round.
-
-    Returns
-    -------
-    TriangleBound
-        The best proved bound.
+        Called after each round; the bound is returned if the result is true.
     """
     n = P.shape[0]
     size = float(np.abs(P).sum()) / n
     cuts = Cuts(np.empty((0, 3), dtype=np.intp), np.empty((0, 3)), np.empty(0))
     if size == 0.0:
-        return TriangleBound(0.0, np.eye(n), 0, 0, np.zeros(n), cuts)
+        return TriangleBound(0.0, np.eye(n), 0, np.zeros(n), cuts)
     scaled = P / size
     y, alpha = np.abs(scaled).sum(axis=1) * 0.7, 0.05
     if start is not None:
         y, alpha = start[0] / size, 0.002
         cuts = Cuts(start[1].nodes, start[1].signs, start[1].weight / size)
     best, best_X, kept = np.inf, np.eye(n), (y, cuts)
-    rounds, slow = 0, 0
-    while rounds < max_rounds:
-        rounds += 1
+    slow = 0
+    for _ in range(max_rounds):
         y, cuts, X, estimate = _minimise(scaled, y, cuts, alpha)
-        # Give up where the distance to the target, or to nothing at all, closes too slowly.
+        # Stop if the distance to the target (or 0.2 % of the value) shrinks too slowly.
         goal = target / size if np.isfinite(target) else estimate * (1.0 - 2e-3)
         slow = slow + 1 if best - estimate < 0.05 * (estimate - goal) else 0
         if estimate < best:
@@ -163,13 +154,13 @@ def triangle_bound(
     y, cuts = kept
     cuts = Cuts(cuts.nodes, cuts.signs, cuts.weight * size)
     bound = _proved(scaled, y, kept[1]) * size
-    return TriangleBound(bound, best_X, int(np.count_nonzero(cuts.weight)), rounds, y * size, cuts)
+    return TriangleBound(bound, best_X, int(np.count_nonzero(cuts.weight)), y * size, cuts)
 
 
 def _minimise(
     P: FloatArray, y: FloatArray, cuts: Cuts, alpha: float
 ) -> tuple[FloatArray, Cuts, FloatArray, float]:
-    """Minimise the smooth dual function; new point, X and the bound there (not proved yet)."""
+    """Minimise the smooth dual function; return the point, X and the unproved bound there."""
     n = P.shape[0]
     last: dict[str, FloatArray] = {}
 
@@ -203,19 +194,19 @@ def _minimise(
 
 
 def _proved(P: FloatArray, y: FloatArray, cuts: Cuts) -> float:
-    """Raise y until a factorisation proves the bound; rounding of all sums is added."""
+    """Return the bound that a factorisation proves after raising y, including rounding."""
     A = cuts.added(P, cuts.weight)
     proved = certified_dual(A, y)
     if proved is None:
         return float(np.abs(P).sum())
     total = float(proved.sum()) + float(cuts.weight.sum())
-    # Entries of A are sums of up to n inequalities; each is wrong by a few units in the last place.
+    # Entries of A are sums over up to n inequalities, each with a few units of rounding.
     size = float(np.abs(A).sum()) + 3.0 * float(cuts.weight.sum()) + float(np.abs(proved).sum())
     return total + 8.0 * (len(P) + 8) * float(np.finfo(np.float64).eps) * size
 
 
 def _exchange(cuts: Cuts, X: FloatArray, *, limit: int) -> tuple[Cuts, int]:
-    """Drop inequalities that are not active, add the most violated ones."""
+    """Drop inactive inequalities and add the most violated ones."""
     keep = (cuts.weight > 1e-8) | (cuts.slack(X) < 0)
     nodes, signs, codes = _violated(X, limit)
     n = X.shape[0]
@@ -237,7 +228,7 @@ def _codes(nodes: NDArray[np.intp], signs: FloatArray, n: int) -> NDArray[np.int
 
 
 def _violated(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
-    """Triangles with the most negative slack, at most `limit` of them."""
+    """Return at most `limit` triangles with the most negative slack."""
     n = X.shape[0]
     nodes, signs, slacks = [], [], []
     for i in range(n - 2):

@@ -1,8 +1,8 @@
-"""The one-step vote: each node takes the sign of ``W_ul label + bias``.
+"""One-step vote: each node gets the sign of ``W_ul label + bias``.
 
-It is the limit of linear recovery for an infinitely heavy self-loop (gamma -> inf) and what the
-published GDPA and SDcut results amount to. A node without a labelled neighbour has no vote; it gets
-score 0 and the majority label.
+It is the limit of linear recovery for an infinite self-loop (gamma -> inf), and the published GDPA
+and SDcut results are effectively this vote. A node without a labelled neighbour gets score 0 and
+the majority label.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .base import Outcome, Run, Solver
 
 @dataclass(frozen=True, kw_only=True)
 class Vote(Solver):
-    """One-step weighted vote of the labelled neighbours."""
+    """Label each node by the weighted vote of its labelled neighbours."""
 
     name = "vote"
     summary = "weighted vote of the labelled neighbours"

@@ -1,17 +1,17 @@
-"""Graphs as members: labels spread over a graph of the samples.
+"""Graph members: labels spread over the neighbours of a graph of the samples.
 
     (L + diag(a + gamma)) F = a Y
 
-The labels Y have weight a (if it is infinite, they are kept exactly), and a self-loop gamma keeps
-their influence local. The ensemble has three graphs: the nearest neighbours in the given columns,
-the nearest neighbours in whitened columns, and the samples that share most leaves of the forest. If
-a fold is held out, the forest graph is built from the trees that have not seen it.
+Labels Y have weight a (infinite: kept exactly), and a self-loop gamma keeps their influence local.
+The ensemble has three graphs: the nearest neighbours in the given columns, the nearest neighbours
+in whitened columns, and the samples that share most leaves of the forest. When a fold is held out,
+the forest graph is built from trees that have not seen that fold.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
@@ -48,34 +48,34 @@ from ..labels import LabelCoding, expand_class_columns
 from ..options import FitOptions, Laplacian, report
 from ..probabilities import to_shares
 from ..tuning import Setting
-from .base import Features, FitData, FittedMember, Member, rescale_columns
+from .base import Candidates, Features, FitData, FittedMember, Mask, Member, rescale_columns
 from .forest import Forest, shared_forest
 
 FloatArray = NDArray[np.float64]
 
-# Tried by n_neighbors="auto" in a single graph, the preferred one first.
+# Candidates for n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)
-HELD_OUT_TOL = 1e-4  # held-out scores need less accuracy
-# If updates may have raised the residual to this multiple of the tolerance, all is solved again.
+HELD_OUT_TOL = 1e-4  # tolerance of held-out scores, which are only compared
+# The whole system is solved again when updates may have left this multiple of their tolerance.
 MOST_DRIFT = 5.0
-MOST_COPIES = 0.5  # share of edges between equal rows above which equal rows are joined
+MOST_COPIES = 0.5  # duplicates are joined if they have more than this share of the edges
 
 
 @storable("graph")
 @dataclass(frozen=True, eq=False)
 class SampleGraph:
-    """A graph of the samples, its Laplacian, and what attaches new rows to it.
+    """A graph of the samples, its Laplacian, and the data needed to attach new rows.
 
     Parameters
     ----------
     kind : {"knn", "full", "precomputed", "forest"}
-        Where it comes from.
+        How the graph was built.
     W : csr_array of shape (n_samples, n_samples)
         Weights.
     laplacian : {"normalized", "combinatorial"}
         Kind of the Laplacian ``diag(diagonal) - adjacency``.
     neighbors : NeighborGraph or None
-        The search behind a neighbour graph.
+        Neighbour search of a k-nearest-neighbour graph.
     points, scales, bandwidth
         Features and bandwidths of a full graph.
     leaves, kept
@@ -94,14 +94,14 @@ class SampleGraph:
     adjacency: sp.csr_array = field(init=False, repr=False)
     diagonal: FloatArray = field(init=False, repr=False)
     signed: bool = field(init=False, repr=False)  # whether a weight is negative
-    unit: float = field(init=False, repr=False)  # mean diagonal; self-loops are relative to it
+    unit: float = field(init=False, repr=False)  # mean diagonal, the unit of self-loops
     n_nodes: int = field(init=False)
     n_neighbors: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         signed = bool(self.W.data.min(initial=0.0) < 0)
         adjacency, diagonal = laplacian_parts(self.W, self.laplacian, signed=signed)
-        # Relative to the largest entry, because the sum of the weights may overflow.
+        # Divided by the largest entry first, because the sum may overflow.
         top = float(diagonal.max(initial=0.0))
         unit = top * float((diagonal / top).mean()) if top > 0 else 1.0
         count = self.kept if self.neighbors is None else self.neighbors.n_neighbors
@@ -132,7 +132,7 @@ class SampleGraph:
 
     @property
     def features(self) -> Features | None:
-        """Features of the samples, as neighbours are searched in them."""
+        """Features in which neighbours are searched."""
         return self.points if self.neighbors is None else self.neighbors.index.X
 
     @cached_property
@@ -141,7 +141,7 @@ class SampleGraph:
         return degrees(abs(self.W) if self.signed else self.W)
 
     def problem(self, labels: LabelCoding) -> ClassProblem:
-        """Return the classes on this graph, as solvers take them."""
+        """Return the labelled problem on this graph for the solvers."""
         known = labels.labeled
         targets = np.eye(labels.classes.size)[labels.codes[known]]
         parts = (self.W, self.laplacian, self.adjacency, self.diagonal)
@@ -158,10 +158,10 @@ class SampleGraph:
         evidence: FloatArray | None = None,
         evidence_weight: float = 0.0,
     ) -> LabeledSystem:
-        """Return the labelled system; evidence, if any, ties every sample to probabilities."""
+        """Return the labelled system; optional evidence pulls every sample to probabilities."""
         loop = setting.self_loop
         if loop == 0 and evidence is None:
-            # Without it, the system is singular on components that have no label.
+            # Without a label the system of a component is singular. This makes its scores 0.
             loop = 1e-12 * self.unit
         return LabeledSystem(
             self.adjacency,
@@ -178,10 +178,10 @@ class SampleGraph:
         )
 
     def attach(self, X: Features) -> tuple[sp.csr_array, sp.csr_array | None]:
-        """Return the weights between new rows and the samples, and which are the same points.
+        """Return the weights between new rows and samples, and which of them coincide.
 
-        The second is None for a precomputed graph, whose rows are the weights themselves, and for a
-        forest graph, whose rows are leaves.
+        The second result is None for a precomputed graph, whose rows are weights, and for a forest
+        graph, whose rows are leaves.
         """
         if self.kind == "precomputed":
             return check_link_rows(X), None
@@ -192,7 +192,6 @@ class SampleGraph:
         return weights, _coincident(weights, X, self.features)
 
     def _attach_full(self, X: Features) -> sp.csr_array:
-        """Return the weights between new rows and the nodes of a full graph."""
         assert self.scales is not None
         check_memory(
             40.0 * X.shape[0] * self.n_nodes,
@@ -211,7 +210,7 @@ class SampleGraph:
 
 
 def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) -> list[SampleGraph]:
-    """Build the graph of the features, or one for each number of neighbours."""
+    """Build the graph of the features, or one graph for each number of neighbours."""
     laplacian = options.laplacian
     if options.graph == "precomputed":
         return [given_graph(X, laplacian)]
@@ -232,19 +231,16 @@ def graph_candidates(X: Features, options: FitOptions, counts: Sequence[int]) ->
         random_state=options.random_state,
         policy=options.policy,
     )
-    graphs = []
-    for near in built:
-        graphs.append(SampleGraph("knn", near.W, laplacian, near))
-    return graphs
+    return [SampleGraph("knn", near.W, laplacian, near) for near in built]
 
 
 def join_duplicates(graph: SampleGraph, points: Features, data: FitData) -> SampleGraph:
-    """Return a graph in which labels can spread beyond the copies of a row.
+    """Connect duplicated rows to other rows, not only to their own copies.
 
-    In a table with few distinct rows, the nearest neighbours of a row are its copies. If most edges
-    join copies, each row is joined to the first of its copies, and these first rows are joined to
-    their neighbours among the distinct rows. This needs at least two labels per distinct row: on
-    the passengers of the Titanic it lowers the error with 20 labels per class but raises it with 5.
+    In a table with few distinct rows the nearest neighbours of a row are its copies, and labels
+    never leave them. If most edges join copies, each row is joined to the first of its copies, and
+    the first copies are joined to their neighbours among the distinct rows. This needs at least two
+    labels per distinct row. Both rules were chosen on the passengers of the Titanic.
     """
     W, n = graph.W, graph.n_nodes
     near = W.data > 1.0 - 1e-6
@@ -264,12 +260,12 @@ def join_duplicates(graph: SampleGraph, points: Features, data: FitData) -> Samp
 
 
 def given_graph(W: sp.csr_array, laplacian: Laplacian) -> SampleGraph:
-    """Return the graph of checked weights that the user supplied."""
+    """Return the graph of checked weights given by the user."""
     return SampleGraph("precomputed", W, laplacian)
 
 
 def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
-    """Return the weights of new rows to the fitted samples, checked."""
+    """Validate the weights of new rows to the fitted samples."""
     rows = sp.csr_array(X, dtype=np.float64)
     if rows.nnz and (not np.isfinite(rows.data).all() or rows.data.min() < 0):
         raise ValueError(f"{name} holds weights to the fitted nodes: they must be finite and >= 0")
@@ -278,11 +274,8 @@ def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
 
 
 def _coincident(weights: sp.csr_array, X: Features, points: Features | None) -> sp.csr_array:
-    """Return which stored weights belong to a sample with exactly the same features.
-
-    The weight alone does not show it: with a large bandwidth, small distances have weight 1 too. So
-    the features of pairs with a weight near 1 are compared.
-    """
+    """Return which stored weights belong to a sample with exactly the same features."""
+    # A weight of 1 does not imply equal features, so features of near pairs are compared.
     near = weights.data > 1.0 - 1e-6
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))[near]
     columns = weights.indices[near]
@@ -306,13 +299,13 @@ class View:
     Parameters
     ----------
     columns : Rescaler or None
-        Shift and factor of the columns.
+        Shift and scale of the columns.
     mix : ndarray of shape (n_kept, n_mixed) or None
-        Linear map of the rescaled columns.
+        Linear map of the scaled columns.
     forest : Forest or None
-        Trees whose leaves replace the features.
+        Forest whose leaves replace the features.
     embedding : LeafEmbedding or None
-        Embedding whose points replace the leaves.
+        Embedding that replaces the leaves.
     """
 
     columns: Rescaler | None = None
@@ -345,24 +338,24 @@ class View:
 @storable("solve")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SolveRun:
-    """How the scores of a graph were solved for.
+    """Record of the solve for the scores of a graph.
 
     Parameters
     ----------
     tol : float
         Requested relative residual.
     iterations, matvecs, edge_visits : int
-        Iterations, products with one vector, and stored entries read in them.
+        Number of iterations, matrix-vector products, and stored entries read in them.
     residual : float
         Largest relative residual.
     converged, exact : bool
-        Whether the tolerance was met, and whether by a factorisation.
+        Whether the tolerance was met, and whether a factorisation was used.
     method, message : str
         Method, and why it stopped.
     drift : float
-        Residual that updates since the last whole solve may have left.
+        Bound on the residual left by updates since the last full solve.
     active : int
-        Samples that the last update relaxed; 0 for a whole solve.
+        Number of samples that the last update changed; 0 for a full solve.
     seconds : float
         Time of the solve.
     """
@@ -399,21 +392,21 @@ class FittedGraph(FittedMember):
     graph : SampleGraph
         The graph.
     view : View
-        Transformation of features before they are attached.
+        Transformation of the features of new rows.
     setting : Setting
-        Weight of the labels and self-loop.
+        Label weight and self-loop.
     labels : LabelCoding
-        Labels that the scores come from.
+        Labels used for the scores.
     scores : ndarray of shape (n_samples, n_classes)
         Solution of the system, one column per class; non-negative up to rounding.
     shares : ndarray of shape (n_samples, n_classes)
-        The scores with each row divided by its sum; unreached samples have the prior.
+        Scores divided by their row sums; the prior where no label reaches.
     prior : ndarray of shape (n_classes,)
         Shares of unreached samples.
     abstaining : ndarray of int
         Samples without a path to a label.
     run : SolveRun
-        How the scores were solved for.
+        Record of the solve.
     knows_links : bool
         Whether the user gave the graph in addition to features.
     records : tuple of Solution
@@ -444,16 +437,16 @@ class FittedGraph(FittedMember):
         check_numbers("abstaining", self.abstaining, (None,), at_least=0, at_most=n - 1)
 
     def __getstate__(self) -> dict[str, object]:
-        # Records of binary problems are large, so they are not pickled.
+        # Records of binary problems are large and read-only, so they are not pickled.
         return self.__dict__ | {"records": ()}
 
     def predict(self, X: Features | None, links: sp.csr_array | None = None) -> FloatArray | None:
-        """Return shares of new rows from their neighbours or their links."""
+        """Return the shares of new rows from their neighbours or links."""
         rows = links if self.knows_links else X
         return None if rows is None else self.predict_rows(rows)[0]
 
     def predict_rows(self, X: Features) -> tuple[FloatArray, sp.csr_array | None, sp.csr_array]:
-        """Return shares of new rows, the samples they coincide with, and weights to samples."""
+        """Return the shares of new rows, the samples they coincide with, and their weights."""
         graph = self.graph
         weights, same = graph.attach(self.view.transform(X))
         scores = attached_scores(
@@ -472,7 +465,7 @@ class FittedGraph(FittedMember):
     def with_labels(
         self, rows: NDArray[np.intp], codes: NDArray[np.int32], options: FitOptions, tol: float
     ) -> FittedGraph:
-        """Return the same graph with more, corrected or fewer labels, and updated scores."""
+        """Return the same graph with added, corrected or removed labels and updated scores."""
         labels = self.labels.with_labels(rows, codes)
         drift = self.run.drift + tol
         shared = options.method == "harmonic" and labels.classes.size > 1 and not self.graph.signed
@@ -493,26 +486,17 @@ class FittedGraph(FittedMember):
                 residual=update.residual,
                 converged=update.converged,
                 exact=self.run.exact,
-                message=f"{nodes} relaxed in {rounds} rounds",
+                message=f"{nodes} updated in {rounds} rounds",
                 drift=drift,
                 active=update.active,
             )
             solved = with_scores(self.graph, labels, self.setting, options, update.values, run)
-        return replace(
-            self,
-            labels=labels,
-            scores=solved.scores,
-            shares=solved.shares,
-            prior=solved.prior,
-            abstaining=solved.abstaining,
-            run=solved.run,
-            records=solved.records,
-        )
+        return replace(solved, name=self.name, view=self.view, knows_links=self.knows_links)
 
     def with_classes(self, labels: LabelCoding, place: NDArray[np.intp]) -> FittedGraph:
-        """Return the same graph with more classes, whose scores are 0."""
+        """Return the same graph with more classes, whose scores are 0 so far."""
         k = labels.classes.size
-        # With one class nothing was solved; the first label of a second class must solve all.
+        # With one class nothing was solved. An infinite drift makes the next label solve it.
         drift = np.inf if self.labels.classes.size == 1 else self.run.drift
         return replace(
             self,
@@ -546,16 +530,15 @@ def solve_graph(
         scores = np.ones((graph.n_nodes, 1))
         run = SolveRun(tol=options.tol, exact=True, message="one class")
     elif options.method != "harmonic":
-        found, records = binary_scores(graph.problem(labels), setting, options)
-        scores = found.scores
+        scores, records = binary_scores(graph.problem(labels), setting, options)
         run = SolveRun(
             tol=options.tol,
-            iterations=found.iterations,
-            matvecs=found.matvecs,
-            converged=found.converged,
+            iterations=max(s.iterations for s in records),
+            matvecs=sum(int(s.info.get("matvecs", 0)) for s in records),
+            converged=all(s.converged for s in records),
             exact=True,
-            method=found.method,
-            message=found.message,
+            method=options.method,
+            message="; ".join(dict.fromkeys(s.message for s in records)),
         )
     else:
         listening = options.callback is not None or options.verbose > 1
@@ -583,7 +566,7 @@ def solve_graph(
 
 
 def _signed_options(graph: SampleGraph, labels: LabelCoding, options: FitOptions) -> FitOptions:
-    """Choose the method for weights of both signs, which need labels of two classes."""
+    """Choose the method for weights of both signs, which need exactly two classes."""
     if labels.classes.size != 2:
         raise ValueError(
             f"X has negative weights and y has {labels.classes.size} classes; weights of both "
@@ -601,14 +584,14 @@ def with_scores(
     scores: FloatArray,
     run: SolveRun,
 ) -> FittedGraph:
-    """Return the fitted graph with its shares; unreached samples get the prior."""
+    """Return the fitted graph of solved scores; samples that no label reaches get the prior."""
     known = labels.labeled
     codes = labels.codes[known]
     prior = np.bincount(codes, minlength=labels.classes.size) / codes.size
     if isinstance(options.class_prior, np.ndarray):
         prior = options.class_prior
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
-    # Smaller scores may be as large as the error of the solver.
+    # Below this threshold the error of an iterative solve is as large as a score.
     threshold = 1e-250 if run.exact else 100.0 * options.tol
     trusted = scores
     if not graph.signed and (unreached.size or scores.sum(axis=1).min() < threshold):
@@ -623,12 +606,10 @@ class GraphMember(Member):
     """A graph of the samples on which labels spread."""
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the graph without the labels of a fold, and its view of the features."""
+        """Return the graph built without the labels of a fold, and its feature transformation."""
         raise NotImplementedError
 
-    def predict_fold(
-        self, data: FitData, f: int, held: NDArray[np.bool_]
-    ) -> Iterator[tuple[None, FloatArray]]:
+    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
         """Predict a fold from the labels of the others."""
         graph, targets = self.graph(data, f)[0], data.targets[~held]
         setting = Setting(np.inf, data.self_loop * graph.unit)
@@ -650,10 +631,10 @@ class NeighborMember(GraphMember):
     label_free = True
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the neighbour graph; it is built once."""
+        """Return the neighbour graph, which is built once."""
         if "neighbours" not in data.cache:
             alone = data.whole is None and data.links is None
-            # A number that is too large is reduced with a warning.
+            # An n_neighbors that is too large is reduced with a warning.
             count = (data.options.n_neighbors if alone else None) or data.n_neighbors
             near = graph_candidates(data.X, data.options, [count])[0]
             data.cache["neighbours"] = join_duplicates(near, data.X, data)
@@ -661,29 +642,29 @@ class NeighborMember(GraphMember):
 
 
 class WhitenedMember(GraphMember):
-    """The nearest neighbours in whitened columns: uncorrelated and of equal variance.
+    """The nearest neighbours in whitened columns: uncorrelated, with the same variance.
 
         Z -> (Z - mean) V (D + floor)^-1/2,   cov(Z) = V D V^T
 
-    Without whitening, several columns that measure the same thing outweigh a single one. Here all
-    directions count equally, also those of small variance, in which classes often differ.
+    Without whitening, several correlated columns outweigh a single one. After whitening all
+    directions count equally, including those of small variance, in which classes often differ.
     """
 
     name = "whitened"
     needs_folds = True
 
     def suits(self, data: FitData) -> bool:
-        """Return whether the covariance is cheap to compute and well estimated."""
+        """Return whether the covariance is cheap to compute and can be estimated well."""
         d = int(data.scaling.scale.size)
         return 2 <= d <= min(200, data.X.shape[0] // 3) and not sp.issparse(data.X)
 
     def graph(self, data: FitData, fold: int | None = None) -> tuple[SampleGraph, View]:
-        """Return the neighbour graph in whitened columns; it is built once."""
+        """Return the neighbour graph in whitened columns, which is built once."""
         if "whitened" not in data.cache:
             with one_thread():
                 found = np.linalg.eigh(np.atleast_2d(np.cov(data.Z.T)))
             variances = np.maximum(found.eigenvalues, 0.0)
-            # Directions with less variance are treated as noise; 0.02 to 0.3 are equally good.
+            # Directions of smaller variance are treated as noise. Chosen on real tables.
             floor = 0.02 * float(variances.mean()) or 1.0
             mix = np.asarray(found.eigenvectors / np.sqrt(variances + floor))
             view = View(columns=data.scaling, mix=mix)
