@@ -1,4 +1,4 @@
-"""The results of solvers: one frozen dataclass for all methods."""
+"""What a solver returns: one frozen record for all methods."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ BoundStatus = Literal["certified", "estimated", "none"]
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """Return the gap between objective and lower bound, relative to the larger of the two.
+    """Distance of an objective to its lower bound, relative to the larger of the two.
 
     Parameters
     ----------
     objective : float
-        Objective of a labelling.
+        What was reached.
     lower_bound : float
-        Lower bound of the objective; -inf if there is none.
+        What cannot be beaten; -inf if nothing is known.
 
     Returns
     -------
     float
-        0 if the objective equals its bound, infinite if there is no bound.
+        0 where the objective is at its bound, infinite where there is none.
     """
     gap = float(max(objective - lower_bound, 0.0))
     if gap == 0.0 or not np.isfinite(gap):
@@ -41,7 +41,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """Labels, scores and a bound on the objective.
+    """Labels, scores, and how good they are.
 
     Parameters
     ----------
@@ -50,37 +50,37 @@ class Solution:
     labels : ndarray of int8 of shape (n_nodes,)
         +1 or -1 for every node; known labels are kept.
     scores : ndarray of shape (n_nodes,)
-        Real-valued scores behind the labels; 0 for unreached nodes. Never NaN.
+        Real-valued evidence behind the labels; 0 on unreached nodes. Never NaN.
     objective : float
-        Objective of `labels`, which is minimised.
+        Objective of the problem at `labels` (to be minimised).
     lower_bound : float
-        Lower bound of the objective of any labelling; -inf if there is none.
+        No labelling can have a smaller objective, if `bound_status` says so; -inf if there is none.
     bound_status : {"certified", "estimated", "none"}
-        "certified" is proved, with rounding accounted for. "estimated" comes from a computation
-        that converged, but is not a proof. "none" means that the method gives no bound.
+        "certified": proved, up to rounding that is accounted for. "estimated": from a computation
+        that converged but is not a proof. "none": the method gives no bound.
     bound_kind : str
         What the bound is a bound of: "optimum" (of the problem itself), "relaxation"
         (semidefinite), "box" (labels relaxed to [-1, 1]), "eigenvalue", "trivial" (the smaller
         side of every node's vote) or "none".
     iterations : int
-        Number of iterations of the outermost loop.
+        Iterations of the outermost loop.
     converged : bool
-        Whether the method met its stopping rule.
+        Whether the stopping rule of the method was met.
     message : str
-        Why the method stopped.
+        Why it stopped, in words.
     dual : DualVariables or mapping of arrays or None
-        Dual variables, if the method has any.
+        Dual variables, where the method has some.
     history : tuple of dict
-        Values reported by the method, one entry per iteration.
+        One entry per iteration: what the method reports.
     seconds : mapping of str to float
         Time per stage.
     unreached : ndarray of int
         Nodes in components without label or evidence. They get the majority label and score 0.
     info : mapping
-        Additional results of this method.
+        What only this method has to say.
     sense : {"minimise", "maximise"}
-        Direction of `value` and `bound`. The objective is always minimised; for a maximisation
-        problem it is minus the value.
+        Direction of `value` and `bound`. The objective is always minimised: it is minus the value
+        of a problem that is maximised.
     """
 
     method: str
@@ -102,12 +102,12 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """Value of the labels in the units and direction of the problem, such as a cut."""
+        """Value of the labels in the problem's own units and direction (a cut is a cut)."""
         return self.objective if self.sense == "minimise" else -self.objective
 
     @property
     def bound(self) -> float:
-        """Bound of the value: a lower bound if it is minimised, an upper bound if maximised."""
+        """Bound of the value: from below if it is minimised, from above if it is maximised."""
         return self.lower_bound if self.sense == "minimise" else -self.lower_bound
 
     @property
@@ -142,7 +142,7 @@ class Solution:
         )
 
     def __repr__(self) -> str:
-        """Return a short description with the number of nodes."""
+        """Short: arrays by their size."""
         return f"<Solution of {self.labels.size} nodes by {self}>"
 
     def _repr_html_(self) -> str:
@@ -162,39 +162,3 @@ class Solution:
         if self.unreached.size:
             facts.append(("nodes without a path to a label", f"{self.unreached.size:,}"))
         return card(f"Solution by {self.method}", facts, self.message)
-
-
-@dataclass(frozen=True)
-class ClassSolution:
-    """Scores of several classes on one graph, and how they were computed.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    scores : ndarray of shape (n_nodes, n_classes)
-        One column per class; 0 on unreached nodes.
-    lower_bounds : ndarray or None
-        Certified trivial bound of each class against the rest; None if not computed.
-    iterations, matvecs : int
-        Number of iterations of the linear solver, and of products with the matrix.
-    residual : float
-        Largest relative residual of a column.
-    converged, exact : bool
-        Whether the tolerance was met, and whether by a factorisation.
-    message : str
-        Why the solver stopped.
-    seconds : mapping of str to float
-        Time per stage.
-    """
-
-    method: str
-    scores: NDArray[np.float64]
-    lower_bounds: NDArray[np.float64] | None = None
-    iterations: int = 0
-    matvecs: int = 0
-    residual: float = 0.0
-    converged: bool = True
-    exact: bool = False
-    message: str = ""
-    seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
