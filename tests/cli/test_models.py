@@ -40,7 +40,7 @@ def stored(plain, name):
 
 def test_a_model_of_a_newer_version_is_refused(refused, command, model, table):
     rewritten(model, lambda arrays, plain: plain.update(version=99))
-    refused(command("predict", model, table), "version 99", "use the gdpa that wrote it")
+    refused(command("predict", model, table), "version 99", "use the version that wrote it")
 
 
 def test_a_damaged_model_is_refused(refused, command, model, table):

@@ -115,7 +115,7 @@ def test_columns_are_overridden_by_a_mapping_or_an_encoder():
     assert not hasattr(encoder, "columns_")  # a copy was fitted
     model = CommitteeClassifier(unlabeled=None, options=GraphOptions(rescale="minmax")).fit(rows, y)
     assert model.encoder_.scale == "minmax"
-    with pytest.raises(ValueError, match="'note' is to be 'words'"):
+    with pytest.raises(ValueError, match="'note' has the kind 'words'"):
         CommitteeClassifier(unlabeled=None, columns={"note": "words"}).fit(rows, y)
 
 

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from gdpa.graph import FullGraphOperator, full_graph, memory, neighbor_graph
+from gdpa.graph import full_graph, memory, neighbor_graph
 from gdpa.graph.memory import available_memory, check_memory
 from gdpa.graph.neighbors import NeighborIndex
 
@@ -54,11 +54,6 @@ def test_message_names_need_and_supply(one_megabyte):
 def test_full_graph_is_refused_with_advice(one_megabyte):
     with pytest.raises(MemoryError, match=r"full graph of 1000 nodes.*neighbor_graph"):
         full_graph(np.zeros((1000, 1)))
-
-
-def test_full_graph_that_would_not_fit_is_an_operator(one_megabyte):
-    X = np.random.default_rng(0).normal(size=(1000, 1))
-    assert FullGraphOperator(X).matvec(np.ones(1000)).shape == (1000,)
 
 
 def test_neighbor_graph_is_refused_before_the_search(one_megabyte, monkeypatch):

@@ -32,14 +32,7 @@ from ..solution import Solution
 from ..system import arrange
 from .few_labels import supported_trust
 from .labels import LabelCoding, expand_class_columns, stratified_folds
-from .members.base import (
-    Features,
-    FitData,
-    FittedMember,
-    Member,
-    cross_validated_loss,
-    subsample,
-)
+from .members.base import Features, FitData, FittedMember, Member, cross_validated_loss, subsample
 from .members.class_sizes import ClassSizesMember, FittedClassSizes, supports_class_sizes
 from .members.forest import ForestMember
 from .members.graphs import (

@@ -113,11 +113,7 @@ def choose_informative(
 
 
 def choose_apart(
-    field: Conditioned,
-    place: NDArray[np.intp],
-    short: NDArray[np.intp],
-    doubt: FloatArray,
-    n: int,
+    field: Conditioned, place: NDArray[np.intp], short: NDArray[np.intp], doubt: FloatArray, n: int
 ) -> NDArray[np.intp]:
     """Choose `n` nodes of a short list one by one, each weakly correlated with the ones before.
 

@@ -4,9 +4,9 @@ Search structures, learned similarities and checks are in the modules of this pa
 """
 
 from .adjacency import laplacian
-from .convert import from_edges, from_networkx, load_graph, save_graph
+from .convert import from_edges, from_networkx
 from .forest import forest_graph
-from .kernels import FullGraphOperator, full_graph
+from .kernels import full_graph
 from .learning import BalancedGraph, learn_balanced_graph
 from .links import Links
 from .neighbor_graph import neighbor_graph
@@ -15,7 +15,6 @@ from .signed import balance
 
 __all__ = [
     "BalancedGraph",
-    "FullGraphOperator",
     "Links",
     "balance",
     "forest_graph",
@@ -24,8 +23,6 @@ __all__ = [
     "full_graph",
     "laplacian",
     "learn_balanced_graph",
-    "load_graph",
     "neighbor_graph",
     "rescale_minmax",
-    "save_graph",
 ]

@@ -6,20 +6,15 @@ it is read without pickle and checked before use.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..codec import check_csr_parts
 from ..errors import unknown_choice
-from ..files import written_whole
-from ..npz import read_npz
-from .adjacency import MatrixLike, check_adjacency, csr_from_parts
+from .adjacency import check_adjacency
 
 
 @dataclass(frozen=True)
@@ -211,65 +206,3 @@ def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False
     nodes = np.empty(len(names), dtype=object)
     nodes[:] = names
     return NamedGraph(graph.W, nodes)
-
-
-def save_graph(path: str | os.PathLike[str], W: MatrixLike) -> Path:
-    """Save a sparse graph.
-
-    Parameters
-    ----------
-    path : str or path
-        File to write, usually with the extension ".npz"; an existing file is replaced.
-    W : sparse matrix or array-like of shape (n_nodes, n_nodes)
-        The weights; their type and the index type are kept.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    A = sp.csr_array(W)
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"W must be square, got shape {A.shape}")
-    if A.dtype.kind not in "fiub":
-        raise ValueError(f"W must have real numbers, got dtype {A.dtype}")
-    if not A.has_canonical_format:
-        A = A.copy()
-        A.sum_duplicates()
-    shape = np.array(A.shape, dtype=np.int64)
-    with written_whole(path) as staged, staged.open("wb") as file:
-        np.savez(file, format=1, shape=shape, data=A.data, indices=A.indices, indptr=A.indptr)
-    return Path(path)
-
-
-def load_graph(path: str | os.PathLike[str]) -> sp.csr_array:
-    """Load a graph saved by :func:`save_graph`.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    csr_array
-        The graph.
-
-    Raises
-    ------
-    ValueError
-        If `path` is not a valid saved graph.
-    """
-    source = Path(path)
-    if not source.is_file():
-        raise ValueError(f"path {str(source)!r} is not a file")
-    try:
-        stored = read_npz(source)
-        version, shape = int(stored["format"]), tuple(stored["shape"].tolist())
-        if version != 1:
-            raise ValueError(f"it has format {version}, but only format 1 is supported")
-        parts = stored["data"], stored["indices"], stored["indptr"]
-        check_csr_parts(*parts, shape, square=True)
-    except Exception as error:  # a damaged file can cause any error in the parser
-        raise ValueError(f"path {str(source)!r} is not a saved graph: {error}") from error
-    return csr_from_parts(*parts, shape)

@@ -1,22 +1,18 @@
-"""The fully connected graph of the paper's experiments, as a matrix or as an operator.
+"""The fully connected graph of the paper's experiments.
 
     W_ij = exp(-|f_i - f_j|^2 / (sigma_i sigma_j)),   W_ii = 0
 
 `bandwidth` is sigma; a number is used for all samples, and 1 gives the paper's kernel
-exp(-|f_i - f_j|^2). :func:`full_graph` stores the N x N weights. :class:`FullGraphOperator`
-multiplies by them without storing them.
+exp(-|f_i - f_j|^2).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.sparse.linalg import LinearOperator
+from numpy.typing import DTypeLike, NDArray
 
-from ..threads import effective_jobs, in_threads
 from .adjacency import MatrixLike
 from .features import Features, check_features, row_blocks
 from .memory import check_memory
@@ -81,12 +77,15 @@ def full_graph(
     check_memory(
         np.dtype(dtype).itemsize * float(n) * n,
         f"the full graph of {n} nodes",
-        "use neighbor_graph (sparse) or FullGraphOperator (computes weights when needed)",
+        "use neighbor_graph, which is sparse",
     )
-    operator = FullGraphOperator(A, bandwidth=bandwidth, n_jobs=n_jobs)
+    unit = feature_scale(A)
+    root = np.sqrt(node_scales(A, bandwidth, n_jobs=n_jobs) / unit)
     W = np.empty((n, n), dtype=dtype)
     for rows in row_blocks(n, 16 * n):
-        W[rows] = operator.rows(rows)
+        squares = _direct_squares(A, rows, unit)
+        W[rows] = _exponential(squares, root[rows, None] * root)
+    np.fill_diagonal(W, 0.0)
     return W
 
 
@@ -174,75 +173,3 @@ def _exponential(squares: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
         squares /= scales
         np.negative(squares, out=squares)
         return np.asarray(np.exp(squares, out=squares))
-
-
-class FullGraphOperator(LinearOperator):  # type: ignore[misc]
-    """The full graph as an operator that computes weights block by block, without storing them.
-
-    One product needs N^2 evaluations of the kernel, whatever the number of columns, so multiply
-    many columns at once.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features, finite.
-    bandwidth : float, "median" or "self-tuning", default=1.0
-        As in :func:`full_graph`.
-    n_jobs : int, optional
-        Number of threads; the result does not depend on it.
-
-    Attributes
-    ----------
-    scales : ndarray of shape (n_samples,)
-        sigma_i.
-    degrees : ndarray of shape (n_samples,)
-        Row sums of the weights, computed once.
-
-    Examples
-    --------
-    >>> from gdpa.graph import FullGraphOperator
-    >>> (FullGraphOperator([[0.0], [1.0]]) @ [1.0, 0.0]).round(4)
-    array([0.    , 0.3679])
-    """
-
-    def __init__(
-        self, X: MatrixLike, *, bandwidth: str | float = 1.0, n_jobs: int | None = None
-    ) -> None:
-        bandwidth, self._points = check_bandwidth(bandwidth), check_features(X)
-        n = self._points.shape[0]
-        super().__init__(dtype=np.dtype(np.float64), shape=(n, n))
-        self.n_jobs, self._unit = effective_jobs(n_jobs), feature_scale(self._points)
-        self.scales = node_scales(self._points, bandwidth, n_jobs=n_jobs)
-
-    @cached_property
-    def degrees(self) -> FloatArray:
-        """Row sums of the weights."""
-        return np.asarray(self._matmat(np.ones((self.shape[0], 1)))).ravel()
-
-    def rows(self, rows: slice) -> FloatArray:
-        """Return the weights between some nodes and all nodes.
-
-        Parameters
-        ----------
-        rows : slice
-            A range of nodes, with start and stop.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_samples)
-            The weights.
-        """
-        root = np.sqrt(self.scales / self._unit)
-        squares = _direct_squares(self._points, rows, self._unit)
-        weights = _exponential(squares, root[rows, None] * root)
-        nodes = np.arange(rows.start, rows.stop)
-        weights[nodes - rows.start, nodes] = 0.0
-        return weights
-
-    def _matmat(self, V: ArrayLike) -> FloatArray:
-        values = np.asarray(V, dtype=np.float64)
-        blocks = row_blocks(self.shape[0], 16 * self.shape[0])
-        return np.vstack(in_threads(lambda rows: self.rows(rows) @ values, blocks, self.n_jobs))
-
-    def _adjoint(self) -> FullGraphOperator:
-        return self

@@ -155,11 +155,7 @@ def _correlations(
 
 
 def _column(
-    C: FloatArray,
-    i: int,
-    relative: FloatArray,
-    penalty: float,
-    weights: FloatArray | float = 1.0,
+    C: FloatArray, i: int, relative: FloatArray, penalty: float, weights: FloatArray | float = 1.0
 ) -> tuple[FloatArray, float]:
     """Return column i of the inverse, for colours relative to node i, and the optimal cost."""
     from scipy.optimize import linprog

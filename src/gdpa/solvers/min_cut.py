@@ -140,10 +140,7 @@ class MinCut(Solver):
             iterations=passes,
             converged=converged,
             message=message,
-            info={
-                "unit": network.unit,
-                "rounding_gap": 4.0 * (gap + _ROUNDING * cost + cancelled),
-            },
+            info={"unit": network.unit, "rounding_gap": 4.0 * (gap + _ROUNDING * cost + cancelled)},
         )
 
 

@@ -3,10 +3,4 @@
 from .labeled import LabeledSystem, ReorderedGraph, arrange
 from .rows import attached_scores, new_row_scores
 
-__all__ = [
-    "LabeledSystem",
-    "ReorderedGraph",
-    "arrange",
-    "attached_scores",
-    "new_row_scores",
-]
+__all__ = ["LabeledSystem", "ReorderedGraph", "arrange", "attached_scores", "new_row_scores"]

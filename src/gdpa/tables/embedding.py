@@ -134,11 +134,7 @@ def encode_items(
 
 
 def embed_items(
-    items: Sequence[str],
-    embedder: Embedder,
-    kind: str,
-    source: str,
-    progress: Progress = None,
+    items: Sequence[str], embedder: Embedder, kind: str, source: str, progress: Progress = None
 ) -> tuple[FloatArray, dict[int, str]]:
     """Return the embeddings of distinct texts or picture files.
 

@@ -27,14 +27,7 @@ from .columns import (
     describe_content,
     ranks_of,
 )
-from .embedding import (
-    Embedder,
-    Embedding,
-    EmbeddingEncoding,
-    Progress,
-    embed_items,
-    find_embedders,
-)
+from .embedding import Embedder, Embedding, EmbeddingEncoding, Progress, embed_items, find_embedders
 from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding
 from .frames import table_of
 from .pictures import PictureEncoding, picture_folder

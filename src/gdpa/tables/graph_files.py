@@ -92,7 +92,7 @@ def read_graph(
 
 
 def _parse_npz(raw: bytes, name: str) -> NamedGraph:
-    """Parse a graph saved by this package, by scipy.sparse.save_npz, or as a dense array W."""
+    """Parse a graph saved by scipy.sparse.save_npz, or as a dense array W."""
     try:
         parts = read_npz(io.BytesIO(raw))
     except ValueError as error:
