@@ -160,7 +160,7 @@ def test_the_page_is_accessible_on_a_phone_and_in_the_dark(flowers, label_comman
     server.followed()
     page.wait_for_function("() => document.getElementById('accuracy').textContent.includes('to')")
     page.wait_for_function(
-        "() => document.getElementById('map-text').textContent.includes('Colour')"
+        "() => document.getElementById('map-text').textContent.includes('colour')"
     )
     for scheme in ("light", "dark"):
         for width, height in ((1280, 860), (390, 844), (320, 640)):
@@ -189,7 +189,7 @@ def test_keyboard_alone_reaches_the_map_and_the_list(flowers, label_command, new
         give(page, kinds[truth[row_of(page)]])
     answered(page, 4)
     page.wait_for_function(
-        "() => document.getElementById('map-text').textContent.includes('Colour')"
+        "() => document.getElementById('map-text').textContent.includes('colour')"
     )
     seen = set()
     for _ in range(60):
@@ -428,7 +428,7 @@ def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(flowers, label_co
 
     # Part of the map: by a rectangle, and by the keyboard alone.
     page.wait_for_function(
-        "() => document.getElementById('map-text').textContent.includes('Colour')"
+        "() => document.getElementById('map-text').textContent.includes('colour')"
     )
     page.locator("#map").scroll_into_view_if_needed()
     box = page.locator("#map").bounding_box()
