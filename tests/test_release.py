@@ -87,7 +87,7 @@ def test_the_wheel_alone_fits_and_predicts(wheel, tmp_path):
 def test_the_command_of_the_wheel_alone_names_the_extra(wheel, tmp_path):
     done = run_alone(wheel, tmp_path, "from gdpa.cli import main\nmain(['--help'])")
     assert done.returncode == 2, done.stderr
-    assert "pip install 'gdpa[cli]'" in done.stderr
+    assert "pip install '.[cli]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

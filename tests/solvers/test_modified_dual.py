@@ -170,7 +170,7 @@ def test_too_large_is_refused(random_graph, monkeypatch, method):
 def test_missing_extra_names_itself(random_graph, monkeypatch, method, module):
     problem = make_problem(random_graph, 10, 0)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=rf"{module}.*gdpa\[sdp\]"):
+    with pytest.raises(MissingExtraError, match=rf"{module}.*\.\[sdp\]"):
         gdpa.solve(problem, method)
 
 

@@ -92,5 +92,5 @@ def test_too_large_is_refused(random_graph, monkeypatch):
 def test_missing_extra_names_itself(random_graph, monkeypatch):
     problem = make_problem(random_graph, 12, 2, n_labeled=4)
     monkeypatch.setitem(sys.modules, "scs", None)
-    with pytest.raises(MissingExtraError, match=r"scs.*gdpa\[sdp\]"):
+    with pytest.raises(MissingExtraError, match=r"scs.*\.\[sdp\]"):
         gdpa.solve(problem, "sdr-admm")

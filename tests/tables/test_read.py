@@ -227,7 +227,7 @@ def test_a_missing_parquet_reader_names_the_extra(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(gdpa.errors.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"gdpa\[tables\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[tables\]"):
         read_table(write(tmp_path, "t.parquet", "x"))
 
 
