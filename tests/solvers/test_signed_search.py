@@ -140,6 +140,26 @@ def test_triangles_tighten_the_relaxation():
     assert triangle - optimum <= 0.5 * (sdr - optimum)
 
 
+@pytest.mark.parametrize("bound", ["triangle", "gershgorin"])
+def test_bounds_with_dense_matrices_are_refused_before_the_memory_ends(bound, monkeypatch):
+    problem = BinaryQuadratic.max_cut(spin_glass(20))
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 112 * 400**2)
+    with pytest.raises(MemoryError, match=r"400 variables.*0\.0179 GB.*bound='sdr'"):
+        gdpa.solve(problem, "search", bound=bound)
+
+
+def test_a_time_limit_ends_the_triangles():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.integers(0, 2, (60, 60)), 1).astype(float)
+    problem = BinaryQuadratic.max_cut(W + W.T)
+    full, short = (
+        gdpa.solve(problem, "search", bound="triangle", effort=0.01, time_limit=limit)
+        for limit in (None, 1e-9)
+    )
+    assert short.value <= full.bound < short.bound
+    assert short.bound_status == "certified"
+
+
 def test_gershgorin_begins_with_the_trivial_bound_and_improves():
     rng = np.random.default_rng(2)
     P = np.triu(rng.normal(size=(12, 12)), 1)
