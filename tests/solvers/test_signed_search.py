@@ -229,6 +229,16 @@ def test_a_callback_stops_the_search():
     assert solution.value <= solution.bound
 
 
+def test_progress_and_starts_are_in_the_units_of_the_problem():
+    rng = np.random.default_rng(3)
+    problem = BinaryQuadratic.qubo(rng.integers(-9, 10, (70, 70)), constant=1000.0)
+    seen = []
+    solution = gdpa.solve(problem, "search", callback=lambda entry: seen.append(entry["objective"]))
+    assert min(seen) == pytest.approx(solution.value)
+    again = gdpa.solve(problem, "search", x0=solution.labels, time_limit=1e-9, bound="none")
+    assert again.value == solution.value
+
+
 def test_an_indefinite_dual_point_is_raised_until_it_is_proved():
     form = BinaryQuadratic(spin_glass(8)).reduced()
     bound, s = proved_bound(form, np.full(64, 0.5))
