@@ -15,7 +15,8 @@ Parts:
 - *gershgorin*: the bound by diagonal dominance in changing bases, and what it costs;
 - *random*: random signed problems up to 14 variables against brute force, in lots of 500;
 - *million*: 1,000,000 variables with 5,000,000 couplings;
-- *peers*: dwave-samplers and simulated-bifurcation on the Gset graphs, where they are installed.
+- *peers*: dwave-samplers (32 reads) and simulated-bifurcation (64 agents, 2,000 steps, up to 2,000
+  nodes, because its matrix is dense) on the Gset graphs, where they are installed.
 
 Instances are read from ``$GDPA_PROBLEMS``, by default ``../shared/problems`` beside the repository.
 Seconds are CPU time with one thread.
@@ -130,8 +131,9 @@ def tasks(parts: list[str]) -> Iterator[tuple[str, str, Callable[[], dict[str, A
         yield "million", "1,000,000", million
     if "peers" in parts:
         for name, path, best in gset():
-            for peer, run in PEERS.items():
-                if importlib.util.find_spec(peer.split(".")[0]) is not None:
+            nodes = problem_of(path, "cut").n_nodes
+            for peer, (run, largest) in PEERS.items():
+                if nodes <= largest and importlib.util.find_spec(peer.split(".")[0]) is not None:
                     yield (
                         "peers",
                         f"{peer} {name}",
@@ -140,10 +142,12 @@ def tasks(parts: list[str]) -> Iterator[tuple[str, str, Callable[[], dict[str, A
 
 
 def two_bounds(problem: gdpa.BinaryQuadratic, bound: str) -> dict[str, Any]:
-    """The relaxation's bound and another, with the time of each."""
+    """Bound by the sum of all couplings, by the relaxation, and another, with their times."""
+    couplings = float(np.abs(problem.reduced().P.data).sum())
     sdr = timed(problem, "search", effort=1e-3)
     other = timed(problem, "search", effort=1e-3, bound=bound)
     return {
+        "sum": problem.constant + (couplings if problem.sense == "maximise" else -couplings),
         "sdr": sdr["bound"],
         "bound": other["bound"],
         "sdr_seconds": sdr["seconds"],
@@ -218,19 +222,36 @@ def _bifurcation(problem: gdpa.BinaryQuadratic) -> dict[str, Any]:
     torch.manual_seed(0)
     matrix = torch.tensor(problem.P.toarray(), dtype=torch.float32)
     start = time.process_time()
-    signs, _ = simulated_bifurcation.maximize(matrix, domain="spin", agents=64, verbose=False)
+    signs, _ = simulated_bifurcation.maximize(
+        matrix, domain="spin", agents=64, max_steps=2000, verbose=False
+    )
     seconds = time.process_time() - start
     return {"value": problem.value(signs.numpy().astype(float)), "seconds": seconds}
 
 
-PEERS = {"dwave.samplers": _dwave, "simulated_bifurcation": _bifurcation}
+# With the largest number of nodes.
+PEERS = {
+    "dwave.samplers": (_dwave, np.inf),
+    "simulated_bifurcation": (_bifurcation, 2000),
+}
 PARTS = ("gset", "biqmac", "exact", "triangle", "gershgorin", "random", "million", "peers")
 
 
 def page(results: dict[str, dict[str, Any]]) -> str:
     """Write what was measured and what it means for the bars."""
-    lines = ["# Max-cut, QUBO and Ising", "", "Printed by `python -m benchmarks.hard`.", ""]
+    commits = {
+        part: sorted({c["commit"] for c in cells.values()}) for part, cells in results.items()
+    }
+    lines = [
+        "# Max-cut, QUBO and Ising",
+        "",
+        "Printed by `python -m benchmarks.hard`, with CPU seconds of one thread. Commits: "
+        + "; ".join(f"{', '.join(found)} ({part})" for part, found in commits.items())
+        + ".",
+        "",
+    ]
     if cells := results.get("gset"):
+        cells = dict(sorted(cells.items(), key=lambda cell: int(cell[0][1:])))
         gaps = [100 * (1 - c["value"] / c["best"]) for c in cells.values()]
         loose = [100 * (c["bound"] / -c["sdr"] - 1) for c in cells.values() if c["sdr"]]
         lines += [
@@ -260,19 +281,36 @@ def page(results: dict[str, dict[str, Any]]) -> str:
                 "",
                 f"Optimum found in {sum(hit)}, proved in {proved}; slowest {slowest:.1f} s.",
             ]
-    for part in ("triangle", "gershgorin"):
-        if cells := results.get(part):
-            lines += ["", f"## {part.capitalize()} bounds", ""]
-            lines += ["| instance | optimum | relaxation | bound | gap closed % | s |"]
-            lines += ["|---|---|---|---|---|---|"]
-            for name, c in cells.items():
-                closed = 100 * (1 - (c["bound"] - c["best"]) / (c["sdr"] - c["best"]))
-                lines.append(
-                    f"| {name} | {c['best']:g} | {c['sdr']:.2f} | {c['bound']:.2f} | {closed:.0f} "
-                    f"| {c['seconds']:.1f} |"
-                )
+    if cells := results.get("triangle"):
+        lines += ["", "## Triangle bounds", ""]
+        lines += ["| instance | optimum | relaxation | bound | gap closed % | s |"]
+        lines += ["|---|---|---|---|---|---|"]
+        for name, c in cells.items():
+            closed = 100 * (1 - (c["bound"] - c["best"]) / (c["sdr"] - c["best"]))
+            lines.append(
+                f"| {name} | {c['best']:g} | {c['sdr']:.2f} | {c['bound']:.2f} | {closed:.0f} "
+                f"| {c['seconds']:.1f} |"
+            )
+    if cells := results.get("gershgorin"):
+        lines += [
+            "",
+            "## Gershgorin bounds",
+            "",
+            "Diagonal dominance in the given basis, with any scaling, proves the sum of all "
+            "couplings and no more. Four changes of basis improve it at the cost of four linear "
+            "programs. The semidefinite relaxation is better and faster.",
+            "",
+            "| instance | optimum | given basis | changed bases | s | relaxation | s |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for name, c in cells.items():
+            lines.append(
+                f"| {name} | {c['best']:g} | {c['sum']:.2f} | {c['bound']:.2f} | "
+                f"{c['seconds']:.2f} | {c['sdr']:.2f} | {c['sdr_seconds']:.2f} |"
+            )
     if cells := results.get("random"):
-        total = {k: sum(c[k] for c in cells.values()) for k in next(iter(cells.values()))}
+        counted = ("problems", "wrong_bounds", "wrong_optima", "optimal")
+        total = {k: sum(c[k] for c in cells.values()) for k in counted}
         lines += [
             "",
             "## Random problems against brute force",
@@ -289,15 +327,12 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             f"of CPU, {c['gigabytes']:.1f} GB.",
         ]
     if cells := results.get("peers"):
-        lines += [
-            "",
-            "## Peers",
-            "",
-            "| peer and graph | cut | best known | s |",
-            "|---|---|---|---|",
-        ]
-        for name, c in cells.items():
-            lines.append(f"| {name} | {c['value']:g} | {c['best']:g} | {c['seconds']:.1f} |")
+        lines += ["", "## Peers", "", "Cuts, with CPU seconds. No peer proves a bound.", ""]
+        lines += [f"| graph | best known | gdpa | {' | '.join(PEERS)} |", "|---" * 5 + "|"]
+        for name, c in sorted(results.get("gset", {}).items(), key=lambda cell: int(cell[0][1:])):
+            row = [c, *(cells.get(f"{peer} {name}") for peer in PEERS)]
+            shown = (f"{x['value']:g} ({x['seconds']:.1f} s)" if x else "-" for x in row)
+            lines.append(f"| {name} | {c['best']:g} | {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -229,6 +229,16 @@ def test_a_callback_stops_the_search():
     assert solution.value <= solution.bound
 
 
+def test_limits_of_a_search_do_not_keep_auto_from_the_minimum_cut():
+    problem = BinaryQuadratic(abs(spin_glass(30)))
+    solution = gdpa.solve(problem, time_limit=60, effort=2.0, n_jobs=2)
+    assert (solution.method, solution.bound_kind) == ("min-cut", "optimum")
+    assert gdpa.solve(problem, time_limit=60, bound="none", effort=0.01).method == "search"
+    for others in ({}, {"bound": "none"}):
+        with pytest.raises(ValueError, match="time_limit"):
+            gdpa.solve(problem, time_limit=-1, **others)
+
+
 def test_progress_and_starts_are_in_the_units_of_the_problem():
     rng = np.random.default_rng(3)
     problem = BinaryQuadratic.qubo(rng.integers(-9, 10, (70, 70)), constant=1000.0)

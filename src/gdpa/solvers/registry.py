@@ -155,8 +155,8 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
         Name of the method; see :func:`list_methods`. "auto" is the harmonic function for a graph.
         For a binary quadratic problem it is the exact minimum cut where that is valid, otherwise
         branch and bound up to 60 variables, otherwise search with the semidefinite relaxation. If
-        only one of these has a given option, that one is used. ``Solution.method`` names the
-        choice.
+        only one of these has a given option, that one is used, but a minimum cut ignores
+        `time_limit`, `effort` and `n_jobs`. ``Solution.method`` names the choice.
     **options
         Options of the method. All methods have `tol`, `max_iter`, `x0`, `callback` and
         `random_state`.
@@ -175,6 +175,10 @@ def solve(problem: Problem, method: str = "auto", **options: Any) -> Solution:
     """
     if method == "auto":
         method = choose_method(problem)
+        limits = {"time_limit", "effort", "n_jobs"} & options.keys()
+        if method == "min-cut" and options.keys() - limits <= set(_option_names(method)):
+            # The cut is exact without the limits of a search, which are only checked.
+            get_solver("search")(**{name: options.pop(name) for name in limits})
         if method != "harmonic":
             candidates = (method, "branch-and-bound", "search")
             accepting = (m for m in candidates if options.keys() <= set(_option_names(m)))
