@@ -235,8 +235,8 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
             "",
             "## MNIST, each draw of labels",
             "",
-            "Draws 0 to 4 were looked at while the method was built. Splitting pairs of classes was "
-            "built on draws 0 and 7; no setting was changed after 5, 6, 8 and 9 were seen.",
+            "Draws 0 to 4 were looked at while the method was built. Splitting pairs of classes "
+            "was built on draws 0 and 7; no setting was changed after 5, 6, 8 and 9 were seen.",
             "",
             "| labels a class | draw | error % | told the true shares | CPU seconds |",
             "|---|---|---|---|---|",
