@@ -1,6 +1,6 @@
 """Approximate neighbour search: cells compared with faiss, and the effect of recall.
 
-    python -m benchmarks --case search scan-limit
+    python -m benchmarks --case search scan-limit image-search
 
 `search`: 10 neighbours of points in 20 Gaussian clusters, both searches tuned to the same recall on
 the same sample, two threads.
@@ -8,11 +8,18 @@ the same sample, two threads.
 `scan-limit`: with many features the last true neighbours are expensive and hardly nearer than
 others. Errors of the classifier with 1 % labels, for several limits on the points that are compared
 with each; features of five kinds, two draws of each.
+
+`image-search`: 10 neighbours of MNIST images (``$GDPA_DATA_HOME/mnist.npz``), the first rows of a
+permutation. Recall, CPU seconds of one thread, and the errors of the labels that "class-sizes" and
+the harmonic function give on the graph (equal weights), by cells with several limits, exact search,
+hnswlib and pynndescent (where installed) with several efforts.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +33,7 @@ KINDS = (
     "surface 6 in 50",
     "surface 12 in 30",
 )
+IMAGE_LIMITS = (1_000, 3_000, 10_000)
 LIMITS = (1_000, 2_000, 3_000, 4_000, 8_000, 10**9)
 
 
@@ -139,3 +147,97 @@ def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) 
                 row[f"error %, {name}"] = 100.0 * float(wrong.mean())
             rows.append(row)
     return rows
+
+
+def image_searches(X: Any, k: int) -> dict[str, Callable[[], Any]]:
+    """Searches that return the k neighbours of each row, without the row itself."""
+    from gdpa.graph.neighbors import NeighborIndex
+    from gdpa.policy import Policy
+
+    def cells(limit: int) -> Any:
+        policy = Policy(scanned_points=limit)
+        index = NeighborIndex(X, algorithm="approximate", n_jobs=1, policy=policy)
+        return index.neighbors(k).indices
+
+    def hnsw(effort: int) -> Any:
+        import hnswlib
+
+        index = hnswlib.Index(space="l2", dim=X.shape[1])
+        index.init_index(len(X), M=16, ef_construction=effort, random_seed=0)
+        index.set_num_threads(1)
+        index.add_items(X)
+        index.set_ef(max(effort, k + 1))
+        return index.knn_query(X, k + 1)[0][:, 1:]
+
+    def descent(trees: int) -> Any:
+        from pynndescent import NNDescent
+
+        index = NNDescent(X, n_neighbors=k + 1, n_trees=trees, random_state=0, n_jobs=1)
+        return index.neighbor_graph[0][:, 1:]
+
+    found: dict[str, Callable[[], Any]] = {
+        "exact": lambda: NeighborIndex(X, algorithm="exact", n_jobs=1).neighbors(k).indices
+    }
+    for limit in IMAGE_LIMITS:
+        found[f"cells, {limit:,} points"] = partial(cells, limit)
+    for effort in (20, 50):
+        found[f"hnswlib, effort {effort}"] = partial(hnsw, effort)
+    found["pynndescent, 4 trees"] = partial(descent, 4)
+    return found
+
+
+def run_images(n: int = 20_000, k: int = 10, seeds: int = 3) -> Any:
+    """Recall, CPU seconds and errors of each search of images."""
+    import scipy.sparse as sp
+
+    from gdpa.graph.adjacency import laplacian_parts
+    from gdpa.problem import ClassProblem
+    from gdpa.solvers.base import Run
+    from gdpa.solvers.class_sizes import ClassSizes
+    from gdpa.system import LabeledSystem
+
+    from .few_labels import images
+
+    X, y = images("mnist")
+    rows = np.random.default_rng(0).permutation(len(y))[:n]
+    X, y = np.ascontiguousarray(X[rows]), y[rows]
+    exact, out = None, []
+    for name, search in image_searches(X, k).items():
+        if name.startswith("pynndescent"):
+            try:
+                search()  # compiles
+            except ImportError:
+                continue
+        start = time.process_time()
+        try:
+            indices = np.asarray(search())
+        except ImportError:
+            continue
+        seconds = time.process_time() - start
+        exact = indices if exact is None else exact
+        hits = [np.isin(a, b).mean() for a, b in zip(exact, indices, strict=True)]
+        ones = np.ones(indices.size)
+        A = sp.csr_array((ones, (np.repeat(np.arange(n), k), indices.ravel())), shape=(n, n))
+        W = sp.csr_array((A + A.T) / 2)
+        adjacency, diagonal = laplacian_parts(W, "normalized")
+        row: dict[str, Any] = {"search": name, "recall": np.mean(hits), "cpu_s": seconds}
+        for count in (1, 5):
+            errors = []
+            for seed in range(seeds):
+                rng = np.random.default_rng(seed)
+                known = [
+                    rng.choice(np.flatnonzero(y == c), count, replace=False) for c in range(10)
+                ]
+                labeled = np.sort(np.concatenate(known))
+                targets = np.eye(10)[y[labeled]]
+                problem = ClassProblem(W, "normalized", adjacency, diagonal, labeled, targets)
+                sized = ClassSizes(n_jobs=1, trial=3).rounds(problem, targets, Run()).labels
+                loop = 0.03 * float(diagonal.mean())
+                system = LabeledSystem(adjacency, diagonal, labeled, targets, self_loop=loop)
+                plain = system.solve(tol=1e-3).x.argmax(axis=1)
+                errors.append([100.0 * float((labels != y).mean()) for labels in (sized, plain)])
+            sized_error, plain_error = np.mean(errors, axis=0)
+            row[f"class sizes, {count} labels, error %"] = sized_error
+            row[f"harmonic, {count} labels, error %"] = plain_error
+        out.append(row)
+    return out

@@ -54,6 +54,9 @@ CASES: dict[str, Case] = {
             kinds=["clusters 20"],
             seeds=1,
         ),
+        _single(
+            "image-search", "Neighbours of images", "case_search:run_images", (), n=2_000, seeds=1
+        ),
         _single("min-cut", "The exact cut", "case_min_cut", (), sizes=[10_000]),
     )
 }

@@ -79,8 +79,8 @@ def encode(columns: list[list[str]]) -> Any:
     return np.hstack(parts)
 
 
-def problem(name: str, per_class: int, seed: int) -> Problem:
-    """One problem of the benchmark."""
+def problem(name: str, per_class: int, seed: int, *, at_random: bool = False) -> Problem:
+    """One problem of the benchmark; `at_random`: as many labels, drawn from all rows at once."""
     columns, target = read(name)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(target))[:ROWS]
@@ -90,6 +90,10 @@ def problem(name: str, per_class: int, seed: int) -> Problem:
     truth = np.unique(np.array(target)[rows], return_inverse=True)[1]
     X = encode([[cells[i] for i in rows] for cells in columns])
     codes = np.full(truth.size, -1)
+    if at_random:
+        known = rng.permutation(truth.size)[: per_class * (int(truth.max()) + 1)]
+        codes[known] = truth[known]
+        return Problem(X, truth, codes)
     for c in range(int(truth.max()) + 1):
         members = np.flatnonzero(truth == c)
         # A class of 20 keeps a few rows to be scored.

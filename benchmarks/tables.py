@@ -17,6 +17,8 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +78,34 @@ def save(results: dict[str, dict[str, list[Any]]], store: Path | None = None) ->
     os.replace(part, store)
 
 
+def forget(rows: list[str], sets: list[str], store: Path) -> None:
+    """Remove these sets of these rows from a store."""
+    results = load(store)
+    for row in rows:
+        cells = results.get(row, {})
+        results[row] = {k: v for k, v in cells.items() if k.split("/")[0] not in sets}
+    save(results, store)
+
+
+def fill(
+    row: str, problems: Iterable[tuple[str, int, int]], run: Callable[..., list[Any]], store: Path
+) -> dict[str, list[Any]]:
+    """Run what a row misses and store each problem at once; return the cells of the row."""
+    for one in problems:
+        if key(*one) not in load(store).get(row, {}):
+            found = run(row, *one)
+            results = load(store)  # read again: another command may have stored other rows
+            results.setdefault(row, {})[key(*one)] = found
+            save(results, store)
+    return load(store).get(row, {})
+
+
 def measure(rows: list[str], again: bool, seeds: int) -> None:
     """Run what is missing."""
-    results = load()
+    if again:
+        forget(rows, names(), STORE)
     for row in rows:
-        cells = results.setdefault(row, {})
-        if again:
-            cells.clear()
-        for table in names():
-            for per_class in LABELS:
-                for seed in range(seeds):
-                    if key(table, per_class, seed) not in cells:
-                        cells[key(table, per_class, seed)] = run_one(row, table, per_class, seed)
-            save(results)
+        cells = fill(row, product(names(), LABELS, range(seeds)), run_one, STORE)
         done = [v[0] for v in cells.values()]
         print(f"{row}: {len(done)} problems, mean error {np.mean(done):.2f} %", flush=True)
 

@@ -12,7 +12,7 @@ import gdpa
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.problem import ClassProblem
 from gdpa.solvers.base import Run
-from gdpa.solvers.class_sizes import ClassSizes, cut_share, match_shares
+from gdpa.solvers.class_sizes import ClassSizes, bisect, cut_share, match_shares, resplit
 from gdpa.solvers.poisson import Poisson
 from gdpa.system import LabeledSystem
 
@@ -108,3 +108,33 @@ def test_shares_must_fit_the_classes():
     problem = class_problem(W, codes)
     with pytest.raises(ValueError, match="shares has 2 entries"):
         ClassSizes(shares=[0.5, 0.5]).rounds(problem, problem.targets, Run())
+
+
+def test_two_classes_that_share_two_clusters_are_split_again():
+    # Each of the two wrong classes has half of both clusters, where rounds from there stay.
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 200)
+    W = gdpa.graph.neighbor_graph(9.0 * np.eye(3)[truth] + rng.normal(size=(600, 3)), 8)
+    W = sp.csr_array(W + 1e-3 * sp.random_array((600, 600), density=0.01, rng=rng))
+    W = sp.csr_array((W + W.T) / 2)
+    codes = np.full(600, -1)
+    codes[[0, 200, 400]] = [0, 1, 2]
+    problem = class_problem(W, codes)
+    wrong = np.where(truth == 2, 2, np.arange(600) % 2)
+    wrong[problem.labeled] = [0, 1, 2]
+    limits = np.full(3, 1 / 4), np.full(3, 1 / 2)
+    assert np.array_equal(resplit(problem, wrong, limits, 3, 10), truth)
+    assert np.array_equal(resplit(problem, truth, limits, 3, 10), truth)
+    assert np.array_equal(resplit(problem, wrong, limits, 0, 10), wrong)
+
+
+def test_a_split_keeps_its_shares_or_is_none():
+    n = 60
+    path = sp.diags_array(np.ones(n - 1), offsets=1)
+    W = sp.csr_array(path + path.T)
+    now, limits = np.arange(n) % 2 == 0, np.array([0.4, 0.6])
+    side = bisect(W, now, limits, 10)
+    assert side is not None
+    assert 0.35 <= side.mean() <= 0.65
+    assert cut_share(W, side) < 0.5 * cut_share(W, now)
+    assert bisect(W, np.arange(n) < n // 2, limits, 10) is None  # nothing is smaller

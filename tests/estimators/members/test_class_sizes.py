@@ -1,11 +1,14 @@
 """Class sizes as a member: expected shares, and when they replace the neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from gdpa import CommitteeClassifier
 from gdpa.errors import ConfidenceWarning
+from gdpa.estimators.ensemble import MOST_OFFSET
 from gdpa.estimators.few_labels import MOST_CONFIDENCE, mean_agreement, supported_trust
 from gdpa.estimators.labels import LabelCoding
 from gdpa.estimators.members.class_sizes import (
@@ -26,11 +29,11 @@ def coding(counts):
     return LabelCoding(np.append(codes, -1).astype(np.int32), np.arange(len(counts)))
 
 
-def clusters(shares, n=600, seed=0, counts=(1, 1, 1)):
+def clusters(shares, n=600, seed=0, counts=(1, 1, 1), distance=6.0):
     """Three clusters in five dimensions, one label in each or as many as said."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(3), (np.array(shares) * n).astype(int))
-    X = 6.0 * np.eye(5)[y] + rng.normal(size=(y.size, 5))
+    X = distance * np.eye(5)[y] + rng.normal(size=(y.size, 5))
     labels = np.full(y.size, -1)
     for c in range(3):
         labels[rng.choice(np.flatnonzero(y == c), counts[c], replace=False)] = c
@@ -79,13 +82,35 @@ def test_unequal_classes_with_equal_labels_lose_nothing(seed):
     assert (model.transduction_ == y).mean() > 0.98
 
 
-@pytest.mark.parametrize("counts", [(1, 2, 3), (5, 5, 5), (2, 8, 4)])
-def test_counts_that_do_not_follow_the_shares_lose_at_most_a_point(counts, monkeypatch):
-    X, y, labels = clusters([0.9, 0.09, 0.01], n=1000, counts=counts)
+@pytest.mark.parametrize("distance", [3.0, 6.0])
+@pytest.mark.parametrize("counts", [(1, 1, 1), (1, 2, 3), (5, 5, 5), (2, 8, 4)])
+def test_counts_that_do_not_follow_the_shares_lose_at_most_a_point(counts, distance, monkeypatch):
+    X, y, labels = clusters([0.9, 0.09, 0.01], n=1000, counts=counts, distance=distance)
     found = CommitteeClassifier(n_jobs=1).fit(X, labels).transduction_
     monkeypatch.setattr(ClassSizesMember, "suits", lambda self, data: False)
     without = CommitteeClassifier(n_jobs=1).fit(X, labels).transduction_
     assert (found == y).mean() >= (without == y).mean() - 0.01
+
+
+def test_class_shares_follow_the_other_members_where_a_graph_is_swamped():
+    # Overlapping classes in many dimensions: the graph with one label a class has one winner.
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 300)
+    X = rng.normal(size=(600, 20)) + 0.5 * y[:, None]
+    labels = np.full(600, -1)
+    labels[[0, 300]] = [0, 1]
+    model = CommitteeClassifier(n_jobs=1).fit(X, labels)
+    w = model.committee_
+    assert w.rule == "fixed"
+    assert 0 < np.abs(w.offset).max() <= MOST_OFFSET
+    free = labels < 0
+    members = {m.name: m.shares[free] for m in model.ensemble_.members}
+    plain = replace(w, offset=None).combine([members.get(name) for name in w.names])
+    others = np.mean([members[n].mean(axis=0) for n in ("forest", "linear", "kernel")], axis=0)
+    found = model.predict_proba(X)[free].mean(axis=0)
+    assert np.abs(found - others).max() < np.abs(plain.mean(axis=0) - others).max()
+    wider = model.ensemble_.with_classes(np.array([0, 1, 2]))
+    assert wider.weighting.offset.shape == (3,)
 
 
 def test_few_labels_lower_probabilities_and_warn():

@@ -33,7 +33,7 @@ FloatArray = NDArray[np.float64]
 
 # Slack of shares that are given or guessed to be equal. Chosen on MNIST, see ClassSizes.
 SLACK = 1.2
-MANY_SAMPLES_TRIAL = 3  # rounds after which the better of two starts continues, see ClassSizes
+MANY_SAMPLES = 3, ClassSizes.sweeps  # trial and sweeps of ClassSizes
 # Class sizes are used if their cut is less than this fraction of the neighbours' cut, and if this
 # share of the samples, corrected for chance, keeps its label for every start and slack. Chosen on
 # 16 tables and digits with 1 to 3 labels per class, generated classes with shares of 90/9/1, and
@@ -128,8 +128,10 @@ def decide(
         W = shared_neighbor_weights(graph.W)
         parts = laplacian_parts(W, graph.laplacian)
         problem = ClassProblem(W, graph.laplacian, *parts, problem.labeled, problem.targets)
-    trial, n_jobs = MANY_SAMPLES_TRIAL if many else ClassSizes.trial, options.n_jobs
-    solver = ClassSizes(shares=prior, slack=slack, trial=trial, policy=policy, n_jobs=n_jobs)
+    trial, sweeps = MANY_SAMPLES if many else (ClassSizes.trial, 0)
+    solver = ClassSizes(
+        shares=prior, slack=slack, trial=trial, sweeps=sweeps, policy=policy, n_jobs=options.n_jobs
+    )
     found = solver.rounds(problem, problem.targets, Run(), stability=stability)
     unreached = np.flatnonzero(~connected_to(graph.W, labels.codes >= 0))
     shares = to_shares(found.scores, prior)
