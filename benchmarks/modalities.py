@@ -11,7 +11,8 @@ Parts, all of ``$GDPA_DATA_HOME``; a part whose files are missing is skipped:
 - *minilm*: MiniLM embeddings of sentences, ``text/*-minilm.npz``;
 - *text*: the sentences themselves, ``text/*.csv``, through the package's encoding of text columns;
   baselines get TF-IDF of characters (2 to 5) and words;
-- *pictures*: ``cifar-2000.npz``, pixels or what the model that is named makes of them;
+- *pictures*: ``cifar-2000.npz``, picture files through the package's encoding, pixels for the
+  baselines; or what the model that is named makes of them, for all;
 - *cora*: the public split and ten random ones of 20 labels a class;
 - *unlike*: networks with unlike neighbours, ``graphs/*.npz``, their own splits.
 
@@ -26,6 +27,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -128,9 +130,20 @@ def cases(part: str, embed: str | None) -> Iterator[Case]:
     elif part == "pictures" and (home / "cifar-2000.npz").exists():
         with np.load(home / "cifar-2000.npz") as data:
             pictures, truth = data["X"], data["y"]
-        name = "pixels" if embed is None else Path(embed).name
-        X = pictures.reshape(truth.size, -1) / 255.0 if embed is None else embedded(pictures, embed)
-        yield from rows_cases(f"CIFAR-10, {name}", X, truth.astype(int))
+        truth = np.unique(truth, return_inverse=True)[1]
+        if embed is not None:
+            yield from rows_cases(f"CIFAR-10, {Path(embed).name}", embedded(pictures, embed), truth)
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            from PIL import Image
+
+            from gdpa.tables import read_table
+
+            for i, picture in enumerate(pictures):
+                Image.fromarray(picture).save(Path(folder) / f"{i:05d}.png")
+            given = read_table(folder).without(["label"])
+            X = pictures.reshape(truth.size, -1) / 255.0
+            yield from rows_cases("CIFAR-10, no model", X, truth, given)
     elif part == "cora" and (found := cora()) is not None:
         X, W, truth, public = found
         yield Case("Cora, public split/0", X, truth, *public, W)

@@ -190,7 +190,7 @@ class EmbedOptions:
     """A pretrained model that encodes texts or pictures."""
 
     embed: str | None = option(
-        "Folder or name of an ONNX model for texts or pictures.", metavar="FOLDER"
+        "ONNX model of texts or pictures: folder, minilm, mobilenet or dinov2.", metavar="MODEL"
     )
     offline: bool = option(
         "Do not download the model that --embed names.", "--offline", default=False

@@ -40,7 +40,7 @@ SCALES = ("robust", "standard", "minmax", "none")
 HALF_PRECISION = 2**24
 WEAK = (
     "without a pretrained model, features of photographs are weak (about 40 % accuracy on CIFAR-10 "
-    "with 20 labels per class, 67 % with a model); give one with --embed FOLDER (embed= in Python)"
+    "with 20 labels per class, 67 % with a model); use --embed mobilenet (embed= in Python)"
 )
 
 
@@ -60,9 +60,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names relative to the folder of the table.
     embed : callable, path, str, or mapping of column names to these, optional
         Embedding model for the text or image columns: a function from a list of texts or Pillow
-        images to an array, a folder with an ONNX network (see the page "Text"), or a name in the
-        list of models. Without a model, texts and pictures get built-in features, which are weak
-        for photographs.
+        images to an array, a folder with an ONNX network (see the page "Text"), or a name
+        such as "minilm" or "mobilenet". Without a model, texts and pictures get built-in features,
+        which are weak for photographs.
     offline : bool, default=False
         Whether a named model must already be in the cache.
     scale : {"robust", "standard", "minmax", "none"}, default="robust"
