@@ -139,8 +139,7 @@ def test_signed_samples_beat_random_ones(kind):
         samples = [rng.choice(n, n // 6, replace=False) for _ in range(9)]
         samples.append(sample_nodes(W, n // 6, laplacian=kind).nodes)
         *others, ours = (
-            np.linalg.eigvalsh(L + np.diag(np.bincount(nodes, minlength=n)))[0]
-            for nodes in samples
+            np.linalg.eigvalsh(L + np.diag(np.bincount(nodes, minlength=n)))[0] for nodes in samples
         )
         ratios.append(ours / max(np.median(others), 1e-12))
     assert np.median(ratios) >= 1.2
