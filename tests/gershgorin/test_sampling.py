@@ -75,6 +75,15 @@ def test_components_and_lonely_nodes():
     assert sample_nodes(W, 7).nodes.size == 7
 
 
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+def test_every_component_of_a_large_graph_gets_a_sample(kind):
+    rng = np.random.default_rng(0)
+    X = 1000.0 * rng.normal(size=(20, 3))[np.arange(800) % 20] + rng.normal(size=(800, 3))
+    found = sample_nodes(neighbor_graph(X, n_neighbors=6), 20, laplacian=kind)
+    assert np.unique(found.nodes % 20).size == 20
+    assert found.bound > 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -119,6 +128,21 @@ def test_bound_holds_in_the_signed_graph_as_given(seed, kind, balancing):
     if seed % 3 == 0:  # balanced: the colours are exact and nothing is lost by the signs
         assert (W * np.outer(result.colors, result.colors) >= 0).all()
         assert result.bound == sample_nodes(np.abs(W), max(2, n // 5), laplacian=kind).bound
+
+
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+def test_signed_samples_beat_random_ones(kind):
+    ratios = []
+    for seed in range(30):
+        W, rng = signed_graph(seed, (0.0, 0.05, 0.2)[seed % 3]), np.random.default_rng(seed)
+        n, L = len(W), signed_laplacian(sp.csr_array(W), kind).toarray()
+        samples = [rng.choice(n, n // 6, replace=False) for _ in range(9)]
+        samples.append(sample_nodes(W, n // 6, laplacian=kind).nodes)
+        *others, ours = (
+            np.linalg.eigvalsh(L + np.diag(np.bincount(nodes, minlength=n)))[0] for nodes in samples
+        )
+        ratios.append(ours / max(np.median(others), 1e-12))
+    assert np.median(ratios) >= 1.2
 
 
 def test_smooth_signals_are_reconstructed_with_their_signs():
