@@ -284,9 +284,15 @@ class Run:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
-        baseline = in_a_fork(functools.partial(self.trace, items), 3600, 7200)
-        if not isinstance(baseline, tuple):
-            raise SystemExit(f"the tests alone: {baseline}")
+        kept = self.options.trace
+        if kept and kept.exists():
+            baseline = pickle.loads(kept.read_bytes())
+        else:
+            baseline = in_a_fork(functools.partial(self.trace, items), 3600, 7200)
+            if not isinstance(baseline, tuple):
+                raise SystemExit(f"the tests alone: {baseline}")
+            if kept:
+                kept.write_bytes(pickle.dumps(baseline))
         lines, seconds = baseline
         chosen = self.choose()
         for place, mutant in enumerate(chosen):
@@ -356,36 +362,39 @@ class Run:
         return None
 
 
-def page(run: dict[str, Any]) -> str:
-    """Return the page of a run."""
+def page(runs: list[dict[str, Any]]) -> str:
+    """Return the page of some runs."""
     rows, survivors = [], []
-    for package, count in run["counts"].items():
-        own = [r for r in run["results"] if r["package"] == package]
-        alive = [r for r in own if r["killed"] is None]
-        killed = len(own) - len(alive)
-        rows.append((package, count, len(own), killed, len(alive)))
-        survivors += [f"- `{r['mutant']}` ({r['function']}, {r['tests']} tests)" for r in alive]
+    results = [result for run in runs for result in run["results"]]
+    for package, total in {k: v for run in runs for k, v in run["counts"].items()}.items():
+        drawn = [result for result in results if result["package"] == package]
+        alive = sorted(
+            f"- `{result['mutant']}` ({result['function']}, {result['tests']} tests)"
+            for result in drawn
+            if result["killed"] is None
+        )
+        rows.append((package, total, len(drawn), len(drawn) - len(alive), len(alive)))
+        survivors += alive
     rows.append(("total", *(sum(row[k] for row in rows) for k in range(1, 5))))
     table = [
         f"| {name} | {total:,} | {drawn:,} | {killed:,} | {alive} | {100 * killed / drawn:.1f} % |"
         for name, total, drawn, killed, alive in rows
     ]
-    return "\n".join(
-        [
-            "# Mutation testing",
-            "",
-            f"`{run['command']}`, commit {run['commit']}, seed {run['seed']}",
-            "",
-            "| package | mutants | drawn | killed | survived | killed |",
-            "|---|---|---|---|---|---|",
-            *table,
-            "",
-            "## Survivors",
-            "",
-            *survivors,
-            "",
-        ]
-    )
+    lines = [
+        "# Mutation testing",
+        "",
+        *(f"- `{run['command']}`, commit {run['commit']}, seed {run['seed']}" for run in runs),
+        "",
+        "| package | mutants | drawn | killed | survived | killed |",
+        "|---|---|---|---|---|---|",
+        *table,
+        "",
+        "## Survivors",
+        "",
+        *survivors,
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -396,10 +405,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", default=[], help="more tests")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--page", type=Path, help="print the page of a run")
+    parser.add_argument("--trace", type=Path, help="keep the first pass in this file")
+    parser.add_argument("--page", nargs="+", type=Path, help="print the page of these runs")
     options = parser.parse_args()
     if options.page:
-        print(page(json.loads(options.page.read_text())), end="")
+        print(page([json.loads(path.read_text()) for path in options.page]), end="")
         return
     run = Run(options)
     tests = [test for package in options.only for test in PACKAGES[package][1]] + options.tests
