@@ -136,6 +136,9 @@ EXAMPLE = Tree(
 )
 
 
+POINTERS = np.array([0, 100, -100, 3], dtype=np.int8)
+
+
 @given(trees)
 def test_round_trip(tree):
     arrays, described = pack(tree)
@@ -282,6 +285,8 @@ def test_other_formats_versions_classes_and_missing_files(tmp_path):
         (lambda o, a: a.update({"2.test-matrix.A": np.array([0, 1, 9])}), "are inconsistent"),
         (lambda o, a: a.update({"3.test-matrix.A": np.array([0, 2, 1, 3])}), "are inconsistent"),
         (lambda o, a: o[1][1]["A"]["$csr"].__setitem__(4, 2**40), "are inconsistent"),
+        # The differences of these pointers overflow to positive numbers.
+        (lambda o, a: a.update({"3.test-matrix.A": POINTERS}), "are inconsistent"),
         (lambda o, a: o[-1][1].update(extra={"a": {"$object": 0}}), "must be dict"),
         (lambda o, a: o[1][1].update(mode={"$object": 0}), "test-matrix.mode must be"),
     ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 
@@ -63,6 +64,30 @@ def require(module: str, extra: str) -> ModuleType:
             f"{module!r} is not installed; in a copy of the gdpa source, run: "
             f"pip install '.[{extra}]'"
         ) from error
+
+
+@contextmanager
+def any_error_as_value_error(message: str) -> Iterator[None]:
+    """Turn every error but MemoryError and FileNotFoundError into a ValueError.
+
+    Damaged files and values that do not fit together can cause any error, in other libraries too.
+
+    Parameters
+    ----------
+    message : str
+        What the message begins with, before the message of the first error.
+
+    Raises
+    ------
+    ValueError
+        Instead of the first error.
+    """
+    try:
+        yield
+    except (MemoryError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{message}: {error}") from error
 
 
 def nearest_name(name: object, choices: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from .errors import any_error_as_value_error
 from .files import written_whole
 
 MOST_MEMBERS = 1000
@@ -66,14 +67,13 @@ def read_npz(source: str | Path | IO[bytes]) -> dict[str, np.ndarray[Any, Any]]:
     ValueError
         If the archive is invalid, damaged or a decompression bomb.
     """
-    try:
-        with zipfile.ZipFile(source) as archive:
-            members = _checked_members(archive)
-            return {name: _read(archive, member) for name, member in members.items()}
-    except (MemoryError, FileNotFoundError):
-        raise
-    except Exception as error:  # damage can cause zlib.error, BadZipFile, ValueError, ...
-        raise ValueError(f"not a readable archive of arrays: {error}") from error
+    # Damage can cause zlib.error, BadZipFile, ValueError and others.
+    with (
+        any_error_as_value_error("not a readable archive of arrays"),
+        zipfile.ZipFile(source) as archive,
+    ):
+        members = _checked_members(archive)
+        return {name: _read(archive, member) for name, member in members.items()}
 
 
 def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
