@@ -41,6 +41,8 @@ import scipy.sparse as sp
 import gdpa
 from gdpa.tables.coupling_files import read_couplings
 
+from .machine import describe
+
 HERE = Path(__file__).parent
 STORE, PAGE = HERE / "hard.json", HERE / "HARD.md"
 FOLDER = Path(os.environ.get("GDPA_PROBLEMS", HERE.parent.parent / "shared" / "problems"))
@@ -299,6 +301,11 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def stored() -> dict[str, dict[str, Any]]:
+    """Read what was measured."""
+    return json.loads(STORE.read_text()) if STORE.exists() else {}
+
+
 def main() -> None:
     """Measure what is missing and write the page."""
     parser = argparse.ArgumentParser(
@@ -309,16 +316,20 @@ def main() -> None:
     parser.add_argument("--again", nargs="+", choices=PARTS, default=[])
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
-    results: dict[str, dict[str, Any]] = json.loads(STORE.read_text()) if STORE.exists() else {}
-    for part in asked.again:
-        results.pop(part, None)
+    commit, again = describe()["commit"], set(asked.again)
     for part, name, measure in () if asked.write else tasks(asked.parts):
-        if name in results.get(part, {}) or (asked.only and name not in asked.only):
+        if asked.only and name not in asked.only:
             continue
-        results.setdefault(part, {})[name] = measure()
-        STORE.write_text(json.dumps(results, indent=1) + "\n")
-        print(part, name, results[part][name], flush=True)
-    PAGE.write_text(page(results))
+        if part not in again and name in stored().get(part, {}):
+            continue
+        found = measure() | {"commit": commit}
+        results = stored()  # read again, because another process may measure another part
+        results.setdefault(part, {})[name] = found
+        fresh = STORE.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(results, indent=1) + "\n")
+        fresh.replace(STORE)
+        print(part, name, found, flush=True)
+    PAGE.write_text(page(stored()))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ from sklearn.semi_supervised import LabelSpreading
 from gdpa import CommitteeClassifier, GraphClassifier
 
 from .link_data import cora, random_split
+from .machine import describe
 
 HERE = Path(__file__).parent
 STORE, PAGE = HERE / "modalities.json", HERE / "MODALITIES.md"
@@ -138,7 +139,7 @@ def cases(part: str, embed: str | None) -> Iterator[Case]:
     elif part == "unlike":
         for path in sorted(home.glob("graphs/*.npz")):
             X, W, truth, train, test = network(path)
-            for split in range(min(5, len(train))):
+            for split in range(min(SPLITS, len(train))):
                 at = np.flatnonzero(train[split]), np.flatnonzero(test[split])
                 yield Case(f"{path.stem}/{split}", X, truth, *at, W)
 
@@ -200,13 +201,13 @@ def save(results: dict[str, dict[str, Any]]) -> None:
 
 def measure(parts: list[str], again: list[str], embed: str | None) -> None:
     """Run what is missing, and write it down after every problem."""
-    results = store()
+    results, commit = store(), describe()["commit"]
     for part in parts:
         cells = results[part] = {} if part in again else results.get(part, {})
         for case in cases(part, embed):
             if case.key in cells:
                 continue
-            cell: dict[str, float] = {}
+            cell: dict[str, Any] = {"commit": commit}
             for method in METHODS:
                 start = time.process_time()
                 labels = predict(method, case)
@@ -229,8 +230,8 @@ def page(results: dict[str, dict[str, Any]]) -> str:
         "are, from `benchmarks/modalities.json`; change neither by hand. Accuracy in percent, "
         "means over draws of the labels; processor seconds of the default, on a busy machine.",
         "",
-        "| set | draws | " + " | ".join(METHODS) + " | CPU s |",
-        "|---" * (len(METHODS) + 3) + "|",
+        "| set | draws | " + " | ".join(METHODS) + " | CPU s | commit |",
+        "|---" * (len(METHODS) + 4) + "|",
     ]
     for part in PARTS:
         sets = list(dict.fromkeys(key.rsplit("/", 1)[0] for key in results.get(part, {})))
@@ -240,6 +241,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             for column in (*METHODS, "cpu"):
                 values = [cell[column] for cell in cells if column in cell]
                 row.append(f"{np.mean(values):.1f}" if values else "-")
+            row.append(", ".join(sorted({cell.get("commit", "-") for cell in cells})))
             lines.append(f"| {name} | {len(cells)} | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
 

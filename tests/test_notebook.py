@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,10 @@ def test_a_solution_is_one_short_line():
     assert text.startswith("<Solution of 4 nodes by harmonic: objective")
     assert len(text) < 250
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 iterations"), (1, "1 iteration,")])
+def test_one_iteration_is_singular(count, words):
+    solution = dataclasses.replace(gdpa.solve(problem()), iterations=count)
+    assert words in str(solution)
+    assert f"{count} iterations" not in solution._repr_html_() or count != 1

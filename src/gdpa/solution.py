@@ -138,8 +138,12 @@ class Solution:
         state = "converged" if self.converged else "NOT converged"
         return (
             f"{self.method}: {self._value_name} {self.value:.6g}, {bound}, {state} in "
-            f"{self.iterations} iterations, {sum(self.seconds.values()):.3g} s"
+            f"{self._steps}, {sum(self.seconds.values()):.3g} s"
         )
+
+    @property
+    def _steps(self) -> str:
+        return f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}"
 
     def __repr__(self) -> str:
         """Short: arrays by their size."""
@@ -156,7 +160,7 @@ class Solution:
                 f"{bound} ({self.bound_status}, {self.bound_kind})" if bound != "none" else bound,
             ),
             ("gap", f"{self.gap:.3g}" if bound != "none" else "unknown"),
-            ("converged", f"{'yes' if self.converged else 'NO'}, {self.iterations} iterations"),
+            ("converged", f"{'yes' if self.converged else 'NO'}, {self._steps}"),
             ("seconds", f"{sum(self.seconds.values()):.3g}"),
         ]
         if self.unreached.size:

@@ -391,8 +391,18 @@ def test_a_large_table_is_asked_through_a_sample(monkeypatch):
     y = np.arange(5000) % 3
     session.label(4999, 0 if y[4999] == 0 else int(y[4999]))
     answered(session, y, 20)
-    assert session._selector._sample.sketch.rows.size == 2000
+    selector = session._selector
+    first = selector._sample
+    assert first.sketch.rows.size == 2000
     assert (session.predictions() == y).mean() > 0.99
+    # Once most of the sample is answered, the background draws the next one, not the question.
+    session.in_background()
+    for row in first.sketch.rows[:1200].tolist():
+        session.label(row, int(y[row]))
+    session.next()
+    assert selector._sample is first
+    session.follow()
+    assert np.intersect1d(selector._sample.sketch.rows, list(session.labels)).size == 0
 
 
 def test_saved_models_and_tables_are_read_again(blobs, tmp_path):

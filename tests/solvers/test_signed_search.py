@@ -140,6 +140,26 @@ def test_triangles_tighten_the_relaxation():
     assert triangle - optimum <= 0.5 * (sdr - optimum)
 
 
+@pytest.mark.parametrize("bound", ["triangle", "gershgorin"])
+def test_bounds_with_dense_matrices_are_refused_before_the_memory_ends(bound, monkeypatch):
+    problem = BinaryQuadratic.max_cut(spin_glass(20))
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 112 * 400**2)
+    with pytest.raises(MemoryError, match=r"400 variables.*0\.0179 GB.*bound='sdr'"):
+        gdpa.solve(problem, "search", bound=bound)
+
+
+def test_a_time_limit_ends_the_triangles():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.integers(0, 2, (60, 60)), 1).astype(float)
+    problem = BinaryQuadratic.max_cut(W + W.T)
+    full, short = (
+        gdpa.solve(problem, "search", bound="triangle", effort=0.01, time_limit=limit)
+        for limit in (None, 1e-9)
+    )
+    assert short.value <= full.bound < short.bound
+    assert short.bound_status == "certified"
+
+
 def test_gershgorin_begins_with_the_trivial_bound_and_improves():
     rng = np.random.default_rng(2)
     P = np.triu(rng.normal(size=(12, 12)), 1)
@@ -207,6 +227,16 @@ def test_a_callback_stops_the_search():
         solution = gdpa.solve(problem, "search", effort=0.1, callback=lambda entry: True)
     assert len(solution.history) == 1
     assert solution.value <= solution.bound
+
+
+def test_progress_and_starts_are_in_the_units_of_the_problem():
+    rng = np.random.default_rng(3)
+    problem = BinaryQuadratic.qubo(rng.integers(-9, 10, (70, 70)), constant=1000.0)
+    seen = []
+    solution = gdpa.solve(problem, "search", callback=lambda entry: seen.append(entry["objective"]))
+    assert min(seen) == pytest.approx(solution.value)
+    again = gdpa.solve(problem, "search", x0=solution.labels, time_limit=1e-9, bound="none")
+    assert again.value == solution.value
 
 
 def test_an_indefinite_dual_point_is_raised_until_it_is_proved():

@@ -78,8 +78,8 @@ def test_neighbours_improve_on_the_deterministic_search():
     for seed in range(30):
         form, _ = restoration(60, sigma=2.0, random_state=seed)
         solution = gdpa.solve(form, "sns")
-        first = solution.history[0]["value"]
-        last = solution.history[-1]["value"]
+        first = solution.history[0]["form"]
+        last = solution.history[-1]["form"]
         assert last >= first
         better += solution.iterations > 1
     assert better >= 15

@@ -7,11 +7,13 @@ import http.server
 import io
 import json
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +123,56 @@ def test_a_picture_network_gets_its_size_and_colours(picture_model, photos):
     assert vectors[0].argmax() == 0
     assert vectors[1].argmax() == 2
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-5)
+
+
+def test_an_inner_tensor_of_a_classifier_is_returned_on_request(tmp_path, photos):
+    nodes = [
+        ("GlobalAveragePool", ["pixels"], ["means"], {}),
+        ("Flatten", ["means"], ["flat"], {}),
+        ("MatMul", ["flat", "weights"], ["classes"], {}),
+    ]
+    weights = np.array([[1, 1, 1, 1, 0]] * 3, dtype=np.float32)
+    inputs, outputs = [("pixels", "FLOAT", ["n", 3, 8, 8])], [("classes", ["n", 5])]
+    folder = graph(tmp_path / "classes", nodes, inputs, outputs, [("weights", weights)])
+    classes, _ = embed_items(["4.png"], find_embedder(folder), "image", str(photos))
+    assert classes.shape == (1, 5)
+    settings = folder / "preprocessor_config.json"
+    settings.write_text('{"output": "means"}')
+    means, _ = embed_items(["4.png", "5.png"], find_embedder(folder), "image", str(photos))
+    assert means.shape == (2, 3)
+    assert means.argmax(axis=1).tolist() == [0, 2]
+    settings.write_text('{"output": "%s"}' % ("no such tensor" * 20))
+    with pytest.raises(ValueError, match=r"not a readable ONNX network: .*no such tensor"):
+        find_embedder(folder)
+
+
+def test_a_network_of_a_fixed_batch_takes_any_number(tmp_path, photos, picture_model):
+    fixed = graph(
+        tmp_path / "fixed",
+        [("GlobalAveragePool", ["pixels"], ["means"], {})],
+        [("pixels", "FLOAT", [3, 3, 8, 8])],
+        [("means", [3, 3, 1, 1])],
+    )
+    names = [f"{i}.png" for i in range(4, 12)]
+    given = [
+        embed_items(names, find_embedder(f), "image", str(photos))[0]
+        for f in (fixed, picture_model)
+    ]
+    np.testing.assert_allclose(*given, rtol=1e-6)
+
+
+def test_long_and_short_texts_share_a_batch_whatever_the_tokenizer_pads_to(text_model):
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.Tokenizer.from_file(str(text_model / "tokenizer.json"))
+    words.enable_padding(length=4, pad_id=0, pad_token="[PAD]")  # as many published ones do
+    words.enable_truncation(4)
+    words.save(str(text_model / "tokenizer.json"))
+    texts = ["good", "good " * 6 + "bad " * 6]
+    vectors, _ = embed_items(texts, find_embedder(text_model), "text", "X")
+    np.testing.assert_allclose(vectors, [[1, 0, 0], [np.sqrt(0.5)] * 2 + [0]], atol=1e-6)
+    (text_model / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
+    vectors, _ = embed_items(texts, find_embedder(text_model), "text", "X")
+    np.testing.assert_allclose(vectors, [[1, 0, 0], [1, 0, 0]], atol=1e-6)
 
 
 def test_a_classifier_learns_from_a_model_and_remembers_it(text_model, tmp_path):
@@ -362,7 +414,7 @@ def test_a_named_model_is_fetched_once_and_checked(named, text_model):
 
 
 def test_names_that_are_not_listed_are_refused(named):
-    with pytest.raises(ValueError, match=r"a model in .*models\.json; did you mean 'tiny'"):
+    with pytest.raises(ValueError, match=r"or in .*models\.json; did you mean 'tiny'"):
         find_embedder("tinny")
     listed = named / "models.json"
     for content in ("[]", "{", '{"tinny": {"files": {"a": 1}}}', '{"tinny": 3}'):
@@ -374,6 +426,45 @@ def test_names_that_are_not_listed_are_refused(named):
     for name in ("tinny", ".."):
         with pytest.raises(ValueError, match=r"must stay in their folder|ONNX"):
             find_embedder(name)
+
+
+def test_the_models_of_the_package_are_pinned_and_permissive(named):
+    listed = json.loads(Path(embedding.__file__).with_name("models.json").read_text())
+    assert sorted(listed) == ["dinov2", "minilm", "mobilenet"]
+    for name, about in listed.items():
+        assert about["licence"] in ("Apache-2.0", "MIT", "BSD-3-Clause")
+        assert "model.onnx" in about["files"]
+        for path, file in about["files"].items():
+            if "content" not in file:
+                assert re.fullmatch(
+                    r"https://huggingface\.co/.*/resolve/[0-9a-f]{40}/.*", file["url"]
+                )
+                assert file["url"].endswith((path, ".onnx"))
+                assert re.fullmatch("[0-9a-f]{64}", file["sha256"])
+        with pytest.raises(ValueError, match=r"model\.onnx .* is missing and offline is set"):
+            find_embedder(name, offline=True)
+        (named / name).mkdir(exist_ok=True)
+        (named / name / "model.onnx").write_bytes(b"another model")
+        with pytest.raises(ValueError, match=f"does not match the SHA-256 of '{name}'"):
+            find_embedder(name)
+    with pytest.raises(ValueError, match="did you mean 'mobilenet'"):
+        find_embedder("mobilnet")
+
+
+def test_settings_of_a_list_are_written_beside_the_network(named, picture_model, photos):
+    """A list of the user goes before that of the package, and may hold settings of its own."""
+    network = (picture_model / "model.onnx").read_bytes()
+    (named / "mobilenet").mkdir()
+    (named / "mobilenet" / "model.onnx").write_bytes(network)
+    model = {"url": "http://127.0.0.1:9/x", "sha256": hashlib.sha256(network).hexdigest()}
+    for size in (3, 4):
+        files = {"model.onnx": model, "preprocessor_config.json": {"content": {"size": size}}}
+        (named / "models.json").write_text(json.dumps({"mobilenet": {"files": files}}))
+        found = find_embedder("mobilenet", offline=True)
+        written = (named / "mobilenet" / "preprocessor_config.json").read_text()
+        assert json.loads(written) == {"size": size}
+    with pytest.raises(ValueError, match="does not accept the input"):  # it takes 8 x 8
+        embed_items(["4.png"], found, "image", str(photos))
 
 
 # -- pictures without a model, folders ---------------------------------------------------------

@@ -10,6 +10,7 @@ its neighbours in the sample.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,25 +83,26 @@ class Sketch:
             :meth:`weights` of labelled rows outside the sample.
         """
         K = self.covariance
-        cross = K[:, known]
+        cross = K[known]
         noise = np.zeros(known.size)
-        inner = K[np.ix_(known, known)]
+        inner = cross[:, known]
         if outside is not None and outside.shape[0]:
-            extra = K @ outside.T
-            far = outside @ extra
-            inner = np.block([[inner, extra[known]], [extra[known].T, far]])
-            cross = np.hstack([cross, extra])
+            extra = sp.csr_array(outside) @ K  # few weights per row
+            far = outside @ extra.T
+            inner = np.block([[inner, extra[:, known].T], [extra[:, known], far]])
+            cross = np.vstack([cross, extra])
             noise = np.concatenate([noise, np.ones(outside.shape[0])])
         jitter = 1e-9 * max(float(np.diagonal(inner).max(initial=0.0)), 1.0)
         inner = inner + np.diag(noise + jitter)
         factor = np.asarray(np.linalg.cholesky(inner), dtype=np.float64) if inner.size else inner
-        half = scipy.linalg.solve_triangular(factor, cross.T, lower=True) if inner.size else cross.T
-        return Conditioned(K, factor, half)
+        return Conditioned(K, factor, cross)
 
 
 @dataclass(frozen=True)
 class Conditioned:
     """The field given labels, with covariance ``C = K - H' H``.
+
+    H is the factor's solve with `cross`. Variances of a few nodes do not need all of it.
 
     Parameters
     ----------
@@ -108,13 +110,28 @@ class Conditioned:
         K.
     factor : ndarray of shape (n_known, n_known)
         Cholesky factor of the covariance of the known rows.
-    half : ndarray of shape (n_known, n_sampled)
-        H, the factor's solve with the covariances of known rows and the sample.
+    cross : ndarray of shape (n_known, n_sampled)
+        Covariances of the known rows and the sample, or H.
+    solved : bool, default=False
+        Whether `cross` is H.
     """
 
     covariance: FloatArray
     factor: FloatArray
-    half: FloatArray
+    cross: FloatArray
+    solved: bool = False
+
+    @cached_property
+    def half(self) -> FloatArray:
+        """H."""
+        return self._half(slice(None))
+
+    def _half(self, nodes: Any) -> FloatArray:
+        """Return columns of H."""
+        cross = self.cross[:, nodes]
+        if self.solved or not cross.size:
+            return cross
+        return np.asarray(scipy.linalg.solve_triangular(self.factor, cross, lower=True))
 
     def scores(self, targets: FloatArray) -> FloatArray:
         """Return the mean of the field for `targets`: one row per known row, the sample's first."""
@@ -125,7 +142,7 @@ class Conditioned:
 
     def variances(self, nodes: NDArray[np.intp]) -> FloatArray:
         """Return the variances of some nodes, which are entries of the diagonal of C."""
-        half = self.half[:, nodes]
+        half = self._half(nodes)
         variance = self.covariance[nodes, nodes] - (half * half).sum(axis=0)
         return np.asarray(np.maximum(variance, 0.0))
 
@@ -144,10 +161,9 @@ class Conditioned:
         m = self.factor.shape[0]
         factor = np.zeros((m + 1, m + 1))
         factor[:m, :m] = self.factor
-        if m:
-            factor[m, :m] = self.half[:, node]
-        factor[m, m] = size
-        return Conditioned(self.covariance, factor, np.vstack([self.half, column / size]))
+        factor[m, :m], factor[m, m] = self.half[:, node], size
+        half = np.vstack([self.half, column / size])
+        return Conditioned(self.covariance, factor, half, solved=True)
 
 
 def sketch_rows(

@@ -115,7 +115,7 @@ def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
         i, j = int(difference.coords[0][k]), int(difference.coords[1][k])
         raise ValueError(
             f"{name} must be symmetric, but {name}[{i}, {j}] = {A[i, j]:g} and "
-            f"{name}[{j}, {i}] = {A[j, i]:g}; use (W + W.T) / 2 or W.maximum(W.T)"
+            f"{name}[{j}, {i}] = {A[j, i]:g}; use ({name} + {name}.T) / 2"
         )
     mean = (A * 0.5 + T * 0.5).tocsr()
     mean.sort_indices()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +132,7 @@ class QuestionSelector:
     ----------
     waits : bool
         Whether questions wait for current uncertainties (True by default). Otherwise the latest
-        uncertainties are used, and another thread calls :meth:`update`.
+        sample and uncertainties are used, and another thread calls :meth:`update`.
     """
 
     def __init__(self, points: ScaledRows, random_state: int) -> None:
@@ -149,8 +150,11 @@ class QuestionSelector:
         return SampleState(sketch, typical_rows(sketch.points, seed=self._seed))
 
     def update(self, history: AnswerHistory) -> None:
-        """Update the uncertainties to the given answers."""
-        self._uncertainty(self._sample, _usable_labels(history), wait=True)
+        """Update the sample and the uncertainties to the given answers."""
+        is_open = np.ones(self._n, dtype=bool)
+        is_open[list(history.answers)] = False
+        sample = self._current_sample(is_open, wait=True)
+        self._uncertainty(sample, _usable_labels(history), wait=True)
 
     def select(
         self, n: int, history: AnswerHistory, busy: Mapping[int, str]
@@ -202,18 +206,15 @@ class QuestionSelector:
         is_open: NDArray[np.bool_],
     ) -> list[int]:
         """Choose the most informative rows of the sample."""
-        sample = self._current_sample(is_open)
+        sample = self._current_sample(is_open, wait=self.waits)
         sketch = sample.sketch
         rng = np.random.default_rng([self._seed, number, 2])
         labels = _usable_labels(history)
         uncertainty = self._uncertainty(sample, labels, wait=self.waits)
-        field, known, _ = self._field(sample, list(labels))
         # Neighbours of skipped rows and of open questions are less informative, too.
         aside = (history.skipped - history.checks) | {r for r in busy if busy[r] != "check"}
         others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
-        for position in others:
-            field = field.condition_on(int(position))
-        taken = np.concatenate([known, others])
+        field, taken, _ = self._field(sample, list(labels), others)
         free = np.flatnonzero(is_open[sketch.rows])
         if len(history.answers) + len(busy) < TYPICAL_QUESTIONS:
             typical = np.intersect1d(sample.typical, free)
@@ -221,18 +222,22 @@ class QuestionSelector:
         chosen = choose_informative(field, sketch.components, taken, free, uncertainty, n, rng)
         return [int(row) for row in sketch.rows[chosen]]
 
-    def _current_sample(self, is_open: NDArray[np.bool_]) -> SampleState:
-        """Return the sample, or a new one if most of its rows have been answered."""
+    def _current_sample(self, is_open: NDArray[np.bool_], *, wait: bool) -> SampleState:
+        """Return the sample, or a new one if most of its rows have been answered.
+
+        Without `wait`, only if all of them have been.
+        """
         left = is_open[self._sample.sketch.rows]
-        if self._n > SKETCH_ROWS and left.mean() < 0.5 and is_open.sum() > 2 * left.sum():
+        few = left.mean() < 0.5 if wait else not left.any()
+        if self._n > SKETCH_ROWS and few and is_open.sum() > 2 * left.sum():
             self._epoch += 1
             self._sample = self._draw_sample(np.flatnonzero(is_open))
         return self._sample
 
     def _field(
-        self, sample: SampleState, labeled: list[int]
+        self, sample: SampleState, labeled: list[int], others: Any = ()
     ) -> tuple[Conditioned, NDArray[np.intp], list[int]]:
-        """Return the conditioned field, the labelled positions, and the rows in field order."""
+        """Return the conditioned field, its positions, and the labelled rows in field order."""
         sketch = sample.sketch
         latest = np.array(labeled[-MOST_KNOWN:], dtype=np.intp)
         place = np.minimum(np.searchsorted(sketch.rows, latest), sketch.rows.size - 1)
@@ -243,8 +248,8 @@ class QuestionSelector:
             computed = sketch.weights(self._points[np.array(new)])
             sample.weights |= dict(zip(new, computed, strict=True))
         weights = np.array([sample.weights[int(row)] for row in outside]) if outside.size else None
-        field = sketch.given(place[inside], weights)
-        return field, place[inside], [int(r) for r in (*latest[inside], *outside)]
+        taken = np.r_[place[inside], np.array(others, dtype=np.intp)]
+        return sketch.given(taken, weights), taken, [int(r) for r in (*latest[inside], *outside)]
 
     def _uncertainty(
         self, sample: SampleState, labels: dict[int, Value], *, wait: bool

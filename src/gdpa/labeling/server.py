@@ -320,7 +320,7 @@ class LabelServer:
             log_level="warning",
             access_log=False,  # paths contain the token
             server_header=False,
-            limit_concurrency=100,
+            limit_concurrency=500,  # a browser keeps up to six connections
             timeout_keep_alive=20,
             timeout_graceful_shutdown=3,
             lifespan="off",

@@ -87,11 +87,15 @@ class Outcome:
 
 @dataclass
 class Run:
-    """History, stage times and user callback of one solve."""
+    """History, stage times and user callback of one solve.
+
+    Reported objectives and bounds are increased by `shift`, the constant of the user's problem.
+    """
 
     callback: Callback | None = None
     history: list[Mapping[str, Any]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    shift: float = 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -104,7 +108,9 @@ class Run:
 
     def report(self, **values: Any) -> None:
         """Record one iteration and call the callback; raise StopSolver if that returns True."""
-        entry = MappingProxyType(dict(values))
+        shifted = ("objective", "lower_bound", "value", "bound", "primal", "dual")
+        values |= {name: values[name] + self.shift for name in shifted if name in values}
+        entry = MappingProxyType(values)
         self.history.append(entry)
         if self.callback is not None and self.callback(entry) is True:
             raise StopSolver
@@ -129,7 +135,7 @@ class Solver(ABC):
     max_iter : int, default=1000
         Maximum number of iterations of the outermost loop.
     x0 : array-like of shape (n_nodes,), optional
-        Initial scores, for methods that can use them.
+        Initial scores (zeros and ones for a QUBO), for methods that can use them.
     callback : callable, optional
         Called once per iteration with a mapping of reported values. Returning True stops the
         method, which then returns its best point, marked as not converged.
@@ -279,10 +285,11 @@ class Solver(ABC):
         self, problem: BinaryQuadratic, x0: NDArray[np.float64] | None, run: Run
     ) -> Solution:
         plain, shift = problem.plain()
+        run.shift = shift
         if plain.n_edges == 0:
             outcome = Outcome.optimal(plain, np.ones(plain.n_nodes, dtype=np.int8))
         else:
-            start = None if x0 is None else np.append(x0, 1.0)[: plain.n_nodes]
+            start = None if x0 is None else problem.signs(x0)
             outcome = self._run(plain, start, run)
         if outcome.bound_status == "certified":
             # If values are multiples of a step, a gap below one step proves the optimum.

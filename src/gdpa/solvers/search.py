@@ -299,19 +299,12 @@ def tabu(
     return best.T.astype(np.float32)
 
 
+@dataclass(frozen=True, eq=False)
 class Tabu:
-    """Simulated bifurcation and tabu search of replicas, on a dense matrix.
+    """Simulated bifurcation and tabu search of replicas, with dense couplings P."""
 
-    Parameters
-    ----------
-    P : csr_array of shape (n, n)
-        Couplings, zero diagonal.
-    rng : Generator
-        Source of randomness.
-    """
-
-    def __init__(self, P: sp.csr_array, rng: np.random.Generator) -> None:
-        self.P, self.rng = P.toarray(), rng
+    P: FloatArray
+    rng: np.random.Generator
 
     def anneal(self, S: Replicas, sweeps: int, hot: FloatArray, limits: Limits) -> Replicas:
         """Run simulated bifurcation, near S for low temperatures, then tabu search."""
@@ -391,7 +384,7 @@ def search(
 
 def _improver(P: sp.csr_array, rng: np.random.Generator) -> Annealer | Tabu:
     n = P.shape[0]
-    return Tabu(P, rng) if P.nnz > 0.2 * n * n and n <= 6000 else Annealer(P, rng)
+    return Tabu(P.toarray(), rng) if P.nnz > 0.2 * n * n and n <= 6000 else Annealer(P, rng)
 
 
 def _first_signs(

@@ -82,7 +82,7 @@ class SNS(Solver):
                     if converged or blocks == self.max_iter:
                         break
                     blocks += 1
-                    run.report(value=value, improved=improved)
+                    run.report(form=value, improved=improved)
             message = f"still improving after {blocks} blocks"
             if converged:
                 message = f"no improvement in {self.neighbors} neighbours"

@@ -290,8 +290,9 @@ def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
     Parameters
     ----------
     model : callable, path or str
-        A function, a folder with an ONNX network, or a name in the list of models. For texts, the
-        folder contains ``tokenizer.json``. For pictures, the size is in the network or in
+        A function, a folder with an ONNX network, or a name: "minilm" (texts), "mobilenet" or
+        "dinov2" (pictures), or one in the user's list of models. For texts, the folder contains
+        ``tokenizer.json``. For pictures, the size is in the network or in
         ``preprocessor_config.json``.
     offline : bool, default=False
         Whether a named model must already be in the cache.
@@ -331,30 +332,37 @@ def _sha256(file: Path) -> str:
 def _fetch(name: str, offline: bool) -> Path:
     """Return the folder of a named model; missing files are downloaded and verified."""
     home = Path(os.environ.get("GDPA_MODELS", Path.home() / ".cache" / "gdpa" / "models"))
-    listed = home / "models.json"
-    try:
-        known = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else {}
-        if name not in known:
+    folder, listed, known = (home / name).resolve(), home / "models.json", dict[str, Any]()
+    for source in (Path(__file__).with_name("models.json"), listed):
+        try:
+            known |= json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
+            files = known[name]["files"] if name in known else {}
+            urls = {k: (v["url"], v["sha256"]) for k, v in files.items() if "content" not in v}
+        except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(
-                f"embed={name!r} is neither a folder nor a model in {listed}; "
-                f"{nearest_name(name, list(known)) if known else 'the list is empty'}"
-            )
-        files = known[name]["files"].items()
-        files = [(path, str(file["url"]), str(file["sha256"])) for path, file in files]
-    except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+                f"{source} must be a JSON object such as "
+                '{"name": {"licence": ..., "files": {"model.onnx": {"url": ..., "sha256": ...}}}} '
+                f"({error!r})"
+            ) from error
+    if not files:
         raise ValueError(
-            f"{listed} must be a JSON object such as "
-            '{"name": {"licence": ..., "files": {"model.onnx": {"url": ..., "sha256": ...}}}} '
-            f"({error!r})"
-        ) from error
-    folder = (home / name).resolve()
-    for path, url, sha256 in files:
+            f"embed={name!r} is neither a folder nor a model of the package or in {listed}; "
+            f"{nearest_name(name, list(known))}"
+        )
+    for path in files:
         file = (folder / path).resolve()
         if not file.is_relative_to(folder) or folder.parent != home.resolve():
             raise ValueError(f"{listed}: {name!r} and {path!r} must stay in their folder")
+        if path not in urls:  # settings that the list itself holds
+            content = json.dumps(files[path]["content"]).encode()
+            if not file.exists() or file.read_bytes() != content:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            continue
+        url, sha256 = urls[path]
         if file.exists():
             if _sha256(file) != sha256.lower():
-                raise ValueError(f"{file} does not match the SHA-256 in {listed}; delete the file")
+                raise ValueError(f"{file} does not match the SHA-256 of {name!r}; delete the file")
         elif offline:
             raise ValueError(f"{file} of the model {name!r} is missing and offline is set")
         else:
@@ -407,7 +415,8 @@ class OnnxNetwork:
     @property
     def session(self) -> Any:
         """The loaded network."""
-        return _session(self.file, self.file.stat().st_mtime_ns, self.kind)
+        output = self._settings("preprocessor_config.json").get("output", "")
+        return _session(self.file, self.file.stat().st_mtime_ns, self.kind, str(output))
 
     def _settings(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file; empty if it does not exist."""
@@ -420,20 +429,28 @@ class OnnxNetwork:
     def __call__(self, items: list[Any]) -> FloatArray:
         """Return a vector for each text or picture."""
         run = self._texts if self.kind == "text" else self._pictures
-        vectors = np.concatenate([run(items[i : i + BATCH]) for i in range(0, len(items), BATCH)])
+        step, n = self.session.get_inputs()[0].shape[0], len(items)
+        if isinstance(step, int):  # the network takes so many at once
+            items = items + items[-1:] * (-n % step)
+        else:
+            step = BATCH
+        vectors = np.concatenate([run(items[i : i + step]) for i in range(0, n, step)])[:n]
         length = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return np.asarray(vectors / np.where(length > 0, length, 1.0))
 
     def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> FloatArray:
         """Run the network."""
         try:
-            return np.asarray(self.session.run(None, dict(inputs))[0], dtype=np.float32)
+            output = self._settings("preprocessor_config.json").get("output")
+            names = [str(output)] if output else None
+            return np.asarray(self.session.run(names, dict(inputs))[0], dtype=np.float32)
         except Exception as error:  # onnxruntime has its own kinds of errors
             raise ValueError(f"{self.file} does not accept the input: {error}") from error
 
     def _texts(self, texts: list[str]) -> FloatArray:
         """Embed texts; token vectors are pooled."""
-        most = self._settings("tokenizer_config.json").get("model_max_length")
+        most = self._settings("sentence_bert_config.json").get("max_seq_length")
+        most = most or self._settings("tokenizer_config.json").get("model_max_length")
         most = most if isinstance(most, int) and most <= 8192 else 256
         file = Path(self.folder) / "tokenizer.json"
         encoded = _tokenizer(file, file.stat().st_mtime_ns, most).encode_batch(texts)
@@ -478,13 +495,20 @@ class OnnxNetwork:
 
 
 @lru_cache(maxsize=4)
-def _session(file: Path, changed: int, extra: str) -> Any:
-    """Load an ONNX network; it is loaded again if the file has changed."""
+def _session(file: Path, changed: int, extra: str, output: str) -> Any:
+    """Load an ONNX network, again if the file has changed; `output` names an inner tensor."""
     runtime = require("onnxruntime", extra)
     options = runtime.SessionOptions()
     options.log_severity_level = 4  # raise errors instead of printing them
     try:
-        return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        network: str | bytes = str(file)
+        if output:  # is appended: readers merge a second ModelProto.graph.output.name (7, 12, 1)
+            added = output.encode()
+            for number in (1, 12, 7):
+                size = bytes([len(added) & 127 | 128, len(added) >> 7])
+                added = bytes([8 * number + 2]) + size + added
+            network = file.read_bytes() + added
+        return runtime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has its own kinds of errors
         raise ValueError(f"{file} is not a readable ONNX network: {error}") from error
 
@@ -499,6 +523,5 @@ def _tokenizer(file: Path, changed: int, most: int) -> Any:
     except Exception as error:  # tokenizers raises bare Exception
         raise ValueError(f"{file} cannot be read: {error}") from error
     tokenizer.enable_truncation(most)
-    if tokenizer.padding is None:
-        tokenizer.enable_padding()
+    tokenizer.enable_padding(**{**(tokenizer.padding or {}), "length": None})
     return tokenizer

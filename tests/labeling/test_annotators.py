@@ -1,0 +1,36 @@
+"""A short run of ``benchmarks.annotators``: several annotators at a server that is killed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from benchmarks.annotators import ACKNOWLEDGED, NO_REPLY, Sent, compare, run
+
+
+def test_no_acknowledged_answer_is_lost_and_none_invented():
+    if os.name != "posix":
+        pytest.skip("the server is killed with a POSIX signal")
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    (text,) = run(6, 4.0, 1, pause=0.05, n_rows=600)  # raises if the log or the table differs
+    assert "none lost" in text
+
+
+def test_the_comparison_sees_losses_inventions_and_other_orders():
+    a, b, c = (("answer", row, "x") for row in range(3))
+
+    def sent(*events):
+        return [Sent(event, state) for event, state in events]
+
+    both = sent((a, ACKNOWLEDGED), (b, ACKNOWLEDGED))
+    assert compare(both, [a, b]) == ""
+    for wrong in ([a], [b], [b, a], [a, b, b], [a, c, b], []):
+        assert compare(both, wrong) != ""
+    # Sent again after no reply: written once or twice, never more often.
+    again = sent((a, NO_REPLY), (a, ACKNOWLEDGED), (b, NO_REPLY))
+    for right in ([a], [a, a], [a, b], [a, a, b]):
+        assert compare(again, right) == ""
+    for wrong in ([], [b], [a, a, a], [a, b, b]):
+        assert compare(again, wrong) != ""
