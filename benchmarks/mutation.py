@@ -81,13 +81,15 @@ class Mutant:
     path: Path
     function: str
     line: int
+    column: int
     before: str
     after: str
     module: ast.Module
 
     @property
     def name(self) -> str:
-        return f"{self.path.relative_to(SOURCE)}:{self.line} {self.before} -> {self.after}"
+        place = f"{self.path.relative_to(SOURCE)}:{self.line}:{self.column}"
+        return f"{place} {self.before} -> {self.after}"
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST | None]:
@@ -184,8 +186,8 @@ def mutants(package: str, path: Path) -> list[Mutant]:
                 _put(parent, field, index, changed)
                 listed.append(
                     Mutant(
-                        package, path, name, node.lineno, text(node), text(changed),
-                        ast.fix_missing_locations(copy.deepcopy(module)),
+                        package, path, name, node.lineno, node.col_offset, text(node),
+                        text(changed), ast.fix_missing_locations(copy.deepcopy(module)),
                     )
                 )  # fmt: skip
                 _put(parent, field, index, node)
@@ -328,6 +330,11 @@ class Run:
             self.counts[package] = len(everything)
             stop = self.options.skip + (self.options.sample or len(everything))
             drawn += everything[self.options.skip : stop]
+        if again := self.options.again:
+            kept = json.loads(again.read_text())["results"]
+            self.results = [result for result in kept if result["killed"] is not None]
+            alive = {result["mutant"] for result in kept} - {r["mutant"] for r in self.results}
+            drawn = [mutant for mutant in drawn if mutant.name in alive]
         return drawn
 
     def trace(
@@ -406,6 +413,7 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=[], help="more tests")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--trace", type=Path, help="keep the first pass in this file")
+    parser.add_argument("--again", type=Path, help="only the survivors of this run, with all tests")
     parser.add_argument("--page", nargs="+", type=Path, help="print the page of these runs")
     options = parser.parse_args()
     if options.page:
