@@ -116,3 +116,58 @@ def test_reads_as_a_sentence():
     assert str(gdpa.certify(problem, [1, 1, -1])) == (
         "objective 8, optimum 4 (certified, min-cut), gap 4 (50 %)"
     )
+
+
+def test_binary_labellings_are_zeros_and_ones():
+    form = gdpa.BinaryQuadratic.qubo([[-1, 1], [1, -1]])
+    states = [(a, b) for a in (0, 1) for b in (0, 1)]
+    best = min(form.objective(np.array(x)) for x in states)
+    for x in states:
+        found = gdpa.certify(form, x)
+        assert found.objective == form.objective(np.array(x))
+        assert found.gap == pytest.approx(found.objective - best)
+    with pytest.raises(ValueError, match=r"labels\[1\] is -1; a labelling has 0 or 1"):
+        gdpa.certify(form, [1, -1])
+    with pytest.raises(ValueError, match=r"labels\[0\] is 0; a labelling has \+1 or -1"):
+        gdpa.certify(gdpa.BinaryQuadratic([[0, 2], [2, 0]]), [0, 1])
+
+
+def test_gaps_are_never_negative_and_relative_to_the_larger_value():
+    from gdpa.certificate import Certificate
+
+    below = Certificate(1.0, 1.0 + 1e-12, "certified", "min-cut", True)
+    assert below.gap == 0.0
+    apart = Certificate(-3.0, -4.0, "certified", "search", False)
+    assert (apart.gap, apart.relative_gap) == (1.0, 0.25)
+    assert str(apart).startswith("objective -3, lower bound -4 (certified, search)")
+
+
+@pytest.mark.parametrize(
+    ("objective", "status", "exact", "optimal"),
+    [
+        (4.0, "certified", True, True),
+        (8.0, "certified", True, False),
+        (4.0, "estimated", False, False),
+    ],
+)
+def test_notebooks_call_only_proved_labellings_optimal(objective, status, exact, optimal):
+    from gdpa.certificate import Certificate
+
+    html = Certificate(objective, 4.0, status, "min-cut", exact)._repr_html_()
+    assert ("No labelling is better." in html) == optimal
+    assert (">optimum<" in html) == exact
+    assert (">lower bound<" in html) != exact
+    assert f"{100 * (objective - 4) / objective:.3g} %" in html
+    assert f"({status}, by min-cut)" in html
+    assert "XX" not in html
+
+
+def test_a_stopped_exact_method_proves_no_optimum():
+    """Branch and bound beyond its limit gives a valid bound, and does not claim the optimum."""
+    rng = np.random.default_rng(0)
+    P = np.triu(rng.normal(size=(70, 70)), 1)
+    form = gdpa.BinaryQuadratic(P + P.T)
+    chosen = gdpa.certify(form, np.ones(70))
+    assert chosen.method == "search"
+    assert not chosen.exact
+    assert chosen.lower_bound <= gdpa.solve(form, "search").objective

@@ -243,7 +243,9 @@ class _Unpacker:
             case {"$tuple": list(items)}:
                 return tuple(each(item) for item in items)
             case {"$csr": [_, _, _, _, _] as parts}:
-                return _csr(where, *map(each, parts))
+                A = csr_of_untrusted_parts(where, *map(each, parts))
+                if A.has_canonical_format and np.isfinite(A.data).all():
+                    return A
             case {"$array": str(name)} | {"$strings": str(name)} if name in self.arrays:
                 self.used.add(name)
                 array = self.arrays[name]
@@ -251,13 +253,39 @@ class _Unpacker:
             case {"$object": int(number)} if 0 <= number < len(self.objects):
                 self.used.add(number)
                 return self.objects[number]
-        raise ValueError(f"{where}: {value!r:.50} is out of range or unknown")
+        raise ValueError(f"{where}: {value!r:.50} is unknown, out of range or not finite")
 
 
-def _csr(where: str, data: Any, indices: Any, indptr: Any, *shape: Any) -> sp.csr_array:
-    """Return a sparse matrix; SciPy's compiled code would follow an index out of range."""
+def csr_of_untrusted_parts(
+    name: str, data: Any, indices: Any, indptr: Any, *shape: Any
+) -> sp.csr_array:
+    """Return a sparse matrix of parts from a file, if they are consistent.
+
+    SciPy's compiled code would follow an index out of range, and its own check overlooks pointers
+    that overflow.
+
+    Parameters
+    ----------
+    name : str
+        Name of the matrix in error messages.
+    data, indices, indptr : ndarray
+        The parts.
+    *shape : int
+        Number of rows and of columns.
+
+    Returns
+    -------
+    csr_array
+        The matrix; its entries may be unsorted, duplicate or not finite.
+
+    Raises
+    ------
+    ValueError
+        If the parts are inconsistent.
+    """
     if not (
-        all(type(size) is int and 0 <= size < 2**31 for size in shape)
+        len(shape) == 2
+        and all(type(size) is int and 0 <= size < 2**31 for size in shape)
         and all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr))
         and data.dtype.kind in "fiub"
         and indices.dtype.kind == indptr.dtype.kind == "i"
@@ -267,11 +295,8 @@ def _csr(where: str, data: Any, indices: Any, indptr: Any, *shape: Any) -> sp.cs
         and (indptr[:-1] <= indptr[1:]).all()
         and (not indices.size or 0 <= indices.min() <= indices.max() < shape[1])
     ):
-        raise ValueError(f"{where}: the parts of a sparse matrix are inconsistent")
-    A = sp.csr_array((data, indices, indptr), shape=shape)
-    if not A.has_canonical_format or not np.isfinite(A.data).all():
-        raise ValueError(f"{where} has entries that are duplicate, unsorted or not finite")
-    return A
+        raise ValueError(f"{name}: the parts of a sparse matrix are inconsistent")
+    return sp.csr_array((data, indices, indptr), shape=shape)
 
 
 def _matches(value: Any, hint: Any) -> bool:

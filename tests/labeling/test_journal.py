@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 
 import pytest
 
+from gdpa.labeling import journal as module
 from gdpa.labeling.answers import AnswerHistory
 from gdpa.labeling.journal import Journal
 
@@ -152,3 +155,85 @@ def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
         assert one.answers == two.answers
     assert one.labels == {3: "x", 4: "x", 5: "x", 1: "y"}
     assert [a.settled for a in one.answers.values()] == [False, False, False, True]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not sync folders")
+def test_every_line_is_synced_before_it_is_acknowledged(tmp_path, monkeypatch):
+    """After each step the synced bytes are all bytes, and a new log's folder is synced too."""
+    path, synced, folders, handles = tmp_path / "log.jsonl", [], [], []
+    real_sync, real_open = os.fsync, os.open
+
+    def fsync(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            folders.append(handle)
+        else:
+            synced.append(os.fstat(handle).st_size)
+        real_sync(handle)
+
+    def opened(*arguments):
+        handles.append(real_open(*arguments))
+        return handles[-1]
+
+    monkeypatch.setattr(module.os, "fsync", fsync)
+    monkeypatch.setattr(module.os, "open", opened)
+    log = Journal(path, ABOUT)
+    assert synced[-1] == path.stat().st_size
+    assert len(folders) == 1
+    for handle in handles:
+        with pytest.raises(OSError, match=r"[Bb]ad file descriptor"):
+            os.fstat(handle)
+    for number in range(3):
+        log.write({"row": number})
+        assert synced[-1] == path.stat().st_size
+    log.close()
+    with path.open("ab") as stream:
+        stream.write(b'{"row"')
+    synced.clear()
+    Journal(path, ABOUT).close()
+    assert synced == [path.stat().st_size]
+    synced.clear()
+    Journal(path, ABOUT).close()
+    assert synced == []  # a complete log is opened without a write
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not remove open files")
+@pytest.mark.parametrize("when", ["before", "during"])
+@pytest.mark.parametrize("how", ["removed", "replaced", "longer"])
+def test_a_log_changed_by_another_program_takes_no_event(tmp_path, monkeypatch, how, when):
+    path = tmp_path / "log.jsonl"
+    log = Journal(path, ABOUT)
+    log.write({"row": 0})
+
+    def change(*_):
+        if how == "longer":
+            with path.open("ab") as stream:
+                stream.write(b"{}\n")
+            monkeypatch.undo()
+            return
+        content = path.read_bytes()
+        path.unlink()
+        monkeypatch.undo()
+        if how == "replaced":
+            path.write_bytes(content)
+
+    if when == "before":
+        change()
+    else:
+        monkeypatch.setattr(module.os, "fsync", change)
+    with pytest.raises(OSError, match="removed or changed by another program"):
+        log.write({"row": 1})
+    log.close()
+
+
+def test_a_refused_log_is_closed_and_other_lines_are_left_alone(tmp_path):
+    path = tmp_path / "log.jsonl"
+    Journal(path, ABOUT).close()
+    with pytest.raises(ValueError, match="different data"):
+        Journal(path, ABOUT | {"rows": 13})
+    Journal(path, ABOUT).close()  # the lock was given back
+    path.write_bytes(b"no newline, and no log")
+    with pytest.raises(ValueError, match="not a log of labels"):
+        Journal(path, ABOUT)
+    assert path.read_bytes() == b"no newline, and no log"
+    with pytest.raises(ValueError, match="not a regular file"):
+        Journal(tmp_path, ABOUT)

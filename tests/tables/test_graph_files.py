@@ -86,10 +86,13 @@ def test_objects_and_indices_out_of_range_are_refused(tmp_path):
     np.savez(tmp_path / "o.npz", W=np.array([[None]], dtype=object))
     with pytest.raises(TableError, match="plain arrays"):
         read_graph(tmp_path / "o.npz")
-    parts = {"indices": np.array([7, 0]), "indptr": np.array([0, 1, 2])}
-    np.savez(tmp_path / "i.npz", data=np.ones(2), shape=np.array([2, 2]), **parts)
-    with pytest.raises(TableError):
-        read_graph(tmp_path / "i.npz")
+    far = 2**63 - 1  # the next difference of pointers overflows to a positive number
+    for indices, indptr in (([7, 0], [0, 1, 2]), ([1, 0], [0, far, -2, 2]), ([1, 0], [0, 1, -2])):
+        parts = {"indices": np.array(indices), "indptr": np.array(indptr)}
+        shape = np.full(2, len(indptr) - 1)
+        np.savez(tmp_path / "i.npz", data=np.ones(2), shape=shape, **parts)
+        with pytest.raises(TableError, match="inconsistent"):
+            read_graph(tmp_path / "i.npz")
 
 
 def test_labels_by_name_by_line_and_as_solve_writes_them(tmp_path):

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from .options import read_defaults
+from .options import add_command, read_defaults
 
 COMMANDS = (
     *("demo", "fit", "predict", "query", "label"),
@@ -50,16 +50,20 @@ def run(args: list[str] | None = None) -> int:
     # Import only the module of the command that runs; --help needs all of them.
     for name in args[:1] if args and args[0] in COMMANDS else COMMANDS:
         if name not in LOADED:
-            importlib.import_module(f"gdpa.cli.{name}").register(app)
+            command = getattr(importlib.import_module(f"gdpa.cli.{name}"), name)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command)
+            else:
+                add_command(app, command)
             LOADED.add(name)
-    command = typer.main.get_command(app)
+    whole = typer.main.get_command(app)
     try:
-        defaults = read_defaults(command, args, COMMANDS)
+        defaults = read_defaults(whole, args, COMMANDS)
     except ValueError as error:
         print(f"gdpa: error: {error}", file=sys.stderr)
         return 2
     try:
-        command(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]), default_map=defaults)
+        whole(args, prog_name="gdpa", obj=shlex.join(["gdpa", *args]), default_map=defaults)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import typer
 
 from .files import OutputFiles
-from .options import GraphOptions, add_command, option
+from .options import GraphOptions, option
 from .output import Output, Stages
 from .quadratic import certify_quadratic, pick, print_gap
 from .solve import Labeling, read_problem
@@ -20,11 +19,6 @@ class CertifyOptions(GraphOptions):
 
     labeling: str | None = option("Labels of all nodes, as written by solve; solved for if unset.")
     bound: str | None = option("min-cut, sdr-interior-point or sdr-low-rank.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "certify", CertifyOptions, certify)
 
 
 def certify(options: CertifyOptions) -> None:

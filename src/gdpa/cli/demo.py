@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from ..threads import one_thread
 from .files import OutputFiles
 from .models import new_classifier
-from .options import RunOptions, add_command, option
+from .options import RunOptions, option
 from .output import Output, Stages
 
 LABELS_PER_CLASS, DRAWS = 5, 3
@@ -29,11 +28,6 @@ class DemoOptions(RunOptions):
     out: str = option(
         "HTML file to write the report to.", "--out", "-o", default="gdpa-report.html"
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "demo", DemoOptions, demo)
 
 
 def demo(options: DemoOptions) -> None:

@@ -66,19 +66,6 @@ class ExportOptions(RunOptions):
     seed: int = option("Random seed.", min=0, default=0)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(
-        name="distributed",
-        help="Fit Parquet tables that do not fit on one machine, on Dask workers.",
-        no_args_is_help=True,
-    )
-    add_command(group, "fit", FitOptions, fit)
-    add_command(group, "predict", PredictOptions, predict)
-    add_command(group, "export", ExportOptions, export)
-    app.add_typer(group)
-
-
 def _progress(stages: Stages) -> Callable[[Event], None]:
     """Return a callback that shows the stage, the finished tasks and the time left."""
     seen: list[str] = []
@@ -143,3 +130,12 @@ def export(options: ExportOptions) -> None:
         kept = int(classifier.label_scores_.shape[0])
         output.result = {"model": options.model, "rows": kept}
         output.note(f"wrote {options.model}: {kept} rows")
+
+
+distributed = typer.Typer(
+    name="distributed",
+    help="Fit Parquet tables that do not fit on one machine, on Dask workers.",
+    no_args_is_help=True,
+)
+for command in (fit, predict, export):
+    add_command(distributed, command)

@@ -23,7 +23,6 @@ from .options import (
     OutputOptions,
     RunOptions,
     TableOptions,
-    add_command,
     list_methods,
     option,
 )
@@ -74,11 +73,6 @@ class _Task:
     ids: list[str] | None
     links: RowLinks | None
     notes: list[str]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "fit", FitOptions, fit)
 
 
 def fit(options: FitOptions) -> None:

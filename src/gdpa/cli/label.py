@@ -13,7 +13,7 @@ import typer
 from ..files import written_whole
 from ..threads import one_thread
 from .models import load_model
-from .options import ColumnOptions, EmbedOptions, Quiet, TableOptions, add_command, option
+from .options import ColumnOptions, EmbedOptions, Quiet, TableOptions, option
 from .output import Output
 
 
@@ -73,11 +73,6 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
         if out.is_dir() or (self.data != "-" and out.resolve() == data.resolve()):
             raise ValueError(f"--out {out} is a folder or the input; choose another name")
         return out, out.with_name(out.name + ".log") if self.log is None else Path(self.log)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "label", LabelOptions, label)
 
 
 def label(options: LabelOptions) -> None:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import typer
-
-from .options import Json, Quiet
+from .options import RunOptions
 from .output import Output
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("methods")(methods)
-
-
-def methods(json: Json = False, quiet: Quiet = False) -> None:
+def methods(options: RunOptions) -> None:
     """List the solvers, with the problems they accept and the extras they need."""
-    with Output("methods", json=json, quiet=quiet) as out:
+    with Output("methods", json=options.json, quiet=options.quiet) as out:
         from ..solvers.registry import list_methods
 
         rows = list_methods()
         out.result = {"methods": [asdict(row) for row in rows]}
-        if not json:
+        if not options.json:
             out.table(
                 ["method", "kind", "accepts", "extra", "description"],
                 [

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .output import Output
 
 
-Options = TypeVar("Options")
 WRITTEN = {"out", "model", "report", "log", "work", "help"}
 # Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
@@ -230,16 +229,15 @@ class EdgeOptions:
         return links
 
 
-def add_command(
-    app: typer.Typer, name: str, options: type[Options], run: Callable[[Options], None]
-) -> None:
-    """Add a command: its options are the fields of a dataclass, its help is `run`'s docstring."""
+def add_command(app: typer.Typer, run: Callable[[Any], None]) -> None:
+    """Add a command with `run`'s name and docstring; its options are a dataclass, its parameter."""
+    options = get_type_hints(run)["options"]
 
     def command(**values: object) -> None:
         run(options(**values))
 
     hints = get_type_hints(options, include_extras=True)
-    for each in fields(options):  # type: ignore[arg-type]
+    for each in fields(options):
         if each.metadata:
             hints[each.name] = Annotated[hints[each.name], each.metadata["typer"]]
     parameters = [
@@ -251,7 +249,7 @@ def add_command(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     # Click keeps the lines of a paragraph after a backspace, which a raw docstring cannot contain.
     command.__doc__ = str(run.__doc__).replace("\\b", "\b")
-    app.command(name, cls=GroupedCommand)(command)
+    app.command(run.__name__, cls=GroupedCommand)(command)
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:

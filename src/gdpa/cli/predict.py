@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import typer
 
 from .files import OutputFiles, write_rows
 from .models import first_columns, load_model
@@ -15,7 +14,6 @@ from .options import (
     OutputOptions,
     RunOptions,
     TableOptions,
-    add_command,
     argument,
     option,
 )
@@ -42,11 +40,6 @@ class PredictOptions(
         "Mark predictions below this probability as unsure; as in fit if unset.", min=0.0, max=1.0
     )
     keep: bool = option("Copy all input columns to the output.", "--keep", default=False)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "predict", PredictOptions, predict)
 
 
 def predict(options: PredictOptions) -> None:

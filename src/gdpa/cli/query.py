@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from .files import Column, OutputFiles, rows_as_csv, rows_as_records
 from .models import load_model, new_classifier
-from .options import OutputOptions, RunOptions, add_command, argument, option
+from .options import OutputOptions, RunOptions, argument, option
 from .output import Output
 
 
@@ -24,11 +23,6 @@ class QueryOptions(RunOptions, OutputOptions):
     n: int = option("Number of rows.", "-n", min=1, default=20)
     target: str | None = option("Column that will hold the labels of the table.", "--target", "-t")
     id_column: str | None = option("Column of row names of the table.", "--id")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "query", QueryOptions, query)
 
 
 def query(options: QueryOptions) -> None:

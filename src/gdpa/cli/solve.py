@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from ..csv_text import csv_text
@@ -17,7 +16,7 @@ from ..problem import GraphProblem
 from ..solution import Solution
 from ..tables.graph_files import NodeLabels
 from .files import OutputFiles
-from .options import GraphOptions, add_command, option, parse_options
+from .options import GraphOptions, option, parse_options
 from .output import Output, Stages
 from .quadratic import pick, solve_quadratic
 
@@ -29,11 +28,6 @@ class SolveOptions(GraphOptions):
     method_options: list[str] | None = option(  # noqa: RUF009
         "NAME=VALUE: option of the method; may be repeated.", "--option"
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    add_command(app, "solve", SolveOptions, solve)
 
 
 def solve(options: SolveOptions) -> None:

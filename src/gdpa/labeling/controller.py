@@ -29,7 +29,7 @@ __all__ = ["Controller"]
 logger = logging.getLogger("gdpa.labeling")
 
 MAP_ROWS = 1200
-MOST_ALIKE = 500
+MAX_SIMILAR_ROWS = 500
 
 
 class Controller:
@@ -288,7 +288,7 @@ class Controller:
         distance = self._distances(row, rows)
         most = self._distances(row, others).min(initial=np.inf)
         order = np.argsort(distance, kind="stable")
-        near = rows[order[distance[order] < most]][:MOST_ALIKE]
+        near = rows[order[distance[order] < most]][:MAX_SIMILAR_ROWS]
         return {"rows": near.tolist(), "value": value}
 
     def preview(self, rows: Sequence[int]) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import nearest_name
-from ..graph.memory import check_memory
 from .cell_formats import plain_number
 from .graph_files import parse_matrix_market
 from .source import Source
@@ -138,7 +137,8 @@ def _parse_weights(lines: Lines, name: str) -> NDArray[np.float64]:
 
 def _parse_numbered(lines: Lines, name: str, first: int, n: int) -> Parsed:
     """Parse lines ``i j weight`` with nodes numbered from `first`."""
-    check_memory(200.0 * n, f"{name} with {n} nodes", "a smaller problem is needed")
+    if n > 100 * len(lines) + 100_000:
+        raise TableError(f"{name} declares {n} nodes but has only {len(lines)} entries")
     weights = _parse_weights(lines, name)
     names = [str(k + first) for k in range(n)]
     ends = np.empty((len(lines), 2), dtype=np.intp)

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..codec import csr_of_untrusted_parts
 from ..errors import nearest_name
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, from_edges
@@ -99,9 +100,8 @@ def _parse_npz(raw: bytes, name: str) -> NamedGraph:
         raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
     W: Any = parts.get("W")
     if {"data", "indices", "indptr", "shape"} <= set(parts):
-        shape = tuple(parts["shape"].ravel().tolist())
-        W = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-        W.check_format(full_check=True)
+        arrays = (parts[part] for part in ("data", "indices", "indptr"))
+        W = csr_of_untrusted_parts("the matrix", *arrays, *parts["shape"].ravel().tolist())
     if W is None:
         raise TableError(f"{name} holds {sorted(parts)}; a CSR matrix or an array W is needed")
     W = check_adjacency(W, name="the matrix")

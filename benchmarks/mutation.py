@@ -1,0 +1,444 @@
+"""Mutation testing: change one operator, constant or statement, and see whether a test fails.
+
+    python -m benchmarks.mutation --out run.json [--sample 150] [--seed 0] [--only linalg]
+    python -m benchmarks.mutation --page run.json > benchmarks/MUTATION.md
+
+The tests are collected once. A first pass records which tests execute which lines. Then every
+mutant runs in a fork of its own, where the code of one function is replaced, on the tests that
+execute the changed line, quickest first, until one fails. A mutant that uses more than ten times
+the processor time of its tests counts as killed. Messages of exceptions and warnings, type
+annotations, default arguments and code that runs at import are not mutated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import functools
+import importlib
+import json
+import os
+import pickle
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import coverage
+import pytest
+from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "gdpa"
+PACKAGES = {
+    "system": ("system/*.py", ["tests/system"]),
+    "linalg": ("linalg/*.py", ["tests/linalg"]),
+    "certificate": ("certificate.py", ["tests/test_certificate.py"]),
+    "codec": ("codec*.py", ["tests/test_codec.py"]),
+    "journal": (
+        "labeling/journal.py",
+        ["tests/labeling/test_journal.py", "tests/labeling/test_full_disk.py"],
+    ),
+}
+SWAPS: dict[type, type] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+@dataclass
+class Mutant:
+    """One change: where it is, and the mutated module."""
+
+    package: str
+    path: Path
+    function: str
+    line: int
+    column: int
+    before: str
+    after: str
+    module: ast.Module
+
+    @property
+    def name(self) -> str:
+        place = f"{self.path.relative_to(SOURCE)}:{self.line}:{self.column}"
+        return f"{place} {self.before} -> {self.after}"
+
+
+def changes(node: ast.AST) -> Iterator[ast.AST | None]:
+    """Yield the replacements of one node; None removes a statement."""
+    if isinstance(node, ast.Compare | ast.BoolOp | ast.BinOp | ast.AugAssign):
+        operators = node.ops if isinstance(node, ast.Compare) else [node.op]
+        for place, operator in enumerate(operators):
+            if type(operator) in SWAPS:
+                changed: Any = copy.deepcopy(node)
+                if isinstance(changed, ast.Compare):
+                    changed.ops[place] = SWAPS[type(operator)]()
+                else:
+                    changed.op = SWAPS[type(operator)]()
+                yield changed
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
+    elif isinstance(node, ast.Constant):
+        value = node.value
+        if isinstance(value, bool):
+            yield ast.Constant(not value)
+        elif isinstance(value, int | float):
+            yield ast.Constant(value + 1)
+        elif isinstance(value, str):
+            yield ast.Constant(f"XX{value}")
+    elif isinstance(node, ast.If | ast.IfExp | ast.While):
+        changed = copy.deepcopy(node)
+        changed.test = ast.UnaryOp(ast.Not(), changed.test)
+        yield changed
+    elif isinstance(node, ast.Return | ast.Assign) and not (
+        node.value is None or isinstance(node.value, ast.Constant)
+    ):
+        changed = copy.deepcopy(node)
+        changed.value = ast.Constant(None)
+        yield changed
+    elif isinstance(node, ast.Break):
+        yield ast.Continue()
+    elif isinstance(node, ast.Continue):
+        yield ast.Break()
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield ast.Pass()
+
+
+def is_left_alone(node: ast.AST) -> bool:
+    """Tell whether a node is a message, an annotation or a docstring."""
+    if isinstance(node, ast.Raise | ast.JoinedStr | ast.AnnAssign | ast.Assert):
+        return not (isinstance(node, ast.AnnAssign) and node.value is not None)
+    if isinstance(node, ast.Expr):
+        value = node.value
+        call = isinstance(value, ast.Call) and ast.unparse(value.func) == "warnings.warn"
+        return call or isinstance(value, ast.Constant)
+    return False
+
+
+def places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
+    """Yield (parent, field, index) of all nodes inside a function's body."""
+    for name, value in ast.iter_fields(node):
+        if name in {"annotation", "returns", "decorator_list", "args"} and not isinstance(
+            node, ast.Call
+        ):
+            continue
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(child, ast.AST) and not is_left_alone(child):
+                yield node, name, index
+                yield from places(child)
+
+
+def functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Yield the outermost functions and methods with their qualified names."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions(node.body, f"{prefix}{node.name}.")
+
+
+def text(node: ast.AST | None) -> str:
+    if node is None:
+        return "nothing"
+    words = " ".join(ast.unparse(ast.fix_missing_locations(node)).split())
+    return words if len(words) < 80 else words[:77] + "..."
+
+
+def mutants(package: str, path: Path) -> list[Mutant]:
+    """List all mutants of one file."""
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    listed = []
+    for name, function in functions(module.body):
+        for parent, field, index in places(function):
+            held = getattr(parent, field)
+            node = held if index is None else held[index]
+            for changed in changes(node):
+                if changed is None:
+                    continue
+                _put(parent, field, index, changed)
+                listed.append(
+                    Mutant(
+                        package, path, name, node.lineno, node.col_offset, text(node),
+                        text(changed), ast.fix_missing_locations(copy.deepcopy(module)),
+                    )
+                )  # fmt: skip
+                _put(parent, field, index, node)
+    return listed
+
+
+def _put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
+    if index is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[index] = node
+
+
+def find_code(code: CodeType, name: str) -> CodeType:
+    """Return the code object of a function or method of a compiled module."""
+    for part in name.split("."):
+        code = next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == part)
+    return code
+
+
+def find_function(module: ModuleType, name: str) -> FunctionType:
+    """Return the function behind properties, caches and other decorators."""
+    held: Any = module
+    for part in name.split("."):
+        held = vars(held)[part]
+    while not isinstance(held, FunctionType) or hasattr(held, "__wrapped__"):
+        held = next(
+            found
+            for key in ("__wrapped__", "fget", "func", "__func__")
+            if (found := getattr(held, key, None)) is not None
+        )
+    return held
+
+
+def apply(mutant: Mutant) -> None:
+    """Replace the code of the mutated function in this process."""
+    dotted = ".".join(mutant.path.relative_to(SOURCE.parent).with_suffix("").parts)
+    module = importlib.import_module(dotted.removesuffix(".__init__"))
+    code = find_code(compile(mutant.module, str(mutant.path), "exec"), mutant.function)
+    find_function(module, mutant.function).__code__ = code
+
+
+def in_a_fork(work: Callable[[], Any], cpu: float, wall: float) -> Any:
+    """Return what `work` returns in a child process, or "timeout" or "crash"."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1, int(cpu) + 2))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            with os.fdopen(writing, "wb") as stream:
+                pickle.dump(work(), stream)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.set_blocking(reading, False)
+    answer, until = b"", time.monotonic() + wall
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        while True:
+            try:
+                part = os.read(reading, 1 << 16)
+            except BlockingIOError:
+                break
+            if not part:
+                break
+            answer += part
+        if ended:
+            break
+        if time.monotonic() > until:
+            os.kill(child, 9)
+        time.sleep(0.005)
+    os.close(reading)
+    if not answer:
+        return "timeout" if os.WIFSIGNALED(status) else "crash"
+    return pickle.loads(answer)
+
+
+class Run:
+    """A pytest plugin that runs the mutants instead of the tests."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.results: list[dict[str, Any]] = []
+        self.counts: dict[str, int] = {}
+
+    def pytest_collection(self) -> None:
+        """Do not shrink the examples of failing properties."""
+        settings.register_profile(
+            "mutation",
+            parent=settings.get_profile("gdpa"),
+            phases=[Phase.explicit, Phase.generate],
+            report_multiple_bugs=False,
+        )
+        settings.load_profile("mutation")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        kept = self.options.trace
+        if kept and kept.exists():
+            baseline = pickle.loads(kept.read_bytes())
+        else:
+            baseline = in_a_fork(functools.partial(self.trace, items), 3600, 7200)
+            if not isinstance(baseline, tuple):
+                raise SystemExit(f"the tests alone: {baseline}")
+            if kept:
+                kept.write_bytes(pickle.dumps(baseline))
+        lines, seconds = baseline
+        chosen = self.choose()
+        for place, mutant in enumerate(chosen):
+            covering = sorted(
+                lines.get((str(mutant.path), mutant.line), ()), key=seconds.__getitem__
+            )
+            limit = 5 + 10 * sum(seconds[name] for name in covering)
+            tests = [items[name] for name in covering]
+            killer = (
+                in_a_fork(functools.partial(self.attempt, mutant, tests), limit, 20 * limit)
+                if tests
+                else None
+            )
+            self.results.append(
+                {
+                    "package": mutant.package,
+                    "mutant": mutant.name,
+                    "function": mutant.function,
+                    "tests": len(tests),
+                    "killed": killer,
+                }
+            )
+            if killer is None or place % 50 == 0:
+                print(place, len(chosen), mutant.name, killer, len(tests), file=sys.stderr)
+        return True
+
+    def choose(self) -> list[Mutant]:
+        drawn = []
+        for package in self.options.only:
+            paths = sorted(SOURCE.glob(PACKAGES[package][0]))
+            everything = [m for path in paths for m in mutants(package, path)]
+            random.Random(self.options.seed).shuffle(everything)
+            self.counts[package] = len(everything)
+            stop = self.options.skip + (self.options.sample or len(everything))
+            drawn += everything[self.options.skip : stop]
+        if again := self.options.again:
+            kept = json.loads(again.read_text())["results"]
+            self.results = [result for result in kept if result["killed"] is not None]
+            alive = {result["mutant"] for result in kept} - {r["mutant"] for r in self.results}
+            drawn = [mutant for mutant in drawn if mutant.name in alive]
+        return drawn
+
+    def trace(
+        self, items: dict[str, pytest.Item]
+    ) -> tuple[dict[Any, set[str]], dict[str, float]] | str:
+        """Run the tests once; return which of them execute each line, and their CPU times."""
+        measured = coverage.Coverage(data_file=None, include=[f"{SOURCE}/*"], config_file=False)
+        seconds = {}
+        for name, item in items.items():
+            measured.start()
+            measured.switch_context(name)
+            start = time.process_time()
+            reports = runtestprotocol(item, log=False, nextitem=None)
+            seconds[name] = time.process_time() - start
+            measured.stop()
+            if any(report.failed for report in reports):
+                return f"{name} fails without a mutant"
+        data = measured.get_data()
+        lines: dict[Any, set[str]] = {}
+        for path in data.measured_files():
+            for line, names in data.contexts_by_lineno(path).items():
+                lines[path, line] = {name for name in names if name in items}
+        return lines, seconds
+
+    def attempt(self, mutant: Mutant, tests: list[pytest.Item]) -> str | None:
+        """Return the first test that fails on a mutant."""
+        apply(mutant)
+        for item in tests:
+            reports = runtestprotocol(item, log=False, nextitem=None)
+            if any(report.failed for report in reports):
+                return item.nodeid
+        return None
+
+
+def page(runs: list[dict[str, Any]]) -> str:
+    """Return the page of some runs."""
+    rows, survivors = [], []
+    results = [result for run in runs for result in run["results"]]
+    for package, total in {k: v for run in runs for k, v in run["counts"].items()}.items():
+        drawn = [result for result in results if result["package"] == package]
+        alive = sorted(
+            f"- `{result['mutant']}` ({result['function']}, {result['tests']} tests)"
+            for result in drawn
+            if result["killed"] is None
+        )
+        rows.append((package, total, len(drawn), len(drawn) - len(alive), len(alive)))
+        survivors += alive
+    rows.append(("total", *(sum(row[k] for row in rows) for k in range(1, 5))))
+    table = [
+        f"| {name} | {total:,} | {drawn:,} | {killed:,} | {alive} | {100 * killed / drawn:.1f} % |"
+        for name, total, drawn, killed, alive in rows
+    ]
+    lines = [
+        "# Mutation testing",
+        "",
+        *(f"- `{run['command']}`, commit {run['commit']}, seed {run['seed']}" for run in runs),
+        "",
+        "| package | mutants | drawn | killed | survived | killed |",
+        "|---|---|---|---|---|---|",
+        *table,
+        "",
+        "## Survivors",
+        "",
+        *survivors,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Mutation testing of the numerical core.")
+    parser.add_argument("--only", nargs="+", choices=PACKAGES, default=list(PACKAGES))
+    parser.add_argument("--sample", type=int, help="mutants of each package; all unless given")
+    parser.add_argument("--skip", type=int, default=0, help="skip so many of the drawn order")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tests", nargs="+", default=[], help="more tests")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--trace", type=Path, help="keep the first pass in this file")
+    parser.add_argument("--again", type=Path, help="only the survivors of this run, with all tests")
+    parser.add_argument("--page", nargs="+", type=Path, help="print the page of these runs")
+    options = parser.parse_args()
+    if options.page:
+        print(page([json.loads(path.read_text()) for path in options.page]), end="")
+        return
+    run = Run(options)
+    tests = [test for package in options.only for test in PACKAGES[package][1]] + options.tests
+    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:timeout", *tests], plugins=[run])
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    command = " ".join(["python -m benchmarks.mutation", *sys.argv[1:]])
+    options.out.write_text(
+        json.dumps(
+            {
+                "command": command,
+                "commit": commit,
+                "seed": options.seed,
+                "counts": run.counts,
+                "results": run.results,
+            },
+            indent=1,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
