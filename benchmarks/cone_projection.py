@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdpa.metric.objectives import FloatArray, Objective
+from gdpa.arrays import FloatArray
+from gdpa.metric.objectives import Objective
 
 
 def project_onto_cone(M: FloatArray, trace: float, floor: float) -> FloatArray:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from ..errors import nearest_name
+from ..errors import any_error_as_value_error, nearest_name
 
 if TYPE_CHECKING:
     from ..tables import RowLinks, Table
@@ -294,10 +294,8 @@ def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> di
     for path in dict.fromkeys([Path("gdpa.toml"), Path(table).parent / "gdpa.toml"]):
         if not path.is_file():
             continue
-        try:
+        with any_error_as_value_error(f"{path} is not a TOML file"):
             read = tomllib.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path} is not a TOML file: {error}") from error
         sections = {n: v for n, v in read.items() if n in command.commands or n not in known}
         for name, values in _checked(command, sections, str(path)).items():
             found.setdefault(name, {}).update(values)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..estimators.probabilities import fit_sharpness, labeled_prior, to_shares
 from ..estimators.tuning import DEFAULT, LARGE_SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
@@ -22,8 +22,6 @@ from .solve import Solve, Solver
 
 if TYPE_CHECKING:
     from ..estimators import GraphClassifier
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

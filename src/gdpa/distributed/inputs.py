@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import nearest_name, require
 from ..tables import TableError
+from ..tables.table import errors_as_table_error
 from ..threads import effective_jobs, in_threads
 
 Schema = tuple[tuple[str, str], ...]
@@ -159,11 +160,11 @@ def open_inputs(patterns: str | Sequence[str], *, piece_rows: int = 250_000) -> 
     schema: Schema | None = None
     pieces: list[Piece] = []
     for path in paths:
-        try:
-            with parquet.ParquetFile(_source(path)) as file:
-                meta, arrow = file.metadata, file.schema_arrow
-        except (OSError, ValueError) as error:
-            raise TableError(f"{path} is not a readable Parquet file: {error}") from error
+        with (
+            errors_as_table_error(f"{path} is not a readable Parquet file", OSError, ValueError),
+            parquet.ParquetFile(_source(path)) as file,
+        ):
+            meta, arrow = file.metadata, file.schema_arrow
         here = tuple((field.name, str(field.type)) for field in arrow)
         schema = schema or here
         names = [name for name, _ in here]

@@ -15,8 +15,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..estimators.labels import stratified_folds
 from ..graph.cell_space import CELL_POINTS, TRAINING_POINTS, CellCenters, CellSpace
 from ..graph.neighbors import RECALL_SAMPLE
@@ -30,7 +30,6 @@ from .manifest import Output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FloatArray = NDArray[np.float64]
 
 MAX_CLASSES = 1_000
 METRICS = ("importance", "plain")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..estimators.probabilities import sharpen, to_shares
 from .cluster import Runner
 from .folder import Folder
@@ -20,8 +20,6 @@ from .inputs import Inputs, Piece
 from .manifest import Output
 from .plan import load_plan
 from .solve import score_file
-
-FloatArray = NDArray[np.float64]
 
 
 def predict_part(

@@ -16,15 +16,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..graph.adjacency import csr_from_parts, degrees
 from ..graph.neighbor_graph import kernel_weights
 from .folder import Folder
 from .manifest import Output
 from .parts import points_of
-
-FloatArray = NDArray[np.float64]
 
 
 def build_rows(

@@ -23,14 +23,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from .cluster import Runner
 from .folder import Folder
 from .manifest import Output
 from .rows import GroupRows, in_order, load_group
 
-FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 
 # The iteration needs about 100 steps to reach 1e-6 here, and 3 times as many for a tenth of it.

@@ -15,16 +15,14 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..errors import UnreachedWarning
 from ..problem import ClassProblem, GraphProblem
 from ..solution import Solution
 from ..solvers.registry import get_solver, solve
 from .options import FitOptions
 from .tuning import Setting
-
-FloatArray = NDArray[np.float64]
 
 
 def class_splits(

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ..arrays import FloatArray, NDArray
 
 # Ratio of accuracy beyond chance to agreement beyond chance. Chosen on 16 tables and digits with
 # one to three labels per class.

@@ -20,15 +20,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..errors import nearest_name
 from ..gershgorin.sampling import sample_nodes
 from ..linalg.operator import check_positive
 from .sketch import sketch_graph
 from .strategies import choose_apart, choose_informative, lead, representatives
-
-FloatArray = NDArray[np.float64]
 
 STRATEGIES = ("auto", "margin", "representatives", "discs", "random")
 # "margin" chooses among this many samples with the smallest margins.

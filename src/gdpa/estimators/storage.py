@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import codec
+from ..errors import any_error_as_value_error
 from ..tables import TableEncoder
 from .ensemble import Ensemble
 from .labels import is_missing
@@ -96,7 +97,7 @@ def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) 
 def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
     """Read an estimator that :func:`save_model` wrote, of class `cls` or a subclass."""
     stored = codec.load(path, StoredEstimator, kind=FORMAT, version=VERSION)
-    try:
+    with any_error_as_value_error(f"{path} is not a valid saved {FORMAT}"):
         kinds = [cls]
         for known in kinds:  # the list grows by subclasses of subclasses
             kinds += known.__subclasses__()
@@ -118,15 +119,6 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
         chosen = "graph" in model.get_params(deep=False) or model.graph != "knn"
         if chosen and model.graph != stored.ensemble.first.graph.kind:
             raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as e:
-        raise ValueError(f"{path} is not a valid saved {FORMAT}: {e}") from e
     model._adopt(stored.ensemble)
     model.skipped_ = np.array(stored.skipped, dtype=np.intp)
     model.n_features_in_ = stored.n_features_in

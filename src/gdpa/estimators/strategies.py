@@ -16,11 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from .sketch import Conditioned
-
-FloatArray = NDArray[np.float64]
 
 # Candidates per row to label, and exponent of the uncertainty. Chosen on digits and six tables of
 # 1,500 rows (optdigits, segment, texture, letter, splice, chess).

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..codec import check_numbers, storable
 from ..notebook import card
 from ..system import LabeledSystem
@@ -24,8 +24,6 @@ from ..system.left_out import LARGE_FOLDS, FirstFold, fold_scores
 from .labels import stratified_folds
 from .probabilities import judged_labels
 from .probabilities import left_out_loss as left_out_loss
-
-FloatArray = NDArray[np.float64]
 
 # Multiples of the Laplacian's mean diagonal (1 for the normalised one). Chosen on the paper's 17
 # data sets and Gaussian mixtures.

@@ -24,14 +24,12 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..linalg import first_eigenvector
 from ..linalg.operator import EPS, inner_product
 from ..problem import ClassProblem, GraphProblem, Problem
 from .discs import raised_diagonal
-
-FloatArray = NDArray[np.float64]
 
 
 def trivial_bounds(

@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from .cell_space import TILE, CellSpace, Float32Array, runs
 from .features import Features, row_blocks
-from .search import FloatArray, IndexArray, pair_distances
+from .search import IndexArray, pair_distances
 
 
 def relative_points(X: NDArray[Any], space: CellSpace, home: NDArray[np.int32]) -> Float32Array:

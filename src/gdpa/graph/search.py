@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..errors import unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import openmp_threads
 from .features import Features, row_blocks
 
 IndexArray = NDArray[np.intp]
-FloatArray = NDArray[np.float64]
 
 STRUCTURES = ("kd-tree", "brute-force", "cells")
 

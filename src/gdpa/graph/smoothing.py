@@ -19,12 +19,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..codec import storable
 from .features import Features, check_features
-
-FloatArray = NDArray[np.float64]
 
 # Limit on the memory of smoothed features. It is fixed, not the free memory, so that the same data
 # always get the same number of steps.

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..arrays import FloatArray
 from ..errors import ConvergenceWarning, unknown_choice
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..linalg.operator import check_positive
 from .frank_wolfe import FrankWolfe, SignedGraph
-from .objectives import OBJECTIVES, DistanceObjective, FloatArray, MatrixObjective, Objective
+from .objectives import OBJECTIVES, DistanceObjective, MatrixObjective, Objective
 
 
 class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

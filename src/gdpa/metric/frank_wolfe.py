@@ -31,10 +31,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..errors import ConvergenceWarning
 from ..gershgorin import align
 from ..linalg import first_eigenvector
-from .objectives import FloatArray, Matrix, Objective
+from .objectives import Matrix, Objective
 
 
 @dataclass(frozen=True)

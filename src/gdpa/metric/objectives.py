@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ..arrays import FloatArray, NDArray
+
 Matrix: TypeAlias = NDArray[np.float64] | sp.csr_array
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 MatrixFunction = Callable[[FloatArray, FloatArray, NDArray[np.intp]], tuple[float, FloatArray]]

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
+from ..arrays import FloatArray, NDArray
 from ..graph import neighbor_graph
 from ..graph.adjacency import degrees
-
-FloatArray = NDArray[np.float64]
 
 MOST_EDGES = 2500
 ROUNDS = 40

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import FloatArray, NDArray
 from ..estimators.tuning import LABEL_WEIGHTS, SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system import LabeledSystem
@@ -19,8 +19,6 @@ from .axes import COLORS, Display, class_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from .graph_problem import GraphProblem, graph_problem
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,14 +34,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..graph.adjacency import check_total
 from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product
 from .graph_problem import GraphProblem
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ..arrays import FloatArray, NDArray
+
 Chart = dict[str, object]
 
 LEVELS = 5  # of uncertainty

@@ -13,9 +13,9 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 import sklearn
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ..arrays import FloatArray, NDArray
 from ..certificate import Certificate, certify
 from ..estimators.probabilities import cautions
 from ..graph.adjacency import component_labels
@@ -24,8 +24,6 @@ from ..problem import GraphProblem
 from ..tables.frames import table_of
 from ..version import __version__
 from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_labels
-
-FloatArray = NDArray[np.float64]
 
 CERTIFY_UP_TO = 20_000  # rows; the minimum cut takes seconds at this size
 

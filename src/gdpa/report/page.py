@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
-from ..binomial import share_interval
 from ..errors import require
 from . import charts
 from .data import ReportData
-from .evaluation import HeldOut
+from .evaluation import HeldOut, share_interval
 
 if TYPE_CHECKING:
     import jinja2

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import linprog
 
+from ..arrays import FloatArray
 from .sdr_form import certified_dual
-
-FloatArray = NDArray[np.float64]
 
 
 def gershgorin_bound(

@@ -32,15 +32,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
+from ..arrays import FloatArray
 from ..errors import UnsupportedProblemError
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver, StopSolver
-
-FloatArray = NDArray[np.float64]
 
 DENSE_SHARE = 0.1  # a dense factorisation is used above this share of non-zeros
 

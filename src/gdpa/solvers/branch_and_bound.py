@@ -19,8 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
 from ..problem import Problem
@@ -29,8 +29,6 @@ from ..threads import one_thread
 from .base import Outcome, Run, Solver, StopSolver
 from .search import Limits, search
 from .triangle import Cuts, TriangleBound, triangle_bound
-
-FloatArray = NDArray[np.float64]
 
 _ENUMERATE = 12  # nodes with at most this many free variables are enumerated
 

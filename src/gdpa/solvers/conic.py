@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..errors import require
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,13 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..problem import GraphProblem
 from ..problem.dual import DualVariables
 from .conic import clarabel_qp
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

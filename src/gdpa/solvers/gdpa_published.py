@@ -26,8 +26,8 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..linalg import first_eigenvector, solve_spd
 from ..problem import GraphProblem
 from ..problem.dual import DualVariables, build_H, dual_objective, oriented
@@ -36,8 +36,6 @@ from .gdpa_lp import clarabel_lp
 
 LAPLACIAN_SCALE = 1e-15
 LP_TOLERANCE = 1e-5
-
-FloatArray = NDArray[np.float64]
 
 
 def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..gershgorin.bounds import tangent_bound
 from ..linalg import solve_spd
 from ..problem import GraphProblem
 from .base import Outcome, Run, Solver
 from .conic import clarabel_qp
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

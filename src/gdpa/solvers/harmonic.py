@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..gershgorin.bounds import relaxation_bound, trivial_bound
 from ..linalg.preconditioners import PreconditionerLike
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import GraphProblem
-from ..problem.dual import FloatArray
 from ..system import LabeledSystem
 from .base import Outcome, Run, Solver
 

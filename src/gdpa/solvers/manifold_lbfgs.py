@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ..arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,15 +27,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from ..arrays import NDArray
 from ..gershgorin.bounds import rounding_margin
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from .base import OtherMethodsError, Outcome, Run, Solver, StopSolver
 from .switching import SwitchedForm, nearby_numbering, switched_form
-
-FloatArray = NDArray[np.float64]
 
 # Residuals reach the sum of the capacities of two opposite edges, which must stay below 2^31.
 _LARGEST = 2**30 - 1

@@ -14,16 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..graph.adjacency import component_labels, degrees
 from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 from ..system import LabeledSystem
 from .base import OtherMethodsError, Outcome, Run, Solver
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

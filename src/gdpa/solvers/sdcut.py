@@ -27,16 +27,14 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..linalg.psd_proof import proved_psd
 from ..problem import GraphProblem
 from ..problem.dual import DualVariables, oriented
 from ..solution import BoundStatus
 from .base import Outcome, Run, Solver, StopSolver
 from .sdr_form import check_dense_size
-
-FloatArray = NDArray[np.float64]
 
 DENSE_COPIES = 6  # dense matrices at the peak: C, C(u), its eigenvectors, LAPACK's workspace
 PARTIAL_SHARE = 0.1  # below this share of negative eigenvalues only those are computed

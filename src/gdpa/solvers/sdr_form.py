@@ -16,9 +16,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from ..arrays import FloatArray, NDArray
 from ..errors import UnsupportedProblemError
 from ..graph.memory import USABLE_SHARE, available_memory
 from ..linalg.operator import EPS
@@ -26,8 +26,6 @@ from ..linalg.psd_proof import proved_psd
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
 from .conic import ConicResult
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

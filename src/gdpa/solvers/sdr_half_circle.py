@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..gershgorin.bounds import aligned_bound
 from ..gershgorin.discs import raised_diagonal
 from ..linalg.operator import EPS
@@ -33,8 +33,6 @@ from ..linalg.spd import Column, conjugate_gradients
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend, inner
 from .switching import SwitchedForm, nearby_numbering
-
-FloatArray = NDArray[np.float64]
 
 _EDGE = 1e-9  # angles keep this distance from 0 and pi, so that y stays positive
 

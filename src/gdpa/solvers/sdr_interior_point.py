@@ -21,14 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from ..arrays import FloatArray
 from .base import Run, StopSolver
 from .conic import ConicResult
 from .sdr_form import DenseForm, DenseSDR
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

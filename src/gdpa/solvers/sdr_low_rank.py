@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..gershgorin.bounds import aligned_bound, rounding_margin
 from ..linalg.psd_proof import can_prove
 from ..problem import Problem, ReducedForm
@@ -24,8 +24,6 @@ from .base import Outcome, Run, Solver
 from .sdr_half_circle import HalfCircleResult, solve_half_circle
 from .sdr_sphere import SphereResult, proved_bound, solve_spheres
 from .switching import SwitchedForm, switched_form
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

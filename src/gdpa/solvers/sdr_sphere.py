@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..errors import ConvergenceWarning
 from ..linalg import first_eigenvector
 from ..linalg.operator import EPS
@@ -34,8 +34,6 @@ from ..problem import ReducedForm
 from ..solution import BoundStatus
 from .base import Run, StopSolver
 from .manifold_lbfgs import Point, descend
-
-FloatArray = NDArray[np.float64]
 
 
 class SphereProduct:

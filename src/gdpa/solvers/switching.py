@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..graph.signed import balance
 from ..problem import ReducedForm
-
-FloatArray = NDArray[np.float64]
 
 _REORDER_FROM = 20_000  # number of rows from which reordering W pays off
 

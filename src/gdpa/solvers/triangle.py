@@ -18,13 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
+from ..arrays import FloatArray, NDArray
 from .sdr_form import certified_dual
-
-FloatArray = NDArray[np.float64]
 
 _SIGNS = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], dtype=np.float64)
 

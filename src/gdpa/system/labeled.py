@@ -27,16 +27,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order
 
+from ..arrays import FloatArray, NDArray
 from ..errors import ConvergenceWarning
 from ..linalg.operator import Difference, Matrix
 from ..linalg.preconditioners import PreconditionerLike
 from ..linalg.spd import SPDResult, solve_spd
 from ..policy import DEFAULT_POLICY, Policy
-
-FloatArray = NDArray[np.float64]
 
 # A graph is reordered if, of a sample of entries, fewer than NEAR_SHARE are within NEAR * n of the
 # diagonal: 4 % are in a random order, 34 % in a breadth-first order (neighbours in 8 dimensions).

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from .labeled import LabeledSystem
-
-FloatArray = NDArray[np.float64]
 
 # Residuals to compare settings with, and to calibrate probabilities with.
 SCREENING_TOL, FOLD_TOL = 1e-2, 1e-3

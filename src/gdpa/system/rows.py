@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from .labeled import LabeledSystem
-
-FloatArray = NDArray[np.float64]
 
 # Rows with a larger weight are scaled down, so that their sum does not overflow.
 HEAVIEST = 1e100

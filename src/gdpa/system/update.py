@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..linalg import solve_spd
 from .labeled import LabeledSystem
-
-FloatArray = NDArray[np.float64]
 
 # Rings of neighbours that join the active set with a node, and the reduction of the residual per
 # round. Chosen for the lowest cost on 100,000 points in 8 dimensions.

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..codec import storable
-
-FloatArray = NDArray[np.float64]
 
 # -- numbers ----------------------------------------------------------------------------------
 

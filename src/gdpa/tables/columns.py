@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..codec import pack, storable, unpack
 from .cell_formats import (
     FormatError,
@@ -37,7 +37,6 @@ from .pictures import PICTURE_SUFFIXES, PictureEncoding, picture_folder
 from .table import Column, Frame, Table, TableError, moment_text, shorten
 from .texts import TextEncoding
 
-FloatArray = NDArray[np.float64]
 KINDS = ("number", "category", "text", "image", "date", "drop")
 MOSTLY = 0.9  # a text column with this share of numbers is a number column with errors
 ID_NAME = re.compile(

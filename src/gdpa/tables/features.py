@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..codec import storable
 from .cell_formats import CYCLES, cycle_points, find_cycles
 from .embedding import EmbeddingEncoding
 from .pictures import PictureEncoding
 from .texts import TextEncoding
 
-FloatArray = NDArray[np.float64]
 # Chosen on 30 mixed tables from R packages and twelve from KEEL, with 5 and 20 labels per class,
 # logistic regression and nearest neighbours.
 STRAIGHT = 3.0  # larger standardised values are compressed to at most twice this

@@ -30,7 +30,7 @@ from ..graph.memory import check_memory
 from ..npz import read_npz
 from .cell_formats import plain_number
 from .source import Source
-from .table import MISSING, TableError
+from .table import MISSING, TableError, errors_as_table_error
 
 GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 
@@ -79,25 +79,19 @@ def read_graph(
     raw, name = source.read(), source.name
     if not raw.strip():
         raise TableError(f"{name} is empty")
-    try:
+    with errors_as_table_error(name, ValueError):
         if kind == "csv":
             return _graph_of_edges(parse_edge_list(raw, name, delimiter))
         if kind == "mtx":
             W = check_adjacency(parse_matrix_market(raw, name), name="the matrix")
             return NamedGraph(W, np.arange(1, W.shape[0] + 1))
         return _parse_npz(raw, name) if kind == "npz" else _parse_graphml(raw, name)
-    except TableError:
-        raise
-    except ValueError as error:
-        raise TableError(f"{name}: {error}") from error
 
 
 def _parse_npz(raw: bytes, name: str) -> NamedGraph:
     """Parse a graph saved by scipy.sparse.save_npz, or as a dense array W."""
-    try:
+    with errors_as_table_error(f"{name} is not a readable NPZ file of plain arrays"):
         parts = read_npz(io.BytesIO(raw))
-    except ValueError as error:
-        raise TableError(f"{name} is not a readable NPZ file of plain arrays: {error}") from error
     W: Any = parts.get("W")
     if {"data", "indices", "indptr", "shape"} <= set(parts):
         arrays = (parts[part] for part in ("data", "indices", "indptr"))
@@ -267,10 +261,8 @@ def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
     check_memory(64 * (n + count), f"{name} with {n} nodes", "a smaller graph is needed")
     cells = np.empty((0, width))
     if body.strip():
-        try:
+        with errors_as_table_error(f"{name} is not a readable Matrix Market file"):
             cells = np.loadtxt(io.BytesIO(body), dtype=np.float64, comments="%", ndmin=2)
-        except (ValueError, OverflowError) as error:
-            raise TableError(f"{name} is not a readable Matrix Market file: {error}") from error
     if cells.shape != (count, width):
         raise TableError(
             f"{name} declares {count} entries with {width} numbers per entry but has {len(cells)} "
@@ -309,11 +301,9 @@ def _check_prolog(raw: bytes, name: str) -> None:
 
 def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
     """Parse GraphML; the edge attribute ``weight`` holds the weights."""
-    try:
+    with errors_as_table_error(f"{name} is not readable XML"):
         _check_prolog(raw, name)
         root = ElementTree.fromstring(raw)
-    except (ElementTree.ParseError, expat.ExpatError, LookupError) as error:
-        raise TableError(f"{name} is not readable XML: {error}") from error
     keys = {
         key.get("id")
         for key in root.iterfind(".//{*}key[@attr.name='weight']")

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError, nearest_name, require
+from ..errors import nearest_name, require
 from ..graph.memory import check_memory
 from ..npz import read_npz
 from .cell_formats import plain_number
@@ -26,7 +26,7 @@ from .csv_reader import column_names, read_csv
 from .frames import table_of
 from .pictures import PICTURE_SUFFIXES
 from .source import Source
-from .table import Column, Table, TableError, intern_texts, shorten
+from .table import Column, Table, TableError, errors_as_table_error, intern_texts, shorten
 
 FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm")
 SUFFIXES = {f".{name}": name for name in FORMATS}
@@ -112,7 +112,9 @@ def read_table(
         if kind == "jsonl":
             return _read_json_lines(stream, source.name, target)
         whole = stream if stream.seekable() else io.BytesIO(stream.read())
-        try:
+        titles = {"npz": "NPZ file of plain arrays", "libsvm": "LIBSVM file"}
+        title = titles.get(kind, f"{kind.title()} file")
+        with errors_as_table_error(f"{source.name} is not a readable {title}"):
             if kind == "libsvm":
                 return _read_libsvm(whole.read(), source.name)
             if kind == "npz":
@@ -123,12 +125,6 @@ def read_table(
                 return _read_parquet({source.name: whole}, source.name, target)
             frame = require("pyarrow.feather", "tables").read_table(whole)
             return _named_table(frame, frame.column_names, source.name, target)
-        except (TableError, MissingExtraError, MemoryError):
-            raise
-        except Exception as error:  # libraries raise any kind of error on damaged files
-            titles = {"npz": "NPZ file of plain arrays", "libsvm": "LIBSVM file"}
-            title = titles.get(kind, f"{kind.title()} file")
-            raise TableError(f"{source.name} is not a readable {title}: {error}") from error
 
 
 def _named_table(
@@ -192,29 +188,25 @@ def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str |
     """Read the rows of all parts column by column, to save memory."""
     arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
     files: dict[str, Any] = {}
-    part = name
-    try:
-        for part, opened in parts.items():
+    for part, opened in parts.items():
+        with errors_as_table_error(f"{part} is not a readable Parquet file"):
             files[part] = parquet.ParquetFile(opened)
-            given = files[next(iter(files))].schema_arrow.names
-            found = files[part].schema_arrow.names
-            if set(found) != set(given):
-                first = Path(next(iter(files))).name
-                raise TableError(f"{part} has different columns from {first}: {found[:20]}")
-        if not given or not any(file.metadata.num_rows for file in files.values()):
-            raise TableError(f"{name} has no rows")
-        names, notes = column_names(list(map(str, given)), name)
-        columns: list[Column] = []
+        given = files[next(iter(files))].schema_arrow.names
+        found = files[part].schema_arrow.names
+        if set(found) != set(given):
+            first = Path(next(iter(files))).name
+            raise TableError(f"{part} has different columns from {first}: {found[:20]}")
+    if not given or not any(file.metadata.num_rows for file in files.values()):
+        raise TableError(f"{name} has no rows")
+    names, notes = column_names(list(map(str, given)), name)
+    columns: list[Column] = []
+    with errors_as_table_error(f"{name} is not a readable Parquet file"):
         for column in given:
             read = [file.read(columns=[column]).select([column]) for file in files.values()]
             whole = arrow.concat_tables(read, promote_options="permissive").unify_dictionaries()
             columns += table_of(whole, name, target=target).columns
             del read, whole
             arrow.default_memory_pool().release_unused()
-    except TableError:
-        raise
-    except Exception as error:
-        raise TableError(f"{part} is not a readable Parquet file: {error}") from error
     return Table(names, tuple(columns), name, notes)
 
 
@@ -268,10 +260,8 @@ def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
         if not line.strip():
             continue
         where = f"{name}, line {number}"
-        try:
+        with errors_as_table_error(f"{where}: not JSON", ValueError, RecursionError):
             row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise TableError(f"{where}: not JSON: {error}") from error
         if not isinstance(row, dict):
             raise TableError(f"{where}: a JSON object {{...}} is needed")
         for key, value in row.items():

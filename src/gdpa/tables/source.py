@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ..errors import require
-from .table import TableError
+from .table import TableError, errors_as_table_error
 
 # Larger inflation ratios and sizes are refused as decompression bombs.
 MAX_INFLATION = 300
@@ -94,13 +94,9 @@ class _GuardedStream(io.RawIOBase):
 
     def _guard(self, call: Any, argument: Any) -> Any:
         """Call a function; its errors become TableError."""
-        try:
+        name, kind = self._source.name, self._source.compression
+        with errors_as_table_error(f"{name} is not a readable {kind} file"):
             return call(argument)
-        except (TableError, ImportError):
-            raise
-        except Exception as error:  # zlib.error, RuntimeError of an encrypted archive, ...
-            name, kind = self._source.name, self._source.compression
-            raise TableError(f"{name} is not a readable {kind} file: {error}") from error
 
     def readable(self) -> bool:
         return True

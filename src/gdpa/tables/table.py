@@ -7,6 +7,7 @@ column then takes time proportional to the number of distinct texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -15,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import nearest_name, require
+from ..errors import MissingExtraError, nearest_name, require
 
 MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none", "?", "#value!", "#ref!"}
@@ -29,6 +30,18 @@ Frame = Any
 
 class TableError(ValueError):
     """A table cannot be read or used; the message names the file and the row or column."""
+
+
+@contextmanager
+def errors_as_table_error(message: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of these kinds (by default all) into a TableError that begins with `message`."""
+    caught = kinds or (Exception,)  # libraries raise any kind of error on damaged files
+    try:
+        yield
+    except (TableError, MissingExtraError, MemoryError):
+        raise
+    except caught as error:
+        raise TableError(f"{message}: {error}") from error
 
 
 def is_missing_text(text: str) -> bool:

@@ -15,8 +15,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph.features import MANY_COLUMNS
 from ...graph.features import Features as Features
@@ -26,7 +26,6 @@ from ..labels import LabelCoding, by_appearance, expand_class_columns
 from ..options import FitOptions
 from ..probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
 
-FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 Codes = NDArray[np.int32]

@@ -18,8 +18,8 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph import full_graph
 from ...graph.adjacency import check_adjacency, connected_to, degrees, laplacian_parts
@@ -50,8 +50,6 @@ from ..probabilities import to_shares
 from ..tuning import Setting
 from .base import Candidates, Features, FitData, FittedMember, Mask, Member, rescale_columns
 from .forest import Forest, shared_forest
-
-FloatArray = NDArray[np.float64]
 
 # Candidates for n_neighbors="auto" in a single graph, the preferred one first.
 AUTO_NEIGHBORS = (10, 15, 20)

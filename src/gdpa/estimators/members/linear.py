@@ -24,16 +24,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import softmax
 
+from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph.rescale import Rescaler
 from ...threads import one_thread
 from .base import Features, FitData, Rows, ScaledModel, SupervisedMember, stratified_subsample
-
-FloatArray = NDArray[np.float64]
 
 # With more coefficients, the penalty of linear models is fixed and self-training is not tried.
 MOST_COEFFICIENTS = 2_000

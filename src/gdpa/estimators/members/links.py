@@ -23,8 +23,8 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...arrays import FloatArray
 from ...codec import check_numbers, storable
 from ...graph.features import check_features
 from ...graph.smoothing import Smoother, unit_rows
@@ -47,8 +47,6 @@ from .base import (
 from .forest import cross_forest
 from .graphs import HELD_OUT_TOL, FittedGraph, SampleGraph, solve_graph
 from .smoothed import Columns, ColumnsModel, SmoothedMember, fit_linear, is_large, shared_smoother
-
-FloatArray = NDArray[np.float64]
 
 # Weights of the evidence as multiples of the mean diagonal (the first is the default, and the only
 # one with many nodes), and weight of a label relative to the evidence. Chosen on Cora (public and

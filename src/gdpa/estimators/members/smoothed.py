@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...arrays import FloatArray
 from ...codec import storable
 from ...graph.smoothing import Smoother
 from .base import (
@@ -33,7 +33,6 @@ from .base import (
 from .graphs import NeighborMember, SampleGraph, given_graph, graph_candidates
 from .linear import LinearModel, fit_logistic
 
-FloatArray = NDArray[np.float64]
 # Weight of the neighbours, steps, inverse penalty, predictions added per label.
 SmoothedSetting = tuple[float, int, float, int]
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
+from ...arrays import FloatArray
 from .base import Candidates, Features, FitData, FittedModel, Mask, Member, Model
-
-FloatArray = NDArray[np.float64]
 
 
 def check_models(models: object) -> tuple[BaseEstimator, ...]:
