@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -243,7 +243,7 @@ class _Unpacker:
             case {"$tuple": list(items)}:
                 return tuple(each(item) for item in items)
             case {"$csr": [_, _, _, _, _] as parts}:
-                A = csr_of_untrusted_parts(where, *map(each, parts))
+                A = csr_of_untrusted_parts(where, list(map(each, parts)))
                 if A.has_canonical_format and np.isfinite(A.data).all():
                     return A
             case {"$array": str(name)} | {"$strings": str(name)} if name in self.arrays:
@@ -256,9 +256,7 @@ class _Unpacker:
         raise ValueError(f"{where}: {value!r:.50} is unknown, out of range or not finite")
 
 
-def csr_of_untrusted_parts(
-    name: str, data: Any, indices: Any, indptr: Any, *shape: Any
-) -> sp.csr_array:
+def csr_of_untrusted_parts(name: str, parts: Sequence[Any]) -> sp.csr_array:
     """Return a sparse matrix of parts from a file, if they are consistent.
 
     SciPy's compiled code would follow an index out of range, and its own check overlooks pointers
@@ -268,10 +266,8 @@ def csr_of_untrusted_parts(
     ----------
     name : str
         Name of the matrix in error messages.
-    data, indices, indptr : ndarray
-        The parts.
-    *shape : int
-        Number of rows and of columns.
+    parts : sequence
+        Data, indices, index pointers, number of rows and number of columns.
 
     Returns
     -------
@@ -283,6 +279,7 @@ def csr_of_untrusted_parts(
     ValueError
         If the parts are inconsistent.
     """
+    data, indices, indptr, *shape = parts
     if not (
         len(shape) == 2
         and all(type(size) is int and 0 <= size < 2**31 for size in shape)

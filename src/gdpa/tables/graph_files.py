@@ -94,8 +94,8 @@ def _parse_npz(raw: bytes, name: str) -> NamedGraph:
         parts = read_npz(io.BytesIO(raw))
     W: Any = parts.get("W")
     if {"data", "indices", "indptr", "shape"} <= set(parts):
-        arrays = (parts[part] for part in ("data", "indices", "indptr"))
-        W = csr_of_untrusted_parts("the matrix", *arrays, *parts["shape"].ravel().tolist())
+        arrays = [parts[part] for part in ("data", "indices", "indptr")]
+        W = csr_of_untrusted_parts("the matrix", [*arrays, *parts["shape"].ravel().tolist()])
     if W is None:
         raise TableError(f"{name} holds {sorted(parts)}; a CSR matrix or an array W is needed")
     W = check_adjacency(W, name="the matrix")
