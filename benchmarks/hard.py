@@ -297,8 +297,8 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             "## Gershgorin bounds",
             "",
             "Diagonal dominance in the given basis, with any scaling, proves the sum of all "
-            "couplings and no more. Four changes of basis improve it at the cost of four linear "
-            "programs. The semidefinite relaxation is better and faster.",
+            "couplings and no more. Up to four changes of basis improve it, each by a linear "
+            "program. The semidefinite relaxation is better and faster.",
             "",
             "| instance | optimum | given basis | changed bases | s | relaxation | s |",
             "|---|---|---|---|---|---|---|",
