@@ -57,8 +57,8 @@ SWAPS: dict[type, type] = {
     ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
+    ast.In: ast.NotIn,  # codespell:ignore
+    ast.NotIn: ast.In,  # codespell:ignore
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
@@ -75,7 +75,7 @@ SWAPS: dict[type, type] = {
 
 @dataclass
 class Mutant:
-    """One change: where it is, and the mutated module."""
+    """One change: where it is, and its number in the file."""
 
     package: str
     path: Path
@@ -84,7 +84,8 @@ class Mutant:
     column: int
     before: str
     after: str
-    module: ast.Module
+    number: int
+    module: ast.Module | None
 
     @property
     def name(self) -> str:
@@ -172,8 +173,8 @@ def text(node: ast.AST | None) -> str:
     return words if len(words) < 80 else words[:77] + "..."
 
 
-def mutants(package: str, path: Path) -> list[Mutant]:
-    """List all mutants of one file."""
+def mutants(package: str, path: Path, wanted: int = -1) -> list[Mutant]:
+    """List all mutants of one file; the wanted one comes with its module."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     listed = []
     for name, function in functions(module.body):
@@ -184,10 +185,11 @@ def mutants(package: str, path: Path) -> list[Mutant]:
                 if changed is None:
                     continue
                 _put(parent, field, index, changed)
+                module_of = copy.deepcopy(module) if wanted == len(listed) else None
                 listed.append(
                     Mutant(
                         package, path, name, node.lineno, node.col_offset, text(node),
-                        text(changed), ast.fix_missing_locations(copy.deepcopy(module)),
+                        text(changed), len(listed), module_of,
                     )
                 )  # fmt: skip
                 _put(parent, field, index, node)
@@ -226,7 +228,10 @@ def apply(mutant: Mutant) -> None:
     """Replace the code of the mutated function in this process."""
     dotted = ".".join(mutant.path.relative_to(SOURCE.parent).with_suffix("").parts)
     module = importlib.import_module(dotted.removesuffix(".__init__"))
-    code = find_code(compile(mutant.module, str(mutant.path), "exec"), mutant.function)
+    tree = mutants(mutant.package, mutant.path, mutant.number)[mutant.number].module
+    assert tree is not None
+    compiled = compile(ast.fix_missing_locations(tree), str(mutant.path), "exec")
+    code = find_code(compiled, mutant.function)
     find_function(module, mutant.function).__code__ = code
 
 
