@@ -57,8 +57,8 @@ SWAPS: dict[type, type] = {
     ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
+    ast.In: ast.NotIn,  # codespell:ignore
+    ast.NotIn: ast.In,  # codespell:ignore
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
@@ -75,7 +75,7 @@ SWAPS: dict[type, type] = {
 
 @dataclass
 class Mutant:
-    """One change: where it is, and the mutated module."""
+    """One change: where it is, and its number in the file."""
 
     package: str
     path: Path
@@ -84,7 +84,8 @@ class Mutant:
     column: int
     before: str
     after: str
-    module: ast.Module
+    number: int
+    module: ast.Module | None
 
     @property
     def name(self) -> str:
@@ -172,8 +173,8 @@ def text(node: ast.AST | None) -> str:
     return words if len(words) < 80 else words[:77] + "..."
 
 
-def mutants(package: str, path: Path) -> list[Mutant]:
-    """List all mutants of one file."""
+def mutants(package: str, path: Path, wanted: int = -1) -> list[Mutant]:
+    """List all mutants of one file; the wanted one comes with its module."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     listed = []
     for name, function in functions(module.body):
@@ -184,10 +185,11 @@ def mutants(package: str, path: Path) -> list[Mutant]:
                 if changed is None:
                     continue
                 _put(parent, field, index, changed)
+                module_of = copy.deepcopy(module) if wanted == len(listed) else None
                 listed.append(
                     Mutant(
                         package, path, name, node.lineno, node.col_offset, text(node),
-                        text(changed), ast.fix_missing_locations(copy.deepcopy(module)),
+                        text(changed), len(listed), module_of,
                     )
                 )  # fmt: skip
                 _put(parent, field, index, node)
@@ -226,7 +228,10 @@ def apply(mutant: Mutant) -> None:
     """Replace the code of the mutated function in this process."""
     dotted = ".".join(mutant.path.relative_to(SOURCE.parent).with_suffix("").parts)
     module = importlib.import_module(dotted.removesuffix(".__init__"))
-    code = find_code(compile(mutant.module, str(mutant.path), "exec"), mutant.function)
+    tree = mutants(mutant.package, mutant.path, mutant.number)[mutant.number].module
+    assert tree is not None
+    compiled = compile(ast.fix_missing_locations(tree), str(mutant.path), "exec")
+    code = find_code(compiled, mutant.function)
     find_function(module, mutant.function).__code__ = code
 
 
@@ -272,6 +277,11 @@ class Run:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.results: list[dict[str, Any]] = []
+        git = ["git", "rev-parse", "--short=12", "HEAD"]
+        self.commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        self.command = " ".join(["python -m benchmarks.mutation", *sys.argv[1:]])
+        if options.out.exists():
+            self.results = json.loads(options.out.read_text())["results"]
         self.counts: dict[str, int] = {}
 
     def pytest_collection(self) -> None:
@@ -297,14 +307,18 @@ class Run:
                 kept.write_bytes(pickle.dumps(baseline))
         lines, seconds = baseline
         chosen = self.choose()
-        for place, mutant in enumerate(chosen):
-            covering = sorted(
-                lines.get((str(mutant.path), mutant.line), ()), key=seconds.__getitem__
-            )
-            limit = 5 + 10 * sum(seconds[name] for name in covering)
-            tests = [items[name] for name in covering]
+        done = {result["mutant"] for result in self.results}
+        for mutant in chosen:
+            if mutant.name in done:
+                continue
+            # A line inside a statement may not be recorded: its first line is.
+            near = range(mutant.line, mutant.line - 8, -1)
+            covering = next(filter(None, (lines.get((str(mutant.path), k)) for k in near)), ())
+            names = sorted((n for n in covering if n in items), key=seconds.__getitem__)
+            limit = 5 + 10 * sum(seconds[name] for name in names)
+            tests = [items[name] for name in names]
             killer = (
-                in_a_fork(functools.partial(self.attempt, mutant, tests), limit, 20 * limit)
+                in_a_fork(functools.partial(self.attempt, mutant, tests), limit, 40 * limit)
                 if tests
                 else None
             )
@@ -317,9 +331,21 @@ class Run:
                     "killed": killer,
                 }
             )
-            if killer is None or place % 50 == 0:
-                print(place, len(chosen), mutant.name, killer, len(tests), file=sys.stderr)
+            self.write()
+            print(len(self.results), len(chosen), mutant.name, killer, file=sys.stderr)
+        self.write()
         return True
+
+    def write(self) -> None:
+        """Keep the results so far: a run that is stopped continues with the same command."""
+        state = {
+            "command": self.command,
+            "commit": self.commit,
+            "seed": self.options.seed,
+            "counts": self.counts,
+            "results": self.results,
+        }
+        self.options.out.write_text(json.dumps(state, indent=1) + "\n")
 
     def choose(self) -> list[Mutant]:
         drawn = []
@@ -333,7 +359,7 @@ class Run:
         if again := self.options.again:
             kept = json.loads(again.read_text())["results"]
             self.results = [result for result in kept if result["killed"] is not None]
-            alive = {result["mutant"] for result in kept} - {r["mutant"] for r in self.results}
+            alive = {result["mutant"] for result in kept if result["killed"] is None}
             drawn = [mutant for mutant in drawn if mutant.name in alive]
         return drawn
 
@@ -361,7 +387,7 @@ class Run:
 
     def attempt(self, mutant: Mutant, tests: list[pytest.Item]) -> str | None:
         """Return the first test that fails on a mutant."""
-        apply(mutant)
+        apply(mutant)  # an error here would be ours
         for item in tests:
             reports = runtestprotocol(item, log=False, nextitem=None)
             if any(report.failed for report in reports):
@@ -411,7 +437,7 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="skip so many of the drawn order")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", default=[], help="more tests")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="results; a file that exists is continued")
     parser.add_argument("--trace", type=Path, help="keep the first pass in this file")
     parser.add_argument("--again", type=Path, help="only the survivors of this run, with all tests")
     parser.add_argument("--page", nargs="+", type=Path, help="print the page of these runs")
@@ -422,22 +448,6 @@ def main() -> None:
     run = Run(options)
     tests = [test for package in options.only for test in PACKAGES[package][1]] + options.tests
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:timeout", *tests], plugins=[run])
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
-    command = " ".join(["python -m benchmarks.mutation", *sys.argv[1:]])
-    options.out.write_text(
-        json.dumps(
-            {
-                "command": command,
-                "commit": commit,
-                "seed": options.seed,
-                "counts": run.counts,
-                "results": run.results,
-            },
-            indent=1,
-        )
-    )
 
 
 if __name__ == "__main__":

@@ -78,8 +78,9 @@ lists, QUBO files and journals. Inputs that reach new lines of the package are k
 exception, or an execution of more than ten seconds.
 
 `python -m pytest --cov --cov-report=term` measures the branch coverage of `src`; at least 92 %
-are required. `python -m mutmut run` mutates `system`, `linalg`, the certificate, the codec and
-the journal, and counts the mutants that no test detects.
+are required. `python -m benchmarks.mutation --out run.json` mutates `system`, `linalg`, the
+certificate, the codec and the journal, and counts the mutants that no test detects;
+`benchmarks/MUTATION.md` has the results.
 """
 
 PEERS = """## Other packages on the same inputs

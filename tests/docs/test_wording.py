@@ -53,7 +53,7 @@ def texts() -> dict[Path, str]:
     kinds = {".py", ".md", ".rst", ".html", ".js", ".jinja", ".yaml"}
     wanted = [p for p in [*sorted(ROOT.glob("*.md")), *inner] if p.suffix in kinds]
     # The wording guide quotes them; the rest is generated.
-    left = ("wording.md", "wording.py")
+    left = ("WORDING.md", "wording.py")
     kept = [p for p in wanted if p.name not in left and "_build" not in p.parts]
     return {path: path.read_text(encoding="utf-8") for path in kept}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.csgraph import shortest_path
 
 from gdpa.linalg.operator import Matrix
 from gdpa.linalg.preconditioners import (
@@ -119,3 +120,22 @@ def test_two_level_of_a_diagonal_minus_a_matrix_is_that_of_the_difference():
     stored, implied = two_level(K, scale), two_level(A, scale, diagonal=total)
     r = np.random.default_rng(2).standard_normal(n)
     np.testing.assert_allclose(implied(r), stored(r), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_patches_are_the_nodes_nearest_to_their_seeds(seed):
+    """Hops by an independent search; nodes that no seed reaches belong to patch 0."""
+    n, count = 60, 5
+    rng = np.random.default_rng(seed)
+    A = np.triu(rng.random((n, n)) < 0.05, 1)
+    A[:, -10:] = 0  # more isolated nodes than seeds
+    A = sp.csr_array((A + A.T).astype(float))
+    patch = patches(A, count, random_state=seed)
+    seeds = np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+    hops = shortest_path(A, unweighted=True, indices=seeds)
+    assert (patch[seeds] == np.arange(count)).all()
+    reached = np.isfinite(hops).any(axis=0)
+    chosen = hops[patch, np.arange(n)]
+    assert (chosen[reached] == hops.min(axis=0)[reached]).all()
+    assert not reached.all()
+    assert (patch[~reached] == 0).all()

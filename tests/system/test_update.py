@@ -36,13 +36,14 @@ def test_adding_labels_equals_fitting_with_them(label_weight, laplacian):
     assert (model.transduction_[new] == truth[new]).all()
 
 
+@pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("label_weight", [np.inf, 2.0])
-def test_a_corrected_label(label_weight):
-    X, truth = make_blobs(600, centers=3, cluster_std=1.0, random_state=1)
+def test_a_corrected_label(label_weight, classes):
+    X, truth = make_blobs(600, centers=classes, cluster_std=1.0, random_state=1)
     y = np.full(600, -1)
     y[::30] = truth[::30]
     right = y.copy()
-    y[60] = (truth[60] + 1) % 3
+    y[60] = (truth[60] + 1) % classes
     options = {"n_neighbors": 8, "self_loop": 0.05, "label_weight": label_weight}
     options["options"] = GraphOptions(tol=1e-10)
     model = GraphClassifier(**options).fit(X, y).add_labels(60, right[60], tol=1e-9)
