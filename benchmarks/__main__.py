@@ -18,6 +18,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument("--case", nargs="+", metavar="NAME", help="these only; default: all usual")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="rows whose name contains TEXT, such as gdpa"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all works")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each measurement at most")
     parser.add_argument("--out", type=Path, default=Path("benchmarks-out"), metavar="DIR")
@@ -55,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
             CASES[name],
             store,
             quick=options.quick,
+            only=options.only,
             repeats=options.repeats,
             say=lambda text: print(text, flush=True),
         )

@@ -175,13 +175,20 @@ def _outcome(row: Row) -> dict[str, Any]:
 
 
 def run_case(
-    case: Case, store: Store, *, quick: bool, repeats: int, say: Callable[[str], None]
+    case: Case,
+    store: Store,
+    *,
+    quick: bool,
+    repeats: int,
+    say: Callable[[str], None],
+    only: str = "",
 ) -> dict[str, Any]:
     """Run all measurements of a case, interleaved, each in a fresh process, and store them.
 
-    What a killed run left is not measured again.
+    What a killed run left is not measured again. `only` restricts the run to rows with this text
+    in their name.
     """
-    plan = case.plan(quick)
+    plan = [m for m in case.plan(quick) if only.lower() in m.label.lower()]
     tasks = _tasks(case, plan, quick, repeats)
     start = time.perf_counter()
     said: set[str] = set()

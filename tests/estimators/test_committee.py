@@ -54,6 +54,25 @@ def test_default_is_a_committee(iris, fitted):
     assert fitted.tuning_.source == "k-fold"
 
 
+def test_self_training_is_skipped_where_linear_models_fail():
+    X, y = make_circles(400, factor=0.4, noise=0.05, random_state=0)
+    labels = np.where(np.arange(400) < 60, y, -1)
+    names = CommitteeClassifier().fit(X, labels).committee_.names
+    assert "linear" in names
+    assert "self-trained" not in names
+
+
+@pytest.mark.parametrize(("fewest", "kept"), [(60, False), (61, True)])
+def test_a_redundant_forest_is_not_fitted_to_many_samples(fewest, kept, monkeypatch):
+    X, y = make_circles(600, factor=0.4, noise=0.02, random_state=0)
+    labels = np.where(np.arange(600) < 60, y, -1)
+    limits = Policy(judged_nodes=200, huge_nodes=300, screened_labels=fewest)
+    monkeypatch.setattr(CommitteeClassifier, "_policy", limits)
+    model = CommitteeClassifier().fit(X, labels)
+    assert (model.committee_.of("forest") > 0) is kept
+    assert "forest" in model.committee_.names  # its loss is known all the same
+
+
 def test_one_graph_on_request(iris):
     model = GraphClassifier().fit(iris[0], iris[2])
     assert model.committee_ is None

@@ -156,7 +156,6 @@ def gather(
     if X is not None and state.rescaler is not None:
         points = state.rescaler.transform(X)
     drawn = picture(model.graph_, points, keep=np.flatnonzero(known))
-    certificate = _certificate(model, known, codes)
     questions, shown = _questions(model, None if table is None else table_of(table), target, ids)
     return ReportData(
         title=title,
@@ -184,7 +183,7 @@ def gather(
         cautions=tuple(cautions(state)),
         committee=_committee(model),
         baselines=compared or baselines(model, points),
-        certificate=certificate,
+        certificate=_certificate(model, known, codes),
         setting=_setting(model),
         versions=_versions(),
     )

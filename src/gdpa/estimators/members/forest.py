@@ -113,7 +113,8 @@ class Forest(Model):
         out = np.zeros((leaves.shape[0], values.shape[1]))
         numbers = range(self.roots.size - 1)[trees]
         for t in numbers:
-            out += values[self.roots[t] + leaves[:, t]]
+            # Much faster than indexing.
+            out += values[self.roots[t] :].take(leaves[:, t], axis=0, mode="clip")
         return out / max(len(numbers), 1)
 
     def leaves(self, X: Features) -> Leaves:

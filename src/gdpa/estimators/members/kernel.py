@@ -104,11 +104,12 @@ class KernelMachine(ScaledModel):
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
         """Return scores of rows, computed in single precision about the points' mean."""
         middle, unit = self.points.mean(axis=0, dtype=np.float64), np.sqrt(self.gamma)
-        P = np.asarray(unit * (self.points - middle), dtype=np.float32)
-        A = np.clip(unit * (rows - middle), -1e18, 1e18).astype(np.float32)  # squares stay finite
-        with np.errstate(over="ignore", invalid="ignore"):
-            K = 2.0 * (A @ P.T) - (A * A).sum(axis=1)[:, None] - (P * P).sum(axis=1)
-            np.exp(np.minimum(np.nan_to_num(K, copy=False, nan=-np.inf), 0.0, out=K), out=K)
+        # Squares of clipped entries stay finite. One product gives -|a - p|^2.
+        A, P = (np.clip(unit * (B - middle), -1e15, 1e15) for B in (rows, self.points))
+        left = np.column_stack([2.0 * A, -(A * A).sum(axis=1), np.full(A.shape[0], -1.0)])
+        right = np.column_stack([P, np.ones(P.shape[0]), (P * P).sum(axis=1)])
+        K = left.astype(np.float32) @ right.astype(np.float32).T
+        np.exp(np.minimum(K, 0.0, out=K), out=K)
         return np.asarray(K @ self.coefficients.astype(np.float32), dtype=np.float64)
 
 
