@@ -68,14 +68,15 @@ class Server:
         """Start the server, and wait until it listens."""
         words = ["insects.csv", "--target", "kind", "--overlap", "0.1", "--no-browser"]
         words += ["--port", str(self.port), "--token", TOKEN]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gdpa", "label", *words],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+        with (self.folder / "stderr").open("a") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gdpa", "label", *words],
+                cwd=self.folder,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
         assert self.process.stdout is not None
         if not self.process.stdout.readline().startswith("http://127.0.0.1:"):
             raise RuntimeError("the server did not start")
@@ -273,7 +274,10 @@ def run(
                 thread.join(timeout=max(0.0, begin + seconds - time.monotonic()) + 2 * PATIENCE)
             wrong = [text for one in people for text in one.wrong]
             wrong += ["an annotator hangs"] * any(thread.is_alive() for thread in threads)
+            people[0].insist("state", None)  # it may have been started a moment ago
             server.end(signal.SIGINT)
+            if server.process.returncode:
+                wrong.append((folder / "stderr").read_text()[-2000:])
         finally:
             if server.process.poll() is None:
                 server.end(signal.SIGKILL)
@@ -286,8 +290,11 @@ def run(
         wrong += [f"a line of nobody: {e}" for e in events if e["by"] not in names]
         history = AnswerHistory()
         history.replay(events, n_rows)
-        with (folder / "insects-labelled.csv").open(newline="") as table:
-            found = {i: r["kind"] for i, r in enumerate(csv.DictReader(table)) if r["kind"]}
+        found = {}
+        table = folder / "insects-labelled.csv"
+        if table.exists():
+            rows = csv.DictReader(table.read_text().splitlines())
+            found = {i: row["kind"] for i, row in enumerate(rows) if row["kind"]}
         wrong += ["the table differs from the log"] if found != history.labels else []
         if wrong:
             raise RuntimeError("\n".join(wrong))

@@ -37,6 +37,7 @@ import numpy as np
 from gdpa import LabelingSession
 from gdpa.estimators.strategies import representatives
 
+from . import annotators
 from .table_data import encode, folder, read
 
 HERE = Path(__file__).parent
@@ -196,6 +197,7 @@ def write(results: dict[str, Any]) -> None:
         "Written by `python -m benchmarks.labeling`, which says what the sets and the rows are. "
         f"Accuracy in percent on the rows without a label, mean of {SEEDS} seeds, from no label at "
         "all. The constants of the strategy were chosen on these sets (not on the 100,000 points).",
+        *results.get("measured", {"text": []})["text"],
     ]
     rows = [row for row in STRATEGIES if row in results]
     for clicks, sets, where in (
@@ -231,7 +233,7 @@ def write(results: dict[str, Any]) -> None:
             if curves:
                 shown = " ".join(f"{v:.1f}" for v in np.mean(curves, axis=0))
                 lines.append(f"- {name}, {row}: {shown}")
-    for title in ("coverage", "wrong labels", "latency"):
+    for title in ("coverage", "wrong labels", "latency", "annotators"):
         if title in results:
             lines += ["", f"## {title.capitalize()}", "", *results[title]["text"]]
     PAGE.write_text("\n".join(lines) + "\n")
@@ -320,23 +322,25 @@ def latency() -> list[str]:
         session.in_background()  # as the page has it
         stop = threading.Event()
         workers = [
-            threading.Thread(target=keep, args=(session, work, stop), daemon=True)
-            for work in (session.follow, session.refresh)
+            threading.Thread(target=keep, args=(session, task, stop), daemon=True)
+            for task in (session.follow, session.refresh)
         ]
         for worker in workers:
             worker.start()
-        times = []
+        times, work = [], []
         for _ in range(50):
             row = int(session.next()[0])
-            start = time.perf_counter()
+            start, busy = time.perf_counter(), time.thread_time()
             session.label(row, int(y[row]))
             session.next()
             times.append(time.perf_counter() - start)
+            work.append(time.thread_time() - busy)
             time.sleep(0.3)
         stop.set()
         lines.append(
             f"- {n:,} rows: label and next question in {1e3 * np.median(times):.0f} ms "
-            f"(median of 50), {1e3 * max(times):.0f} ms at most."
+            f"(median of 50), {1e3 * max(times):.0f} ms at most; {1e3 * np.median(work):.0f} and "
+            f"{1e3 * max(work):.0f} ms of processor time."
         )
         print(lines[-1], flush=True)
     return lines
@@ -352,6 +356,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--coverage", type=int, metavar="N", help="sessions to count")
     parser.add_argument("--wrong-labels", action="store_true", help="flip labels and find them")
     parser.add_argument("--latency", action="store_true")
+    parser.add_argument("--annotators", action="store_true", help="run benchmarks.annotators")
     parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
@@ -367,6 +372,10 @@ def main(argv: list[str] | None = None) -> int:
     elif options.latency:
         results = store()
         results["latency"] = {"text": latency()}
+        save(results)
+    elif options.annotators:
+        results = store()
+        results["annotators"] = {"text": annotators.run()}
         save(results)
     elif not options.write:
         again = options.again

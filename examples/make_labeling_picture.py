@@ -46,7 +46,7 @@ def screenshot(url: str, target: Path) -> None:
         page.goto(url)
         for condition in (
             "() => document.getElementById('accuracy').textContent.includes('to')",
-            "() => document.getElementById('map-text').textContent.includes('Colour')",
+            "() => document.getElementById('map-text').textContent.includes('colour')",
         ):
             page.wait_for_function(condition)
         page.keyboard.press("?")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import hmac
 import json
 import os
+import re
 import socket
 import threading
 import time
 
 import pytest
 
+from gdpa.labeling import guard
 from gdpa.labeling.images import FileImages, ImageError, png
 
 SCRIPTS = [
@@ -194,6 +198,51 @@ def test_who_is_answered(running, path, headers, status):
     assert sent["x-content-type-options"] == "nosniff"
     assert sent["referrer-policy"] == "no-referrer"
     assert "access-control-allow-origin" not in {k.lower() for k in sent}
+
+
+def test_the_token_is_compared_in_constant_time(monkeypatch):
+    pytest.importorskip("starlette")
+    compared, statuses = [], []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda a, b: compared.append(a) or real(a, b))
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    guarded = guard.Guard(app, token="secret" * 4, origins=("http://127.0.0.1:1",))
+    scope = {"type": "http", "method": "GET", "headers": [(b"host", b"127.0.0.1:1")]}
+    for token in ("secret" * 4, "secret" * 3, "s", "", "é"):
+        statuses.clear()
+        asyncio.run(guarded({**scope, "path": f"/{token}/api/state"}, None, send))
+        assert statuses[0] == (200 if token == "secret" * 4 else 404)
+        assert compared.pop() == token.encode()
+
+
+def test_only_the_scripts_of_the_page_run(running, new_page):
+    _, headers, content = running.request("GET", f"/{running.token}/")
+    page = content.decode()
+    assert re.findall(r"<script(.*?)>(.*?)</script>", page) == [
+        (' type="module" src="static/app.js"', "")
+    ]
+    assert re.search(r"<style|\son\w+=|\sstyle=|javascript:", page) is None
+    assert "script-src 'self';" in headers["content-security-policy"]
+    opened = new_page(running.url)
+    for attack in (
+        "const s = document.createElement('script'); s.textContent = 'window.broken = 1';"
+        "document.head.append(s)",
+        "const d = document.createElement('div'); document.body.append(d);"
+        "d.innerHTML = '<img src=x onerror=\"window.broken = 2\">'",
+        "const i = document.createElement('img'); i.src = 'x'; document.body.append(i);"
+        "i.setAttribute('onerror', 'window.broken = 3')",
+        "window.setTimeout('window.broken = 4')",
+    ):
+        opened.evaluate("() => { try {" + attack + "} catch {} }")
+    opened.wait_for_timeout(500)
+    assert opened.evaluate("window.broken === undefined")
+    assert opened.locator("#question").is_visible()
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])

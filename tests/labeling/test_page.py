@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import signal
+import zipfile
 
 import numpy as np
 import pytest
 
 from gdpa import CommitteeClassifier
+from gdpa.labeling.images import png
 
 
 def name_of(page):
@@ -47,6 +50,18 @@ def answered(page, n):
         "n => document.getElementById('progress-text').textContent.startsWith(`${n} of`)",
         arg=str(n),
     )
+
+
+def sized(width):
+    """A desktop or a phone."""
+    return {"viewport": {"width": width, "height": 860 if width > 600 else 844}}
+
+
+def pick(page, select, option):
+    """Choose an option by keyboard: letters jump to it."""
+    page.locator(select).focus()
+    page.keyboard.type(option)
+    assert page.input_value(select) == option
 
 
 def violations(page):
@@ -349,12 +364,14 @@ def test_a_class_that_is_called_by_a_key_has_that_key(flowers, label_command, ne
     assert page.wrong == []
 
 
-def test_classes_are_edited_and_keys_chosen(flowers, label_command, new_page):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_classes_are_edited_and_keys_chosen(flowers, label_command, new_page, width):
     folder, kinds, truth = flowers
-    log = str(folder / "edit.log")
+    log = str(folder / f"edit{width}.log")
     server = label_command("flowers.csv", "--target", "kind", "--log", log, cwd=folder)
-    page = new_page(server.url)
+    page = new_page(server.url, **sized(width))
     assert page.is_disabled("#undo")
+    assert page.is_hidden("#edit")
     assert page.text_content("#accuracy") == "Give the first label"
     for _ in range(8):
         give(page, kinds[truth[row_of(page)]])
@@ -363,9 +380,10 @@ def test_classes_are_edited_and_keys_chosen(flowers, label_command, new_page):
     assert page.evaluate(names) == ["lily", "rose", "tulip"]  # whichever came first
 
     # A key of one's own.
-    page.locator("#edit summary").click()
-    page.select_option("#edit-class", "tulip")
-    page.fill("#edit-key", "z")
+    page.locator("#edit summary").press("Enter")
+    pick(page, "#edit-class", "tulip")
+    page.locator("#edit-key").press("Control+a")
+    page.keyboard.type("z")
     name = name_of(page)
     page.locator("#ask").focus()
     page.keyboard.press("z")
@@ -386,31 +404,39 @@ def test_classes_are_edited_and_keys_chosen(flowers, label_command, new_page):
             arg=",".join(expected),
         )
 
-    page.select_option("#edit-class", "rose")
-    page.fill("#edit-name", "dog rose")
-    page.keyboard.press("Enter")
-    wait_for("dog rose", "lily", "tulip")
-    page.select_option("#edit-class", "dog rose")
-    page.fill("#edit-name", "tulip")
-    page.keyboard.press("Enter")
-    wait_for("lily", "tulip")
-    page.select_option("#edit-class", "lily")
-    page.locator("#edit-delete").click()
+    for old, new in (("rose", "dog rose"), ("dog rose", "tulip")):
+        pick(page, "#edit-class", old)
+        page.locator("#edit-name").focus()
+        page.keyboard.type(new)
+        page.keyboard.press("Enter")
+        wait_for(*(["dog rose", "lily", "tulip"] if old == "rose" else ["lily", "tulip"]))
+    pick(page, "#edit-class", "lily")
+    page.locator("#edit-delete").press("Enter")
     wait_for("tulip")
     assert classes() == ["tulip"]
     for expected in (["lily", "tulip"], ["dog rose", "lily", "tulip"], ["lily", "rose", "tulip"]):
-        page.locator("#undo").click()
+        page.locator("#undo").press("Enter")
         wait_for(*expected)
     answered(page, 9)
+    assert violations(page) == []
+    # Another name has nothing to undo.
+    page.locator(".menu summary").press("Enter")
+    page.locator("#my-name").focus()
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#undo:disabled")
     assert violations(page) == []
     assert page.wrong == []
 
 
-def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(flowers, label_command, new_page):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(
+    flowers, label_command, new_page, width
+):
     folder, kinds, truth = flowers
-    log = str(folder / "bulk.log")
+    log = str(folder / f"bulk{width}.log")
     server = label_command("flowers.csv", "--target", "kind", "--log", log, cwd=folder)
-    page = new_page(server.url)
+    page = new_page(server.url, **sized(width))
     for _ in range(12):
         give(page, kinds[truth[row_of(page)]])
     answered(page, 12)
@@ -423,7 +449,7 @@ def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(flowers, label_co
     assert violations(page) == []
     page.locator("#bulk-apply").press("Enter")
     answered(page, 12 + many)
-    page.locator("#undo").click()
+    page.locator("#undo").press("Enter")
     answered(page, 12)
 
     # Part of the map: by a rectangle, and by the keyboard alone.
@@ -444,15 +470,18 @@ def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(flowers, label_co
     page.wait_for_selector("#bulk", state="hidden")
     page.locator("#map-select").press("Enter")
     page.wait_for_selector("#bulk:not([hidden])")
-    page.select_option("#bulk-class", "lily")
+    pick(page, "#bulk-class", "lily")
     page.locator("#bulk-apply").press("Enter")
     answered(page, 120)
+    page.keyboard.press("Control+z")
+    answered(page, 12)
     assert page.wrong == []
 
 
-def test_annotators_overlap_disagree_and_settle(flowers, label_command, new_page):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_annotators_overlap_disagree_and_settle(flowers, label_command, new_page, width):
     folder, kinds, truth = flowers
-    log = str(folder / "overlap.log")
+    log = str(folder / f"overlap{width}.log")
     args = ("--target", "kind", "--log", log, "--overlap", "0.5")
     server = label_command("flowers.csv", *args, cwd=folder)
     asked = set()
@@ -466,18 +495,18 @@ def test_annotators_overlap_disagree_and_settle(flowers, label_command, new_page
         server.api("label", {"row": row["row"], "value": value, "by": who})
     wrong = server.api("state")["disagreements"]
     assert wrong > 0
-    page = new_page(server.url)
+    page = new_page(server.url, **sized(width))
     page.wait_for_function(
         "() => document.getElementById('agreement').textContent.includes('kappa')"
     )
     line = page.locator("#doubts button").first
     assert line.text_content().startswith("Resolve: ")
-    line.click()
+    line.press("Enter")
     row = int(page.locator("#doubts button").first.get_attribute("data-row"))
     page.wait_for_function(
         "name => document.getElementById('row-name').textContent === name", arg=f"row {row + 1}"
     )
-    page.locator("#classes button[data-value=lily]").click()
+    page.locator("#classes button[data-value=lily]").press("Enter")
     page.wait_for_function(
         "n => [...document.querySelectorAll('#doubts button')]"
         ".filter(b => b.textContent.startsWith('Resolve')).length === n",
@@ -510,4 +539,81 @@ def test_ten_classes_leave_the_picture_in_sight_on_a_phone(label_command, new_pa
     assert picture["y"] + picture["height"] <= bar["y"]
     assert bar["y"] + page.locator("#classes").bounding_box()["height"] <= 844
     assert violations(page) == []
+    assert page.wrong == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_folder_of_pictures_is_labelled_checked_and_exported(
+    label_command, new_page, tmp_path, width
+):
+    pytest.importorskip("PIL")
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        # A bright left or upper half; the first twenty are in folders, one in the wrong one.
+        upper = (i % 2 == 1) ^ (i == 6)
+        place = tmp_path / "photos" / (["left", "upper"][i % 2] if i < 20 else "")
+        place.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 60, (16, 16, 3))
+        pixels[(slice(8),) if upper else (slice(None), slice(8))] += 190
+        (place / f"{i}.png").write_bytes(png(pixels.astype(np.uint8)))
+    server = label_command("photos", "--target", "part", "--who")
+    page = new_page(server.url, **sized(width))
+    page.wait_for_selector(".picture img.small")
+    answered(page, 20)
+    names = "() => [...document.querySelectorAll('#classes button')].map(b => b.dataset.value)"
+    assert page.evaluate(names) == ["left", "upper"]
+
+    # Twelve more; the estimate is drawn together with the count.
+    for count in range(21, 33):
+        number = int(name_of(page).split("/")[-1].split(".")[0])
+        give(page, "upper" if number % 2 else "left")
+        answered(page, count)
+        text = page.text_content("#accuracy-text")
+        assert count < 30 or f"Based on {count - 20} answers" in text
+    server.followed()
+    page.wait_for_selector("#accuracy-state", state="hidden")
+
+    def stale(route):
+        answer = route.fetch()
+        old = {"following": True, "trained": answer.json()["trained"] - 3}
+        route.fulfill(response=answer, json={**answer.json(), **old})
+
+    page.route("**/api/state?**", stale)
+    page.wait_for_selector("#accuracy-state:not([hidden])")
+    assert page.text_content("#accuracy-state") == "Updating with 3 new answers …"
+    page.unroute("**/api/state?**")
+
+    # The picture in the wrong folder is the first to check; opened and corrected by keyboard.
+    page.wait_for_selector("#doubts button")
+    line = page.locator("#doubts button").first
+    assert line.text_content().startswith("left: is it upper")
+    assert line.text_content().endswith("6.png")
+    assert line.locator("img").evaluate("i => i.decode().then(() => i.naturalWidth)") == 16
+    assert violations(page) == []
+    line.press("Enter")
+    page.wait_for_function(
+        "() => document.getElementById('row-name').textContent.endsWith('6.png')"
+    )
+    upper = page.locator("#classes button[data-value=upper]")
+    assert upper.get_attribute("aria-pressed") == "false"
+    upper.press("Enter")
+    answered(page, 32)
+    server.followed()
+    page.wait_for_function("() => !document.getElementById('doubts').textContent.includes('6.png')")
+
+    # All formats, with who and when.
+    page.locator(".menu summary").press("Enter")
+    page.locator("#who").press("Space")
+    assert violations(page) == []
+    for what, start in (
+        ("Table", b"file,part,part_predicted,part_probability,part_skipped,part_by,part_at"),
+        ("JSON lines", b'{"file": '),
+        ("Label Studio", b"["),
+        ("Folders (ZIP)", b"PK"),
+    ):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=what).press("Enter")
+        content = download.value.path().read_bytes()
+        assert content.startswith(start), (what, content[:200])
+    assert zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert page.wrong == []

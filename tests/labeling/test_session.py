@@ -212,7 +212,9 @@ def test_a_second_opinion_is_taken_back_and_asked_again(blobs):
 
 def test_kappa_against_its_formula():
     same = measure_agreement([("a", "a"), ("b", "b"), ("a", "a")])
-    assert (same.kappa, same.agreed) == (1.0, 3)
+    assert (same.kappa, same.high, same.agreed) == (1.0, 1.0, 3)
+    assert same.low < 0.5  # three rows are few
+    assert measure_agreement([("a", "a"), ("a", "a")]).kappa == 1.0
     pairs = [("a", "a")] * 20 + [("a", "b")] * 5 + [("b", "a")] * 10 + [("b", "b")] * 15
     found = measure_agreement(pairs)
     share = (2 * 20 + 15) / 100  # Scott's pi, which Fleiss' kappa of two ratings is
@@ -220,6 +222,16 @@ def test_kappa_against_its_formula():
     assert found.kappa == pytest.approx((0.7 - chance) / (1 - chance))
     assert found.low < found.kappa < found.high
     assert measure_agreement(pairs[:1]) is None
+    # Two annotators who are right in 95 % of the rows, two equally frequent classes.
+    rng = np.random.default_rng(0)
+    kappa = 2 * (0.95**2 + 0.05**2) - 1
+    held = 0
+    for _ in range(300):
+        wrong = rng.random((2, 30)) < 0.05
+        truth = rng.random(30) < 0.5
+        one = measure_agreement(list(zip(*(truth ^ wrong).tolist(), strict=True)))
+        held += one.low <= kappa <= one.high
+    assert held >= 0.85 * 300
 
 
 def test_flipped_labels_are_listed_first(blobs):

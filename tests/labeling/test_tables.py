@@ -267,6 +267,7 @@ def test_a_folder_of_pictures_or_texts_starts_at_once(tmp_path):
         where.write_text(f"a text about {i} things", encoding="utf-8")
     controller, _, notes = controller_of(tmp_path, data=str(tmp_path / "photos"), target="label")
     assert controller.item(0)["picture"]
+    assert controller.item(0)["name"].endswith(".png")
     assert "--embed" in controller.item(0)["note"]
     assert sorted(controller.session.labels.values()) == ["red", "red"]
     assert any("weak" in note for note in notes)

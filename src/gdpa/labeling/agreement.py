@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from ..binomial import share_interval
 
 __all__ = ["Agreement", "measure_agreement"]
 
@@ -19,7 +20,7 @@ class Agreement:
     kappa : float
         Fleiss' kappa: 1 is perfect agreement, 0 is agreement by chance.
     low, high : float
-        90 % bootstrap interval.
+        90 % interval.
     rows : int
         Number of rows with two answers.
     agreed : int
@@ -33,19 +34,17 @@ class Agreement:
     agreed: int
 
 
-def measure_agreement(
-    pairs: Sequence[tuple[Hashable, Hashable]], *, resamples: int = 1000, seed: int = 0
-) -> Agreement | None:
-    """Compute Fleiss' kappa with a bootstrap interval.
+def measure_agreement(pairs: Sequence[tuple[Hashable, Hashable]]) -> Agreement | None:
+    """Compute Fleiss' kappa with an interval.
+
+    The interval is that of the share of agreement, for the observed agreement by chance. In 36
+    simulated settings (2 to 10 classes, 6 to 60 rows), it holds the true kappa in 86 to 99 % of
+    the cases; a bootstrap interval, which is a point where all rows agree, in 9 to 93 %.
 
     Parameters
     ----------
     pairs : sequence of (value, value)
         The two answers of each row; different rows may have different annotators.
-    resamples : int, default=1000
-        Bootstrap samples of the rows.
-    seed : int, default=0
-        Random seed.
 
     Returns
     -------
@@ -55,15 +54,12 @@ def measure_agreement(
     m = len(pairs)
     if m < 2:
         return None
-    number: dict[Hashable, int] = {}
-    codes = np.array([[number.setdefault(value, len(number)) for value in pair] for pair in pairs])
-    cells, counts = np.unique(codes, axis=0, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(m, counts / m, resamples)
-    shares = np.vstack([counts, drawn]) / m
-    agreed = shares[:, cells[:, 0] == cells[:, 1]].sum(axis=1)
-    ratings = 0.5 * (np.eye(len(number))[cells[:, 0]] + np.eye(len(number))[cells[:, 1]])
-    chance = ((shares @ ratings) ** 2).sum(axis=1)
-    # With a single class, kappa is undefined; perfect agreement counts as 1.
-    kappa = np.where(chance < 1.0 - 1e-12, (agreed - chance) / np.maximum(1.0 - chance, 1e-12), 1.0)
-    low, high = np.quantile(kappa[1:], [0.05, 0.95])
-    return Agreement(float(kappa[0]), float(low), float(high), m, round(m * agreed[0]))
+    agreed = sum(one == two for one, two in pairs)
+    counts = Counter(value for pair in pairs for value in pair)
+    chance = sum((count / (2 * m)) ** 2 for count in counts.values())
+    # With a single class, kappa is undefined: perfect agreement counts as 1, and for the interval
+    # a second class is assumed to be as frequent.
+    chance = 0.5 if len(counts) == 1 else chance
+    shares = (agreed / m, *share_interval(agreed, m))
+    kappa, low, high = ((share - chance) / (1.0 - chance) for share in shares)
+    return Agreement(kappa, low, high, m, agreed)

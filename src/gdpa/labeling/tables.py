@@ -80,7 +80,7 @@ class TableSource:
             return self
         if "text" in table.names:
             return replace(self, text=self.text or "text", id_column=self.id_column or "file")
-        return replace(self, image=self.image or "file")
+        return replace(self, image=self.image or "file", id_column=self.id_column or "file")
 
     def read(self) -> Table:
         """Read the table without the output columns of an earlier run; check column names."""

@@ -142,6 +142,7 @@ function drawAnswer() {
   for (const button of $("classes").children) button.disabled = none;
   $("skip").disabled = $("guess").disabled = none;
   $("alike").disabled = none || state.model < 0;
+  $("edit").hidden = !state.classes.length;
   $("undo").disabled = state.undo === 0 && trail.length === 0;
   $("back").disabled = place === 0;
   $("forward").disabled = place >= trail.length && (none || waiting[0]?.row === item.row);
@@ -239,7 +240,7 @@ async function remove(row) {
 async function guess() {
   if (item === null) return;
   const found = await get(`api/guess/${item.row}`);
-  const words = found.map((g) => `${g.value} ${Math.round(100 * g.probability)} %`);
+  const words = found.map((g) => `${g.value} (${Math.round(100 * g.probability)} %)`);
   $("guess").setAttribute("aria-pressed", "true");
   $("guess-text").textContent = words.length
     ? `Prediction: ${words.join(", ")}`
@@ -397,7 +398,9 @@ $("edit-key").addEventListener("input", () => {
 $("my-name").addEventListener("change", () => {
   rename($("my-name").value.trim());
   waiting = [];
-  act(update);
+  trail = []; // the answers of the earlier name
+  place = 0;
+  act(update).then(drawAnswer);
 });
 $("who").addEventListener("change", drawFormats);
 $("zoom-in").addEventListener("click", () => map.zoom(1.5));

@@ -5,8 +5,10 @@ import { el } from "./dom.js";
 const percent = (share) => `${Math.round(100 * share)} %`;
 const about = (entry) => [entry.name, entry.about].filter(Boolean).join(" · ");
 
-// A list of rows; the focus stays on the same button when the list is redrawn.
+// A list of rows; when it is redrawn, pictures are not loaded again, and the focus stays where it was.
 function redraw(host, lines) {
+  const loaded = new Map(Array.from(host.querySelectorAll("img"), (image) => [image.src, image]));
+  for (const line of lines) for (const image of line.querySelectorAll("img")) image.replaceWith(loaded.get(image.src) ?? image);
   const held = host.contains(document.activeElement) ? document.activeElement : null;
   host.replaceChildren(...lines);
   if (held === null) return;
@@ -16,7 +18,9 @@ function redraw(host, lines) {
 
 function opener(entry, title, onOpen) {
   const text = el("span", { className: "soft", textContent: about(entry) });
-  const button = el("button", { type: "button", className: "open", dataset: { row: entry.row } }, el("strong", {}, title), text);
+  const picture = entry.picture ? el("img", { loading: "lazy", alt: "", src: `picture/${entry.row}` }) : null;
+  const words = el("span", {}, el("strong", {}, title), text);
+  const button = el("button", { type: "button", className: "open", dataset: { row: entry.row } }, picture, words);
   button.addEventListener("click", () => onOpen(entry.row));
   return button;
 }
@@ -82,7 +86,7 @@ export function drawAccuracy(state) {
   const late = state.labelled - state.trained;
   badge.hidden = !state.following || state.labelled === 0;
   badge.textContent = late > 0
-    ? `Updating: the model is learning from ${late} new answer${late > 1 ? "s" : ""} …`
+    ? `Updating with ${late} new answer${late > 1 ? "s" : ""} …`
     : "Updating …";
   if (found === null) {
     figure.textContent = state.labelled ? "Not enough answers yet" : "Give the first label";
