@@ -51,12 +51,12 @@ def at_random(seed):
 
 
 # %%
-# Compare with four runs of random labels. "margin" asks for samples between two digits. "auto", the
-# default, also considers how far a sample is from the labels so far.
+# Compare with four runs of random labels. "auto", the default, asks for samples
+# that are uncertain and far from the labels so far. "representatives" asks for cluster centres.
 random = np.array([learning_curve(at_random(seed)) for seed in range(4)])
 curves = {
     name: learning_curve(lambda model, asked, batch, s=name: model.query(batch, strategy=s))
-    for name in ("auto", "margin")
+    for name in ("auto", "representatives")
 }
 
 figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")

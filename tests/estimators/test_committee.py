@@ -171,7 +171,7 @@ def test_queries_priors_and_abstention(iris):
     p = model.ensemble_.probabilities()[free]
     np.testing.assert_allclose(p.mean(axis=0), [0.2, 0.2, 0.6], atol=1e-6)
     assert set(model.query(4)) <= set(np.flatnonzero(free))
-    for strategy in ("auto", "representatives", "discs"):
+    for strategy in ("auto", "representatives"):
         assert model.query(2, strategy).size == 2
     said = model.predict(X)
     assert ((said == -1) == (model.predict_proba(X).max(axis=1) < 0.6)).all()

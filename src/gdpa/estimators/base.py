@@ -475,11 +475,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         n : int, default=1
             Maximum number of samples.
-        strategy : {"auto", "margin", "representatives", "discs", "random"}, default="auto"
-            "auto" maximises uncertainty times remaining variance among random candidates. "margin"
-            takes samples with the smallest lead of the first class over the second that are weakly
-            correlated. "representatives" takes cluster centres. "discs" takes samples whose
-            self-loops raise the smallest Gershgorin disc the most.
+        strategy : {"auto", "representatives", "random"}, default="auto"
+            "auto" maximises uncertainty times remaining variance among random candidates, and is
+            "representatives" before the first label. "representatives" takes cluster centres.
         X : array-like, sparse matrix or graph, optional
             Data, if the classifier is not fitted because there is no label yet.
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ..arrays import FloatArray, NDArray
 from ..codec import check_numbers, storable
 from ..errors import DegenerateProblemWarning
 from ..gershgorin.bounds import class_bounds, relaxation_bound
@@ -63,8 +63,6 @@ from .probabilities import (
     warn_about,
 )
 from .tuning import DEFAULT, Given, Setting, Tuning, tune
-
-FloatArray = NDArray[np.float64]
 
 # The members, in the order in which they are tried. On real tables each of them is best on some
 # tables and none on most, so the ensemble gains from their differences.

@@ -4,11 +4,7 @@ The strategies are:
 
 - *auto*: among random candidates, the sample with the largest product of variance given the labels
   and uncertainty (:mod:`gdpa.estimators.strategies`); *representatives* before the first label.
-- *margin*: the samples with the smallest lead of the first class over the second, chosen so that
-  they are weakly correlated.
 - *representatives*: the nodes nearest to cluster centres.
-- *discs*: the nodes whose self-loops raise the smallest Gershgorin disc the most
-  (:mod:`gdpa.gershgorin.sampling`).
 - *random*: uniformly at random.
 
 Components without a label come first, and no two samples of a batch are redundant.
@@ -23,14 +19,11 @@ import scipy.sparse as sp
 
 from ..arrays import FloatArray, NDArray
 from ..errors import nearest_name
-from ..gershgorin.sampling import sample_nodes
 from ..linalg.operator import check_positive
 from .sketch import sketch_graph
-from .strategies import choose_apart, choose_informative, lead, representatives
+from .strategies import choose_informative, lead, representatives
 
-STRATEGIES = ("auto", "margin", "representatives", "discs", "random")
-# "margin" chooses among this many samples with the smallest margins.
-SHORT_LIST = 200
+STRATEGIES = ("auto", "representatives", "random")
 # Maximum number of rows that k-means clusters; more are subsampled.
 CLUSTERED = 20_000
 
@@ -62,7 +55,7 @@ def query_nodes(
         Nodes that the user skipped.
     n : int
         Maximum number of nodes.
-    strategy : {"auto", "margin", "representatives", "discs", "random"}
+    strategy : {"auto", "representatives", "random"}
         Strategy.
     seed : int, default=0
         Random seed.
@@ -83,25 +76,15 @@ def query_nodes(
         return rng.permutation(free)[:n]
     if strategy == "auto" and (probabilities is None or labeled.size == 0):
         strategy = "representatives"
-    if strategy == "margin" and probabilities is None:
-        raise ValueError("strategy='margin' needs a fitted classifier; 'representatives' does not")
     if strategy == "representatives" and points is not None:
         few = free if free.size <= CLUSTERED else np.sort(rng.choice(free, CLUSTERED, False))
         return _filled(few[representatives(points[few], n, seed=seed)], free, n, rng)
-    if strategy == "discs" and W.shape[0] <= CLUSTERED:
-        return sample_nodes(W, n, known=np.union1d(labeled, aside)).nodes
     sketch = sketch_graph(W, seed=seed)
     known = np.unique(sketch.place[labeled])
     field = sketch.given(known)
     doubt = np.ones(W.shape[0]) if probabilities is None else 1.0 - lead(probabilities)
-    if strategy == "margin":
-        short = free[np.argsort(-doubt[free], kind="stable")[: max(SHORT_LIST, 4 * n)]]
-        return choose_apart(field, sketch.place, short, doubt, n)
     # Sampled nodes represent the nodes around them.
     stand = np.setdiff1d(np.flatnonzero(open_nodes[sketch.rows]), known)
-    if strategy == "discs":
-        coarse = sample_nodes(sketch.weights_between, min(n, stand.size), known=known).nodes
-        return _filled(sketch.rows[np.intersect1d(coarse, stand)], free, n, rng)
     doubts = doubt[sketch.rows]
     picks = choose_informative(field, sketch.components, known, stand, doubts, n, rng)
     return _filled(sketch.rows[picks], free, n, rng)

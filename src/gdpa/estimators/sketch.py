@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 from sklearn.neighbors import NearestNeighbors
 
+from ..arrays import FloatArray, NDArray
 from ..graph import neighbor_graph
 from ..graph.adjacency import component_labels
-
-FloatArray = NDArray[np.float64]
 
 # Sample size. K then takes 32 MB and a third of a second.
 SKETCH_ROWS = 2000
@@ -48,8 +46,6 @@ class Sketch:
         K.
     components : ndarray of int of shape (n_sampled,)
         Component of each sampled row in the neighbour graph.
-    weights_between : csr_array of shape (n_sampled, n_sampled)
-        The neighbour graph.
     place : ndarray of int of shape (n_rows,), optional
         For a sample of a graph: position of the sampled row that represents each row.
     """
@@ -58,7 +54,6 @@ class Sketch:
     points: Any
     covariance: FloatArray
     components: NDArray[np.intp]
-    weights_between: sp.csr_array
     place: NDArray[np.intp]
 
     def weights(self, X: Any) -> FloatArray:
@@ -244,4 +239,4 @@ def _sketch(
     factor = scipy.linalg.cho_factor(A, lower=True)
     K = np.asarray(scipy.linalg.cho_solve(factor, np.eye(degree.size)))
     components = np.asarray(component_labels(W)[1], dtype=np.intp)
-    return Sketch(rows, points, K, components, W, np.arange(0) if place is None else place)
+    return Sketch(rows, points, K, components, np.arange(0) if place is None else place)

@@ -110,37 +110,6 @@ def choose_informative(
     return np.array(chosen, dtype=np.intp)
 
 
-def choose_apart(
-    field: Conditioned, place: NDArray[np.intp], short: NDArray[np.intp], doubt: FloatArray, n: int
-) -> NDArray[np.intp]:
-    """Choose `n` nodes of a short list one by one, each weakly correlated with the ones before.
-
-    Parameters
-    ----------
-    field : Conditioned
-        The field given the labels.
-    place : ndarray of int of shape (n_nodes,)
-        Sampled row that represents each node.
-    short : ndarray of int
-        The short list, with at least `n` nodes.
-    doubt : ndarray of shape (n_nodes,)
-        One minus the lead.
-    n : int
-        Number of nodes.
-    """
-    chosen: list[int] = []
-    apart = np.ones(field.covariance.shape[0])
-    while len(chosen) < n:
-        at = place[short]
-        value = field.variances(at) * np.maximum(doubt[short], 1e-3) * apart[at]
-        best = int(np.argmax(value))
-        chosen.append(int(short[best]))
-        apart = apart * (1.0 - field.correlations(int(at[best])))
-        field = field.condition_on(int(at[best]))
-        short = np.delete(short, best)
-    return np.array(chosen, dtype=np.intp)
-
-
 def representatives(points: Any, n: int, *, seed: int = 0) -> NDArray[np.intp]:
     """Return at most `n` rows, the nearest to each k-means centre, large clusters first."""
     from sklearn.cluster import KMeans

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
 
+from ..arrays import FloatArray, NDArray
 from ..estimators.sketch import MOST_KNOWN, SKETCH_ROWS, Conditioned, Sketch, sketch_rows
 from ..estimators.strategies import choose_informative, lead
 from .answers import AnswerHistory, Value
@@ -27,7 +27,6 @@ from .features import Features, ScaledRows
 
 __all__ = ["QuestionSelector"]
 
-FloatArray = NDArray[np.float64]
 
 # From the 20th question on, one in five is a random check. In simulations (see
 # gdpa.estimators.strategies), this costs 0.6 of 9 points of accuracy gained at 50 labels.

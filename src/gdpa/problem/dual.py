@@ -329,36 +329,9 @@ def lemma1_gap(problem: GraphProblem, dual: DualVariables, *, tol: float = 1e-10
     float
         The difference.
     """
-    return _lambda_min(build_H(problem, dual), tol) - _lambda_min(build_H_bar(problem, dual), tol)
-
-
-def lemma2_gap(
-    problem: GraphProblem, dual: DualVariables, phi: float, *, tol: float = 1e-10
-) -> float:
-    """Return ``lmin(H_tilde) - lmin(H)``, which is non-negative (Lemma 2).
-
-    Parameters
-    ----------
-    problem : GraphProblem
-        The problem.
-    dual : DualVariables
-        The dual point.
-    phi : float
-        Weight added to the edges of the apex.
-    tol : float, default=1e-10
-        Relative residual of the two eigenvectors.
-
-    Returns
-    -------
-    float
-        The difference.
-    """
-    tilde = build_H_tilde(problem, dual, phi)
-    return _lambda_min(tilde, tol) - _lambda_min(build_H(problem, dual), tol)
-
-
-def _lambda_min(A: sp.csr_array, tol: float) -> float:
-    return float(first_eigenvector(A, tol=tol).value)
+    matrices = build_H(problem, dual), build_H_bar(problem, dual)
+    H, H_bar = (first_eigenvector(A, tol=tol).value for A in matrices)
+    return float(H - H_bar)
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from ..arrays import FloatArray, NDArray
 from ..threads import effective_jobs, in_threads
 
-FloatArray = NDArray[np.float64]
 Replicas = NDArray[np.float32]
 Report = Callable[[float], None]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from ..arrays import FloatArray, NDArray
 from ..gershgorin.bounds import rounding_margin
 from ..graph.memory import check_memory
 from ..linalg.operator import EPS
@@ -30,8 +30,6 @@ from .manifold_lbfgs import descend, inner
 from .sdr_sphere import SphereProduct, proved_bound, scaled_couplings, solve_spheres
 from .search import Limits, search
 from .triangle import triangle_bound
-
-FloatArray = NDArray[np.float64]
 
 BOUNDS = ("sdr", "triangle", "gershgorin", "none")
 

@@ -29,12 +29,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray, NDArray
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver, StopSolver
-
-FloatArray = NDArray[np.float64]
 
 DENSE_SHARE = 0.1  # products with Q are dense above this share of non-zeros
 DENSE_NODES = 4000  # and up to this number of nodes

@@ -16,8 +16,8 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph.adjacency import connected_to, laplacian_parts
 from ...problem import ClassProblem
@@ -28,8 +28,6 @@ from ..options import FitOptions
 from ..probabilities import to_shares
 from .base import Candidates, Codes, Features, FitData, FittedMember, Mask, Member, Rows
 from .graphs import FittedGraph, NeighborMember, SampleGraph
-
-FloatArray = NDArray[np.float64]
 
 # Slack of shares that are given or guessed to be equal. Chosen on MNIST, see ClassSizes.
 SLACK = 1.2

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...threads import effective_jobs, in_threads
 from ..labels import by_appearance
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from sklearn.tree import ExtraTreeClassifier
 
 
-FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.int32]
 
 # Cells per block of rows in a walk; number of rows up to which threads cost more than they save.

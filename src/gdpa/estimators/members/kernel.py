@@ -21,10 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import softmax
 
+from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph.forest import shared_leaves
 from ...graph.rescale import Rescaler
@@ -46,7 +46,6 @@ from .base import (
 )
 from .forest import Forest, shared_forest
 
-FloatArray = NDArray[np.float64]
 KernelSetting = tuple[bool, float, float]  # whether columns are standardised, width, ridge
 
 # Most labels that a kernel machine and the choice of its setting use, in a stratified subsample:
