@@ -20,6 +20,7 @@ import os
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -204,17 +205,19 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
                         found[k] = v
                 if found:
                     kept[row] = found
-            if not kept:
+            if len(kept) < 2:
                 continue
             shared = set.intersection(*map(set, kept.values()))
             if not shared:
                 continue
             common = {r: {k: c[k] for k in sorted(shared)} for r, c in kept.items()}
-            sets, seeds = (len({k.split("/")[at] for k in shared}) for at in (0, 2))
+            draws = Counter(k.split("/")[0] for k in shared).values()
+            seeds = " to ".join(str(count) for count in sorted({min(draws), max(draws)}))
             plural = "label" if per_class == 1 else "labels"
             lines += [
                 "",
-                f"## {per_class} {plural} a class, {title} (sets: {sets}, seeds: {seeds})",
+                f"## {per_class} {plural} a class, {title} "
+                f"(sets: {len(draws)}, seeds of a set: {seeds})",
                 "",
                 "| | mean error % | mean rank | best on | confidence | CPU seconds |",
                 "|---|---|---|---|---|---|",

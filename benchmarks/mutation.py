@@ -408,11 +408,15 @@ def page(runs: list[dict[str, Any]]) -> str:
         )
         rows.append((package, total, len(drawn), len(drawn) - len(alive), len(alive)))
         survivors += alive
-    rows.append(("total", *(sum(row[k] for row in rows) for k in range(1, 5))))
     table = [
         f"| {name} | {total:,} | {drawn:,} | {killed:,} | {alive} | {100 * killed / drawn:.1f} % |"
         for name, total, drawn, killed, alive in rows
     ]
+    # Packages are drawn at different rates, so each counts by its number of mutants.
+    every = sum(row[1] for row in rows)
+    share = sum(total * killed / drawn for _, total, drawn, killed, _ in rows) / every
+    drawn = sum(row[2] for row in rows)
+    table.append(f"| all, weighted by mutants | {every:,} | {drawn:,} | | | {100 * share:.1f} % |")
     lines = [
         "# Mutation testing",
         "",

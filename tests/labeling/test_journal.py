@@ -237,3 +237,15 @@ def test_a_refused_log_is_closed_and_other_lines_are_left_alone(tmp_path):
     assert path.read_bytes() == b"no newline, and no log"
     with pytest.raises(ValueError, match="not a regular file"):
         Journal(tmp_path, ABOUT)
+
+
+def test_damage_is_reported_with_its_line(tmp_path):
+    path = tmp_path / "log.jsonl"
+    log = Journal(path, ABOUT)
+    log.write({"row": 0})
+    log.close()
+    lines = path.read_bytes().splitlines()
+    for number in range(1, len(lines) + 1):
+        path.write_bytes(b"\n".join([*lines[: number - 1], b"[]", *lines[number:]]) + b"\n")
+        with pytest.raises(ValueError, match=f"is damaged, line {number}: "):
+            Journal(path, ABOUT)

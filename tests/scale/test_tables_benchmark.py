@@ -83,12 +83,18 @@ def test_few_labels_store_and_page(table_data, tmp_path, monkeypatch, capsys):
         y = np.repeat([0, 1], 40)[np.argsort(X[:, 0], kind="stable").argsort()]
         return y, np.eye(2)[y]
 
-    monkeypatch.setattr(few, "ROWS", {"gdpa": perfect})
+    def wrong(X, codes, shares):
+        return np.full(len(X), -1), None
+
+    monkeypatch.setattr(few, "ROWS", {"gdpa": perfect, "other": wrong})
     asked = ["--sets", "toy", "--labels", "1", "--seeds", "2"]
     assert few.main(asked) == 0
     assert few.main(asked) == 0
     assert len(told) == 2  # the second run found both in the store
     np.testing.assert_array_equal(told[0], [0.5, 0.5])
-    assert "| gdpa | 0.00 | 1.00 | 1 | +0.0 |" in (tmp_path / "page.md").read_text()
+    page = (tmp_path / "page.md").read_text()
+    assert "| gdpa | 0.00 | 1.00 | 1 | +0.0 |" in page
+    assert "| other | 100.00 | 2.00 | 0 | - |" in page
+    assert "(sets: 1, seeds of a set: 2)" in page
     assert few.main([*asked, "--again"]) == 0
     assert len(told) == 4
