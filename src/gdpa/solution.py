@@ -137,13 +137,9 @@ class Solution:
         )
         state = "converged" if self.converged else "NOT converged"
         return (
-            f"{self.method}: {self._value_name} {self.value:.6g}, {bound}, {state} in "
-            f"{self._steps}, {sum(self.seconds.values()):.3g} s"
+            f"{self.method}: {self._value_name} {self.value:.6g}, {bound}, {state}, "
+            f"iterations: {self.iterations}, {sum(self.seconds.values()):.3g} s"
         )
-
-    @property
-    def _steps(self) -> str:
-        return f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}"
 
     def __repr__(self) -> str:
         """Short: arrays by their size."""
@@ -160,7 +156,7 @@ class Solution:
                 f"{bound} ({self.bound_status}, {self.bound_kind})" if bound != "none" else bound,
             ),
             ("gap", f"{self.gap:.3g}" if bound != "none" else "unknown"),
-            ("converged", f"{'yes' if self.converged else 'NO'}, {self._steps}"),
+            ("converged", f"{'yes' if self.converged else 'NO'}, iterations: {self.iterations}"),
             ("seconds", f"{sum(self.seconds.values()):.3g}"),
         ]
         if self.unreached.size:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from ..binomial import share_interval
+from ..report.evaluation import share_interval
 
 __all__ = ["Agreement", "measure_agreement"]
 
