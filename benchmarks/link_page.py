@@ -203,12 +203,18 @@ def write(results: dict[str, Any]) -> Path:
     Path
         The page.
     """
+    commits = {
+        part: ", ".join(sorted({v.get("commit", "an older one") for _, v in _cells(results, part)}))
+        for part in results
+    }
     intro = [
         "# A graph and features together",
         "",
         "Written by `python -m benchmarks.links`, which says what the parts are, from "
         "`benchmarks/links.json`; change neither by hand. Processor time with one thread, on "
-        "two cores that were busy with other work.",
+        "two cores that were busy with other work. Commits: "
+        + "; ".join(f"{part} {named}" for part, named in commits.items())
+        + ".",
         "",
     ]
     parts = [

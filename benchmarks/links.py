@@ -42,6 +42,7 @@ from gdpa.datasets import linked_classes
 
 from .link_data import KINDS, citation_like, cora, random_split
 from .link_page import write
+from .machine import describe
 
 HERE = Path(__file__).parent
 STORE = HERE / "links.json"
@@ -231,7 +232,7 @@ def in_process(part: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def measure(parts: list[str], again: list[str], n: int) -> None:
     """Run what is missing, and write it down after every measurement."""
-    results = store()
+    results, commit = store(), describe()["commit"]
     for part in parts:
         if part == "cora" and cora() is None:
             print("no Cora: set GDPA_DATA_HOME to a folder with cora.npz")
@@ -243,7 +244,7 @@ def measure(parts: list[str], again: list[str], n: int) -> None:
             key = json.dumps(arguments, sort_keys=True)
             if key not in cells:
                 run = in_process if part in SIZES else in_this
-                cells[key] = run(part, arguments)
+                cells[key] = {**run(part, arguments), "commit": commit}
                 print(part, key, cells[key], flush=True)
                 save(results)
 
