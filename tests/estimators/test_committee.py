@@ -304,3 +304,11 @@ def test_far_rows_of_sparse_features():
     far = sp.csr_array([[1.79e308], [-1.79e308]])
     shares = CommitteeClassifier().fit(X, y).predict_proba(far)
     assert np.isfinite(shares).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_every_row_has_a_label_and_no_label_can_be_held_out():
+    X = np.array([[0.0, 1.0], [4.0, 3.0], [9.0, 1.0]])
+    model = CommitteeClassifier().fit(X, [0, 1, 2])
+    assert model.transduction_.tolist() == [0, 1, 2]
+    assert np.isfinite(model.predict_proba(X)).all()

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.estimators import GraphOptions
 from gdpa.report import gather, render
+from gdpa.report.evaluation import Baselines
 
 
 def test_agreement_along_edges_by_definition():
@@ -48,3 +49,13 @@ def test_models_by_weight_and_columns_by_importance():
     array.fit(np.column_stack([X, np.zeros(150)]), y)
     assert array.feature_importances_.shape == (5,)
     assert set(gather(array, None).committee.columns) == {f"column {j}" for j in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "words"),
+    [(3, 0, "no clear"), (4, 1, "no clear"), (9, 0, "gdpa is"), (1, 12, "logistic regression is")],
+)
+def test_a_small_lead_is_no_verdict(better, worse, words):
+    lead = (better - worse) / 15
+    found = Baselines(0.6 + lead, 0.6, 0.1, 15, better, worse)
+    assert found.verdict.startswith(words)

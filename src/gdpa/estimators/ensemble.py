@@ -817,9 +817,10 @@ def fit_ensemble(
         shares = {member.name: member.shares[free] for member in fitted}
         asked, counts = [shares.get(name) for name in weighting.names], np.bincount(codes)
         p = weighting.combine(asked)
-        others = [s.mean(axis=0) for name, s in shares.items() if name not in PRIOR_SHARPNESS]
-        if weighting.rule == "fixed" and given is links is None and others and np.ptp(counts) <= 1:
-            target = np.maximum(np.mean(others, axis=0), 1e-6)
+        others = [s for name, s in shares.items() if name not in PRIOR_SHARPNESS and free.any()]
+        equal = given is None and links is None and np.ptp(counts) <= 1
+        if weighting.rule == "fixed" and equal and others:
+            target = np.maximum(np.mean(others, axis=(0, 1)), 1e-6)
             offset = match_masses(p, target, tol=1e-3, max_iter=100)
             weighting = replace(weighting, offset=np.clip(offset, -MOST_OFFSET, MOST_OFFSET))
             p = weighting.combine(asked)

@@ -74,9 +74,8 @@ class Baselines:
     def verdict(self) -> str:
         """The result of the comparison in words."""
         lead = self.better - self.worse
-        deviation = float(
-            np.sqrt(self.better + self.worse)
-        )  # standard deviation if both are equally accurate
+        # Two standard deviations if both are equally accurate, about a 95 % interval.
+        deviation = 2.0 * float(np.sqrt(self.better + self.worse))
         if self.ours <= self.majority and self.logistic <= self.majority:
             return "neither is better than always predicting the largest class"
         if lead < -deviation:
