@@ -499,3 +499,10 @@ def test_large_data_are_followed_by_adding_labels(monkeypatch):
     session.label(session.next()[0], 7)
     session.refresh()
     assert len(fits) == before + 1
+
+
+def test_a_column_whose_range_overflows_is_refused_before_any_answer(tmp_path):
+    X = np.array([[1.7e308, 0.0], [-1.7e308, 1.0], [0.0, 2.0]])
+    with pytest.raises(ValueError, match="column 0; their range overflows"):
+        LabelingSession(X, log=tmp_path / "labels.jsonl")
+    assert not (tmp_path / "labels.jsonl").exists()

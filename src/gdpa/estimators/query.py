@@ -85,8 +85,7 @@ def query_nodes(
     doubt = np.ones(W.shape[0]) if probabilities is None else 1.0 - lead(probabilities)
     # Sampled nodes represent the nodes around them.
     stand = np.setdiff1d(np.flatnonzero(open_nodes[sketch.rows]), known)
-    doubts = doubt[sketch.rows]
-    picks = choose_informative(field, sketch.components, known, stand, doubts, n, rng)
+    picks = choose_informative(field, sketch.components, known, stand, doubt[sketch.rows], n, rng)
     return _filled(sketch.rows[picks], free, n, rng)
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..graph.features import check_features
+from ..graph.rescale import Rescaler
 from ..tables import TableEncoder, is_frame
 from .answers import Value, plain_value
 
@@ -77,15 +78,17 @@ class ScaledRows:
     """
 
     def __init__(self, X: Features, *, as_is: bool = False) -> None:
-        self.X = X
-        self.shape = X.shape
-        self._low: NDArray[np.floating[Any]] | None = None
-        self._factor: NDArray[np.floating[Any]] | None = None
+        self.X, self.shape = X, X.shape
+        self._low: Any = None
+        self._factor: Any = None
         if as_is:
             return
         if sp.issparse(X):
             size = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
         else:
+            Rescaler.fit(
+                X
+            )  # raises an error if the range of a column overflows, as every fit would
             self._low = X.min(axis=0)
             size = X.max(axis=0) - self._low
         self._factor = 1.0 / np.where(size > 0, size, 1.0)

@@ -153,13 +153,13 @@ class LabelingSession:
         self.lease = float(lease)
         self._leases: dict[int, _Lease] = {}
         self._check_kinds()
+        self.points = ScaledRows(self.X, as_is=self.rescale is None)
         self._journal: Journal | None = None
         if log is not None:
             about = {"rows": self.n_rows, "data": fingerprint(self.X), "seed": self.random_state}
             self._journal = Journal(log, about)
             self._history.replay(self._journal.events, self.n_rows)
             self._check_kinds()
-        self.points = ScaledRows(self.X, as_is=self.rescale is None)
         self._selector = QuestionSelector(self.points, self.random_state)
 
     @property

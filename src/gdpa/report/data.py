@@ -237,10 +237,9 @@ def _questions(
     if (state.labels.codes >= 0).all() or model.classes_.size < 2:
         return (), ()
     P = state.probabilities()
-    chosen = model.query(20, "margin")
     names = () if table is None else tuple(c for c in table.names if c != target)[:4]
     rows = []
-    for i in chosen:
+    for i in model.query(20):
         row = [str(i + 1) if ids is None else str(ids[i])]
         for c in np.argsort(-P[i], kind="stable")[:2]:
             row += [str(model.classes_[c]), f"{P[i, c]:.2f}"]
