@@ -174,13 +174,26 @@ def test_gaussian_classes_are_bayes_rule(setting):
     density = []
     for c in (0, 1):
         m = (codes == c).sum()
-        S = W if np.isinf(b) else (scatter[c] + b * W) / (m + b)
+        s = (np.trace(scatter[c]) / np.trace(W) + 1) / m
+        S = W if np.isinf(b) else (scatter[c] + b * s * W) / (m + b)
         density.append(m / 40 * multivariate_normal(means[c], S).pdf(Z))
     expected = np.stack(density, axis=1)
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found.shares(Z)[:, :2], expected, atol=1e-12)
     assert found.shares(Z)[:, 2].max() < 1e-12
     assert np.isfinite(found.shares(np.full((1, 3), 1e200))).all()
+
+
+def test_five_labels_a_class_are_enough_to_see_that_one_class_spreads_more():
+    wrong = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y = np.arange(400, dtype=np.int32) % 2
+        X = rng.normal(size=(400, 20)) * np.where(y == 0, 2.0, 1.0)[:, None]  # the same mean
+        labels = LabelCoding(np.where(np.arange(400) < 10, y, -1), np.arange(2))
+        fitted = GaussianMember().train(FitData(X, labels, None), np.arange(10), (1.0, 2.0))
+        wrong.append(np.mean(fitted.predict(X).argmax(axis=1) != y))
+    assert np.mean(wrong) < 0.1
 
 
 def test_whitened_columns_are_uncorrelated():
