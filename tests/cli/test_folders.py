@@ -68,4 +68,6 @@ def test_what_is_no_folder_or_model_is_refused(refused, command, photos, tmp_pat
     (tmp_path / "empty").mkdir()
     refused(command("fit", "empty"), "accepted are a table file", "of pictures (.png")
     refused(command("fit", "photos", "--embed", "empty"), "has 0 ONNX files")
-    refused(command("fit", "photos", "--embed", "nosuch", "--offline"), "nor a model in")
+    refused(
+        command("fit", "photos", "--embed", "nosuch", "--offline"), "neither a folder nor a model"
+    )

@@ -288,3 +288,27 @@ def test_methods_for_nonnegative_weights_refuse_repelling_ones():
     with pytest.raises(gdpa.errors.UnsupportedProblemError, match="branch-and-bound"):
         gdpa.solve(problem, "harmonic")
     assert gdpa.solve(problem).labels.tolist() == [1, -1]
+
+
+def test_a_problem_without_couplings_has_value_zero():
+    solution = gdpa.solve(gdpa.BinaryQuadratic.max_cut(np.zeros((5, 5))), "search")
+    assert solution.value == solution.bound == 0.0
+
+
+def test_couplings_too_small_for_the_relaxation_are_refused():
+    W = np.zeros((4, 4))
+    W[0, 1] = W[1, 0] = -3e-304
+    W[2, 3] = W[3, 2] = 1e-305
+    with pytest.raises(ValueError, match="largest coupling is"):
+        gdpa.solve(gdpa.BinaryQuadratic.max_cut(W), "search")
+
+
+@pytest.mark.parametrize("factor", [1e9, 1e11, 1e13])
+def test_a_huge_coupling_does_not_hide_the_others(factor):
+    # Without the first pair, which no cut separates, the best cut has weight 2.
+    W = np.zeros((5, 5))
+    W[0, 1] = W[1, 0] = -factor
+    W[2, 3] = W[3, 2] = 2.0
+    W[3, 4] = W[4, 3] = -1.0
+    solution = gdpa.solve(gdpa.BinaryQuadratic.max_cut(W), "branch-and-bound")
+    assert solution.value == 2.0

@@ -91,18 +91,15 @@ def choose_informative(
         Draws the candidates.
     """
     chosen: list[int] = []
-    open_rows = free
     doubt = np.maximum(doubt, 1e-3)  # where all predictions are confident, the variance decides
-    while len(chosen) < n and open_rows.size:
+    while len(chosen) < n and free.size:
         taken = np.concatenate([known, np.array(chosen, dtype=np.intp)])
-        pool = unlabeled_component(components, taken, open_rows)
-        few = pool
-        if pool.size > CANDIDATES:
-            few = np.sort(rng.choice(pool, CANDIDATES, replace=False))
+        pool = unlabeled_component(components, taken, free)
+        few = pool if pool.size <= CANDIDATES else np.sort(rng.choice(pool, CANDIDATES, False))
         value = field.variances(few) * doubt[few] ** POWER
         pick = int(few[np.argmax(value)])
         chosen.append(pick)
-        open_rows = open_rows[open_rows != pick]
+        free = free[free != pick]
         if len(chosen) < n:
             # The answer for this row also reduces the uncertainty of correlated rows.
             doubt = doubt * (1.0 - field.correlations(pick))

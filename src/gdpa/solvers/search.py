@@ -357,7 +357,8 @@ def search(
     """
     n = P.shape[0]
     P = P.copy()
-    P.data = P.data / np.abs(P.data).max()  # the reciprocal of a tiny number would overflow
+    # Divide, because the reciprocal of a tiny number would overflow.
+    P.data = P.data / np.abs(P.data).max(initial=1e-320)
     seeds = np.random.SeedSequence(random_state).spawn(limits.populations)
 
     def one(k: int) -> Replicas:

@@ -130,8 +130,12 @@ class SignedSearch(Solver):
             raise ValueError(f"time_limit={self.time_limit!r} must be a positive number or None")
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
-        form = problem.reduced()
-        started = time.monotonic()
+        form, started = problem.reduced(), time.monotonic()
+        largest = float(np.abs(form.P.data).max(initial=0.0))
+        if 0.0 < largest < 1e-290:
+            raise ValueError(
+                f"the largest coupling is {largest:.3g}; multiply all numbers by 1e290"
+            )
         limit = np.inf if self.time_limit is None else self.time_limit
         message, stopped = "search ended", False
         details: dict[str, Any] = {"bound_method": self.bound}
@@ -165,7 +169,7 @@ class SignedSearch(Solver):
     def _search(
         self, form: ReducedForm, V: FloatArray | None, run: Run, deadline: float
     ) -> NDArray[np.int8]:
-        scale = float(np.abs(form.P.data).max())
+        scale = float(np.abs(form.P.data).max(initial=0.0))
         starts = None
         if self.x0 is not None:
             x0 = np.where(np.asarray(self.x0)[form.nodes] < 0, -1.0, 1.0)
