@@ -2,6 +2,7 @@
 
     python -m benchmarks.annotators                        # 50 for ten minutes, nine kills
     python -m benchmarks.annotators --annotators 8 --seconds 5 --kills 1
+    python -m benchmarks.annotators --annotators 1 --kills 0 --seconds 120 --rows 100000
 
 Starts ``gdpa label`` on a generated table, on this machine only, and sends what the page sends:
 every annotator keeps two connections, one for answers (labels, skips, corrections, removals, undo)
@@ -321,8 +322,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--annotators", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--kills", type=int, default=9)
+    parser.add_argument("--rows", type=int, default=ROWS)
     options = parser.parse_args(argv)
-    print("\n".join(run(options.annotators, options.seconds, options.kills)))
+    counts = options.annotators, options.seconds, options.kills
+    print("\n".join(run(*counts, n_rows=options.rows)))
     return 0
 
 
