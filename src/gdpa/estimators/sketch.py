@@ -128,7 +128,9 @@ class Conditioned:
         cross = self.cross[:, nodes]
         if self.solved or not cross.size:
             return cross
-        return np.asarray(scipy.linalg.solve_triangular(self.factor, cross, lower=True))
+        # In parts, because the solver stops all other threads of the process.
+        parts = np.array_split(cross, cross.shape[1] // 100 + 1, axis=1)
+        return np.hstack([scipy.linalg.solve_triangular(self.factor, p, lower=True) for p in parts])
 
     def scores(self, targets: FloatArray) -> FloatArray:
         """Return the mean of the field for `targets`: one row per known row, the sample's first."""
