@@ -5,8 +5,8 @@
 
 The tests are collected once. A first pass records which tests execute which lines. Then every
 mutant runs in a fork of its own, where the code of one function is replaced, on the tests that
-execute the changed line, quickest first, until one fails. A mutant that uses more than ten times
-the processor time of its tests counts as killed. Messages of exceptions and warnings, type
+execute the changed line, quickest first, until one fails. A mutant counts as killed, too, if a test
+takes more than ten times its processor time plus three seconds. Messages of exceptions and warnings, type
 annotations, default arguments and code that runs at import are not mutated, nor are names that a
 call uses only in a message (`NAMING`), because tests assert the sense of messages, not all words.
 """
@@ -327,8 +327,8 @@ class Run:
             near = range(mutant.line, mutant.line - 8, -1)
             covering = next(filter(None, (lines.get((str(mutant.path), k)) for k in near)), ())
             names = sorted((n for n in covering if n in items), key=seconds.__getitem__)
-            limit = 5 + 10 * sum(seconds[name] for name in names)
-            tests = [items[name] for name in names]
+            limit = 5 + sum(3 + 10 * seconds[name] for name in names)
+            tests = [(items[name], seconds[name]) for name in names]
             killer = (
                 in_a_fork(functools.partial(self.attempt, mutant, tests), limit, 40 * limit)
                 if tests
@@ -397,10 +397,14 @@ class Run:
                 lines[path, line] = {name for name in names if name in items}
         return lines, seconds
 
-    def attempt(self, mutant: Mutant, tests: list[pytest.Item]) -> str | None:
+    def attempt(self, mutant: Mutant, tests: list[tuple[pytest.Item, float]]) -> str | None:
         """Return the first test that fails on a mutant."""
         apply(mutant)  # an error here would be ours
-        for item in tests:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        for item, seconds in tests:
+            # Beyond this limit, the process is killed.
+            allowed = int(time.process_time() + 4 + 10 * seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (min(allowed, most), most))
             reports = runtestprotocol(item, log=False, nextitem=None)
             if any(report.failed for report in reports):
                 return item.nodeid

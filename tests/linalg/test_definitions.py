@@ -210,9 +210,9 @@ def test_positive_numbers(value, least, expected):
 def test_the_dense_margin_is_that_of_rump(n):
     d = np.random.default_rng(n).uniform(1.0, 2.0, n)
     bound = psd_proof.lowest_eigenvalue_bound(sp.csr_array(np.diag(d)))
-    assert bound == pytest.approx(-(n + 2) * EPS * d.sum(), rel=1e-13)
+    assert bound == pytest.approx(-(n + 2) * EPS * d.sum(), rel=1e-13, abs=0)
     tiny = psd_proof.lowest_eigenvalue_bound(sp.csr_array(np.diag(1e-290 * d)))
-    assert tiny == pytest.approx(-(n * n) * 1e-300, rel=1e-3)  # the part for underflow
+    assert tiny == pytest.approx(-(n * n) * 1e-300, rel=1e-3, abs=0)  # the part for underflow
 
 
 @pytest.mark.parametrize("n", [2, 6, 30])
@@ -223,6 +223,9 @@ def test_a_proof_needs_eigenvalues_above_the_margin(n):
         d[-1] = factor * margin
         A = np.diag(d)
         assert psd_proof.proved_psd(A) is proved
+        # The bound takes the margin off the result, not off the matrix.
+        bound = psd_proof.lowest_eigenvalue_bound(sp.csr_array(A))
+        assert bound == pytest.approx(-margin, rel=1e-9, abs=0)
         np.testing.assert_array_equal(A, np.diag(d))  # not modified
     for bad in (0.0, -1.0):
         d[-1] = bad
@@ -236,9 +239,9 @@ def test_the_sparse_bound_of_a_diagonal_matrix(n):
     d = np.random.default_rng(n).uniform(1.0, 2.0, n)
     bound = psd_proof.lowest_eigenvalue_bound(sp.csr_array(sp.diags_array(d)))
     rounding = d.max() * (8 * EPS + 2 * (n + 4) * EPS)
-    assert bound == pytest.approx(-rounding * (1 + 4 * n * EPS), rel=1e-13)
+    assert bound == pytest.approx(-rounding * (1 + 4 * n * EPS), rel=1e-13, abs=0)
     tiny = psd_proof.lowest_eigenvalue_bound(sp.csr_array(sp.diags_array(1e-290 * d)))
-    assert tiny == pytest.approx(-(n * n) * 1e-300, rel=1e-3)
+    assert tiny == pytest.approx(-(n * n) * 1e-300, rel=1e-3, abs=0)
     d[3] = 0.0
     assert psd_proof.lowest_eigenvalue_bound(sp.csr_array(sp.diags_array(d))) is None
     d[3] = -1.0
@@ -490,6 +493,7 @@ def test_starts_are_the_constant_or_the_coarse_vector_with_noise():
     plain = Correction("jacobi", Counted(Matrix(path(n)), 1), warm=False)
     np.testing.assert_allclose(plain.guess(4), 1 + 0.05 * noise, rtol=1e-14)
     coarse = Correction("two-level", Counted(Matrix(path(n)), 1), warm=False)
+    assert coarse.patch.max() + 1 == coarse_count(path(n), share=0.38)
     size = np.linalg.norm(coarse.first)
     np.testing.assert_allclose(
         coarse.guess(4), coarse.first + 0.01 * size * noise / np.sqrt(n), rtol=0, atol=1e-14
@@ -525,6 +529,7 @@ def test_a_rebuild_needs_more_than_twenty_iterations_left(monkeypatch, iteration
         ([-0.7, 1.0], [0.7, -1.0]),
         ([-0.5, 0.5, 1.0], [-0.5, 0.5, 1.0]),
         ([0.0, -2.0], [0.0, 2.0]),
+        ([0.618034, -1.0], [0.618034, -1.0]),
     ],
 )
 def test_the_first_large_entry_is_positive(given, expected):
@@ -539,13 +544,15 @@ def test_starts_are_checked_and_scaled():
             eigen._check_start(bad, 3)
 
 
-@pytest.mark.parametrize("size", [1e-320, 1e-200, 0.99e-100, 1e-100, 1.0, 1e100, 1.01e100, 1e300])
+@pytest.mark.parametrize(
+    "size", [1e-320, 1e-200, 0.99e-100, 1e-100, 1.0, 1e100, 1.01e100, 1e300, 1e307]
+)
 def test_only_extreme_matrices_are_divided_by_a_power_of_two(size):
     A = np.array([[1.0, 0.5], [0.5, 0.25]]) * size
     counted, exponent = eigen._ordinary(A)
     assert (exponent == 0) == (1e-100 <= size <= 1e100)
     if exponent:
-        assert exponent == max(np.frexp(size)[1], -1000)
+        assert exponent == np.clip(np.frexp(size)[1], -1000, 1000)
     np.testing.assert_array_equal(np.ldexp(counted.matrix.toarray(), exponent), A)
     assert eigen._ordinary(np.zeros((2, 2)))[1] == 0
 
@@ -597,7 +604,11 @@ def reference_lobpcg(A, x, M, threshold):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("preconditioner", [None, "jacobi", "auto"])
-def test_iterations_are_those_of_the_definition(seed, preconditioner):
+def test_iterations_are_those_of_the_definition(monkeypatch, seed, preconditioner):
+    offered = []
+    monkeypatch.setattr(
+        Correction, "refresh", lambda _, k, x, residual, goal: offered.append((k, residual, goal))
+    )
     n = 60
     A = laplacian(n, 0.2, seed)
     A = sp.csr_array(A + sp.diags_array(np.linspace(0, 3, n)))
@@ -621,6 +632,10 @@ def test_iterations_are_those_of_the_definition(seed, preconditioner):
     assert found.matvecs == 2 + each * found.iterations
     assert [e["iteration"] for e in seen] == list(range(1, found.iterations))
     assert all(e["residual"] > tol * norm for e in seen)
+    # The preconditioner is offered every iterate, to be rebuilt from.
+    assert [k for k, _, _ in offered] == list(range(found.iterations))
+    assert [residual for _, residual, _ in offered][1:] == [e["residual"] for e in seen]
+    assert all(goal == pytest.approx(tol * norm) for _, _, goal in offered)
     assert found.message.startswith("tolerance met")
     assert f"(threshold {tol * norm:.2e})" in found.message
 
@@ -632,10 +647,13 @@ def test_limits_and_stops_of_the_eigenvector():
     assert eigen.first_eigenvector(path(4), dense_below=0).method == "dense"
     assert eigen.first_eigenvector(path(5), dense_below=0).method != "dense"
     assert eigen.first_eigenvector(path(4), dense_below=0).matvecs == 1
+    values: list[float] = []
     with pytest.warns(ConvergenceWarning, match="stopped by the callback"):
         stopped = eigen.first_eigenvector(
-            A, tol=1e-12, callback=lambda e: e["iteration"] == 3, preconditioner="jacobi"
-        )
+            A, tol=1e-12, preconditioner="jacobi",
+            callback=lambda e: values.append(e["value"]) or e["iteration"] == 3,
+        )  # fmt: skip
+    assert stopped.value == pytest.approx(values[-1], rel=1e-10)
     assert (stopped.iterations, stopped.method, stopped.matvecs) == (3, "lobpcg", 5)
     limited = eigen.first_eigenvector(A, tol=1e-10, max_iter=3, preconditioner="jacobi")
     assert limited.iterations == 3
@@ -683,7 +701,7 @@ def test_the_fallbacks_and_their_options(monkeypatch, n, nnz_factor, max_iter, m
             assert options["which"] == "SA"
             assert options["maxiter"] == max(20, max_iter // (ncv - 1))
             size = max(abs(best.value), 3.0)
-            assert options["tol"] == pytest.approx(1e-9 / size / 4, rel=1e-12)
+            assert options["tol"] == pytest.approx(1e-9 / size / 4, rel=1e-12, abs=0)
         else:
             assert options["sigma"] == pytest.approx(best.value - best.residual, rel=1e-12)
             assert options["tol"] == 0
@@ -697,6 +715,39 @@ def test_the_fallbacks_and_their_options(monkeypatch, n, nnz_factor, max_iter, m
     taken, note = eigen._fall_back(counted, best, 1e-9, 1, "slow")
     assert (taken.method, note) == ("shift-invert", "LOBPCG: slow; shift-invert took over")
     assert taken.value == pytest.approx(values[0], rel=1e-12)
+
+    def second(matrix, **options):
+        if "sigma" in options:
+            raise RuntimeError("no factor")
+        return values[:1], V[:, :1]
+
+    monkeypatch.setattr(eigen, "eigsh", second)
+    taken, note = eigen._fall_back(counted, best, 1e-9, 1, "slow")
+    assert (taken.method, note) == ("eigsh", "LOBPCG: slow; eigsh took over")
+
+
+@pytest.mark.parametrize(("extra", "tried"), [(0, ["sigma", "which"]), (2, ["which"])])
+def test_a_sparse_factorisation_is_for_five_entries_per_row(monkeypatch, extra, tried):
+    n = 5001
+    A = sp.diags_array(
+        [1.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
+        offsets=[0, 1, -1, 2, -2, n - 1, 1 - n, n - 2, 2 - n],
+        shape=(n, n),
+    ).tolil()
+    if extra:
+        A[0, 9] = A[9, 0] = 0.1
+    A = sp.csr_array(A)
+    assert A.nnz == 5 * n + extra
+    counted, seen = Counted(Matrix(A), 1), []
+
+    def refused(matrix, **options):
+        seen.extend({"sigma", "which"} & set(options))
+        raise RuntimeError("no factor")
+
+    monkeypatch.setattr(eigen, "eigsh", refused)
+    start = np.random.default_rng(0).standard_normal(n)
+    eigen._fall_back(counted, eigen.measured(counted, start, "lobpcg"), 1e-9, 1, "slow")
+    assert seen == tried
 
 
 # Conjugate gradients
@@ -831,6 +882,67 @@ def test_how_the_iteration_ends(single):
     assert bad[2] == "matrix is singular or not positive definite"
     stuck = run_cg(np.eye(2) * (1 + 1e-13), np.ones((2, 1)), np.zeros(1), limit=99, single=single)
     assert stuck[2] in ("stagnated", "residual reached")
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        # Every round leaves this share of the residual, as if products were inaccurate.
+        (0.3, (3, 6, "residual reached")),
+        (0.7, (1, 2, "stagnated")),
+    ],
+)
+def test_rounds_go_on_while_each_halves_the_residual(found, expected, single):
+    kinds = []
+
+    def dot(Y, dtype, _jobs):
+        kinds.append(np.dtype(dtype).name)
+        checked = len(kinds) % 2 == 0  # products alternate: a step, then the check of the round
+        return Y * (1 - found) if checked else Y.copy()
+
+    B = np.ones((1, 1))
+    X, R = np.zeros((1, 1)), B.copy()
+    ended = spd.conjugate_gradients(dot, B, X, R, np.array([0.05]), limit=99, single=single)
+    if not single:
+        assert ended == expected
+    elif found == 0.3:
+        assert ended == expected
+        assert kinds == ["float32", "float64"] * 3
+    else:  # a round in double precision follows before giving up
+        assert ended == (2, 4, "stagnated")
+        assert kinds == ["float32", "float64", "float64", "float64"]
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "columns", "with_m", "expected"),
+    [(1, 1, False, False), (1, 3, False, False), (2, 1, False, False), (2, 2, False, True),
+     (3, 2, False, False), (2, 3, False, True), (2, 2, True, False)],
+)  # fmt: skip
+def test_columns_or_products_are_spread_over_threads(
+    monkeypatch, n_jobs, columns, with_m, expected
+):
+    calls, jobs = [], []
+    monkeypatch.setattr(
+        spd, "in_threads", lambda f, parts, k: calls.append(k) or [f(part) for part in parts]
+    )
+    C = np.diag(np.linspace(1.0, 2.0, 9))
+
+    def dot(Y, dtype, k):
+        jobs.append(k)
+        return C @ Y
+
+    B = np.random.default_rng(0).standard_normal((9, columns))
+    X, R = np.zeros_like(B), B.copy()
+    spd.conjugate_gradients(
+        dot, B, X, R, np.full(columns, 1e-9), limit=99, n_jobs=n_jobs,
+        M=(lambda r: r) if with_m else None,
+    )  # fmt: skip
+    assert bool(calls) is expected
+    np.testing.assert_allclose(X, np.linalg.solve(C, B), atol=1e-8)
+    # Columns in threads of their own multiply with one; otherwise a product has all of them.
+    assert jobs[0] == (1 if expected else n_jobs)
+    assert jobs[-1] == n_jobs
 
 
 def test_the_default_limit_is_ten_times_the_unknowns(monkeypatch):
