@@ -6,9 +6,10 @@
 The tests are collected once. A first pass records which tests execute which lines. Then every
 mutant runs in a fork of its own, where the code of one function is replaced, on the tests that
 execute the changed line, quickest first, until one fails. A mutant counts as killed, too, if a test
-takes more than ten times its processor time plus three seconds. Messages of exceptions and warnings, type
-annotations, default arguments and code that runs at import are not mutated, nor are names that a
-call uses only in a message (`NAMING`), because tests assert the sense of messages, not all words.
+takes more than ten times its processor time plus three seconds. Messages of exceptions and
+warnings, type annotations, default arguments and code that runs at import are not mutated, nor are
+names that a call uses only in a message (`NAMING`), because tests assert the sense of messages, not
+all words.
 """
 
 from __future__ import annotations
