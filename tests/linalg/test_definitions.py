@@ -151,6 +151,8 @@ def test_unit_diagonal_keeps_its_definition():
 def test_the_smallest_eigenvalue_is_bounded_by_a_quotient():
     K = laplacian(30, 0.3)
     assert UnitDiagonal(Matrix(K)).smallest() == pytest.approx(K.sum() / K.trace(), rel=1e-12)
+    small = UnitDiagonal(Matrix(sp.csr_array(K * 1e-6)))
+    assert small.smallest() == pytest.approx(K.sum() / K.trace(), rel=1e-12)
     assert np.isnan(UnitDiagonal(Matrix(K.toarray())).smallest())
     assert np.isnan(UnitDiagonal(Matrix(sp.csr_array((3, 3)))).smallest())
 
@@ -350,6 +352,10 @@ def test_the_inverse_of_a_nearly_singular_matrix():
         M, method = preconditioners.dense_inverse(C)
         assert method == name
         np.testing.assert_allclose(M(np.eye(n)), np.diag([1.0, 1.0, 1.0, last]), rtol=1e-10)
+    # Relative to the largest eigenvalue.
+    M, method = preconditioners.dense_inverse(np.diag([100.0, 1.0, 1.0, 36 * EPS]))
+    assert method == "dense-eigh"
+    np.testing.assert_allclose(M(np.eye(n)), np.diag([0.01, 1.0, 1.0, 0.0]), rtol=1e-10)
     L = laplacian(30, 0.0).toarray()
     M, method = preconditioners.dense_inverse(L)
     assert method == "dense-eigh"
@@ -750,6 +756,29 @@ def test_a_sparse_factorisation_is_for_five_entries_per_row(monkeypatch, extra, 
     assert seen == tried
 
 
+@pytest.mark.parametrize(
+    ("failures", "note"), [(0, "tolerance met"), (3, "tolerance met"), (4, "stalled at rounding")]
+)
+def test_products_that_have_drifted_are_computed_again(monkeypatch, failures, note):
+    A = laplacian(60, 0.2)
+    counted, whole, checks = Counted(Matrix(A), 1), eigen.measured, []
+
+    def doubtful(given, v, method):
+        pair = whole(given, v, method)
+        checks.append(pair.residual)
+        return pair._replace(residual=1.0) if len(checks) <= failures else pair
+
+    monkeypatch.setattr(eigen, "measured", doubtful)
+    M = Correction("jacobi", counted, warm=False)
+    pair, iterations, found = eigen.lobpcg(counted, M.guess(0), M, 1e-7, 200, None)
+    assert found == note
+    assert len(checks) == min(failures + 1, 4)
+    assert max(checks) <= 2e-7  # the updated residual was nearly right
+    assert pair.value == pytest.approx(np.linalg.eigvalsh(A.toarray())[0], abs=1e-9)
+    restarts = min(failures, 3)
+    assert counted.products == 1 + iterations + len(checks) + restarts
+
+
 # Conjugate gradients
 
 
@@ -812,6 +841,32 @@ def test_steps_are_those_of_the_definition(seed, columns, preconditioner):
     assert columns * 2 < begun.matvecs <= columns * (begun.iterations + 2)
     same = solve_spd(A, B, tol=2 * tol, preconditioner=spec, dense_below=0, x0=found.x)
     assert (same.iterations, same.matvecs) == (0, columns)
+
+
+def test_two_level_of_a_difference_takes_the_steps_of_the_stored_matrix():
+    K = laplacian(80, 0.05)
+    d = K.diagonal()
+    A = sp.csr_array(sp.diags_array(d) - K)
+    A.eliminate_zeros()
+    b = np.random.default_rng(0).standard_normal(80)
+    options = {"tol": 1e-9, "preconditioner": "two-level", "dense_below": 0}
+    stored, implied = solve_spd(K, b, **options), solve_spd(Difference(Matrix(A), d), b, **options)
+    assert stored.iterations == implied.iterations
+    np.testing.assert_allclose(stored.x, implied.x, atol=1e-6 * np.abs(stored.x).max())
+
+
+def test_columns_that_got_worse_are_zero(monkeypatch):
+    def diverge(dot, B, X, R, target, **_):
+        X[:, 0], R[:, 0] = 9.0, 5.0 * B[:, 0]
+        X[:, 1], R[:, 1] = B[:, 1], 0.0
+        return 3, 4, "diverged"
+
+    monkeypatch.setattr(spd, "conjugate_gradients", diverge)
+    with pytest.warns(ConvergenceWarning, match="diverged"):
+        found = solve_spd(np.eye(6), np.ones((6, 2)), dense_below=0)
+    np.testing.assert_array_equal(found.x, np.tile([0.0, 1.0], (6, 1)))
+    assert (found.residual, found.iterations, found.matvecs) == (1.0, 3, 4)
+    assert not found.converged
 
 
 def test_a_start_that_is_worse_than_zero_is_not_used():
