@@ -327,7 +327,8 @@ class Run:
             # A line inside a statement may not be recorded: its first line is.
             near = range(mutant.line, mutant.line - 8, -1)
             covering = next(filter(None, (lines.get((str(mutant.path), k)) for k in near)), ())
-            names = sorted((n for n in covering if n in items), key=seconds.__getitem__)
+            short = (n for n in covering if n in items and seconds[n] <= self.options.longest)
+            names = sorted(short, key=seconds.__getitem__)
             limit = 5 + sum(3 + 10 * seconds[name] for name in names)
             tests = [(items[name], seconds[name]) for name in names]
             killer = (
@@ -458,9 +459,18 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="skip so many of the drawn order")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", default=[], help="more tests")
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=float("inf"),
+        help="leave out tests that take more seconds, so the killed share is a lower bound",
+    )
     parser.add_argument("--out", type=Path, help="results; a file that exists is continued")
     parser.add_argument("--trace", type=Path, help="keep the first pass in this file")
-    parser.add_argument("--again", type=Path, help="only the survivors of this run, with all tests")
+    parser.add_argument("--again", type=Path, help="only the survivors of this run")
+    parser.add_argument(
+        "--new", nargs="+", help="with --again: only these tests, as the others have been survived"
+    )
     parser.add_argument("--page", nargs="+", type=Path, help="print the page of these runs")
     options = parser.parse_args()
     if options.page:
@@ -468,6 +478,7 @@ def main() -> None:
         return
     run = Run(options)
     tests = [test for package in options.only for test in PACKAGES[package][1]] + options.tests
+    tests = options.new or tests
     pytest.main(
         ["-q", "-p", "no:cacheprovider", "-p", "no:timeout", "--tb=native", *tests], plugins=[run]
     )
