@@ -15,7 +15,7 @@ def test_no_acknowledged_answer_is_lost_and_none_invented():
     pytest.importorskip("starlette")
     pytest.importorskip("uvicorn")
     (text,) = run(6, 4.0, 1, pause=0.05, n_rows=600)  # raises if the log or the table differs
-    assert "none lost" in text
+    assert "0 lost, 0 invented" in text
 
 
 def test_the_comparison_sees_losses_inventions_and_other_orders():

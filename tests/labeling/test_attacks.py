@@ -246,6 +246,39 @@ def test_half_sent_requests_do_not_block_the_page(server):
             peer.close()
 
 
+def test_a_hundred_pages_that_connect_at_once_are_all_served(server):
+    request = f"GET /{server.token}/api/state HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
+    peers = _connected(server, 100, b"")
+    try:
+        assert _status(server) == 200  # all are accepted by now
+        for peer in peers:
+            peer.sendall(request.encode())
+        assert all(peer.recv(4096).startswith(b"HTTP/1.1 200") for peer in peers)
+    finally:
+        for peer in peers:
+            peer.close()
+
+
+def test_answers_do_not_wait_for_questions_that_are_being_chosen(server):
+    body = '{"n": 1, "by": "a"}'
+    head = f"POST /{server.token}/api/next HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    session = server.controller.session
+    with session._asking:
+        peers = _connected(server, 60, (head + body).encode())  # more than there are threads
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+        data = json.dumps({"row": 1, "value": "x", "by": "b"})
+        kind = {"Content-Type": "application/json"}
+        connection.request("POST", f"/{server.token}/api/label", data, kind)
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert _status(server) == 200
+    for peer in peers:
+        assert peer.recv(4096).startswith(b"HTTP/1.1 200")
+        peer.close()
+    assert session.labels == {1: "x"}
+
+
 def test_refused_requests_do_not_hold_their_connection(server):
     request = f"GET /wrong/ HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
     peers = _connected(server, 150, request)

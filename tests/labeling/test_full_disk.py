@@ -186,3 +186,29 @@ def test_a_lone_surrogate_in_a_log_does_not_stop_the_session(tmp_path):
         assert again.labels == {1: "a", 2: "b"}
         again.undo()
         assert again.labels == {1: "a"}
+
+
+def test_a_refused_write_is_undone_on_the_disk_too(tmp_path, monkeypatch):
+    """The truncation is synced: after a power failure the refused event must not come back."""
+    journal = Journal(tmp_path / "log", ABOUT)
+    journal._file = disk = Disk(journal._file, room=3)
+    steps = []
+    truncate = disk.truncate
+    monkeypatch.setattr(disk, "truncate", lambda size: steps.append("cut") or truncate(size))
+    monkeypatch.setattr(module.os, "fsync", lambda _: steps.append("sync"))
+    with pytest.raises(OSError, match="No space left"):
+        journal.write({"do": "label", "row": 3, "value": "a", "by": ""})
+    assert steps == ["cut", "sync"]
+
+
+def test_a_line_of_another_program_is_not_cut_off(tmp_path, quick_sync):
+    path = tmp_path / "log"
+    journal = Journal(path, ABOUT)
+    journal.write({"do": "skip", "row": 1, "by": ""})
+    with open(path, "ab") as other:
+        other.write(b'{"do": "skip", "row": 2, "by": "other"}\n')
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="changed by another program"):
+        journal.write({"do": "label", "row": 3, "value": "a", "by": ""})
+    assert path.read_bytes() == before
+    journal.close()

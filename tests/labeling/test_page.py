@@ -446,6 +446,16 @@ def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(
     page.wait_for_selector("#bulk:not([hidden])")
     many = int(page.text_content("#bulk-apply").split()[1])
     assert page.locator("#bulk-preview li").count() == min(12, many)
+    # The buttons are in sight, and nothing covers them.
+    for button in ("bulk-apply", "bulk-cancel"):
+        assert page.evaluate(
+            """name => {
+              const box = document.getElementById(name).getBoundingClientRect();
+              const top = document.elementFromPoint(box.x + box.width / 2, box.bottom - 2);
+              return top !== null && top.id === name;
+            }""",
+            button,
+        )
     assert violations(page) == []
     page.locator("#bulk-apply").press("Enter")
     answered(page, 12 + many)

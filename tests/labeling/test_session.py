@@ -210,6 +210,38 @@ def test_a_second_opinion_is_taken_back_and_asked_again(blobs):
     assert session.labels == {first: "eel"}
 
 
+def test_an_undo_that_is_sent_twice_undoes_once(blobs, tmp_path):
+    X, _ = blobs
+    with LabelingSession(X, log=tmp_path / "log") as session:
+        for row in (3, 5, 7):
+            session.label(row, "ant", annotator="a")
+        assert session.undo(annotator="a", key="first") == 7
+        assert session.undo(annotator="a", key="first") == 7
+        assert list(session.labels) == [3, 5]
+    with LabelingSession(X, log=tmp_path / "log") as again:  # the server was killed meanwhile
+        assert again.undo(annotator="a", key="first") == 7
+        assert list(again.labels) == [3, 5]
+        assert again.undo(annotator="a", key="second") == 5
+        assert again.undo(annotator="a") == 3
+        assert again.labels == {}
+
+
+def test_questions_with_the_last_field_are_open_rows(blobs, monkeypatch):
+    X, y = blobs
+    monkeypatch.setattr("gdpa.labeling.question_selector.FRESH_FIELD", 5)
+    session = LabelingSession(X)
+    session.in_background()
+    for i in range(12):
+        row = session.next(annotator=f"a{i % 3}")[0]
+        assert row not in session.labels
+        session.label(row, y[row], annotator=f"a{i % 3}")
+        session.follow()
+    monkeypatch.setattr(session._selector, "_field", None)  # no new field from here on
+    asked = [int(session.next(annotator=f"b{i}")[0]) for i in range(4)]
+    assert len(set(asked)) == 4
+    assert not set(asked) & set(session.labels)
+
+
 def test_kappa_against_its_formula():
     same = measure_agreement([("a", "a"), ("b", "b"), ("a", "a")])
     assert (same.kappa, same.high, same.agreed) == (1.0, 1.0, 3)

@@ -83,7 +83,7 @@ class Sketch:
         inner = cross[:, known]
         if outside is not None and outside.shape[0]:
             extra = sp.csr_array(outside) @ K  # few weights per row
-            far = outside @ extra.T
+            far = sp.csr_array(outside) @ extra.T
             inner = np.block([[inner, extra[:, known].T], [extra[:, known], far]])
             cross = np.vstack([cross, extra])
             noise = np.concatenate([noise, np.ones(outside.shape[0])])
@@ -123,10 +123,14 @@ class Conditioned:
 
     def _half(self, nodes: Any) -> FloatArray:
         """Return columns of H."""
+        if "half" in self.__dict__:
+            return self.half[:, nodes]
         cross = self.cross[:, nodes]
         if self.solved or not cross.size:
             return cross
-        return np.asarray(scipy.linalg.solve_triangular(self.factor, cross, lower=True))
+        # In parts, because the solver stops all other threads of the process.
+        parts = np.array_split(cross, cross.shape[1] // 100 + 1, axis=1)
+        return np.hstack([scipy.linalg.solve_triangular(self.factor, p, lower=True) for p in parts])
 
     def scores(self, targets: FloatArray) -> FloatArray:
         """Return the mean of the field for `targets`: one row per known row, the sample's first."""

@@ -93,9 +93,12 @@ class AnswerHistory:
     ----------
     answers : dict
         :class:`Answer` by row, in the order of the last change.
+    undone : dict
+        First row of each undo with a key. If the reply is lost, a page sends the key again.
     """
 
     answers: dict[int, Answer] = field(default_factory=dict)
+    undone: dict[str, int] = field(default_factory=dict)
     _history: list[tuple[str, dict[int, Answer | None]]] = field(default_factory=list)
     _latest: dict[int, int] = field(default_factory=dict)
     _appeared: dict[Value, None] = field(default_factory=dict)
@@ -135,7 +138,8 @@ class AnswerHistory:
         ----------
         event : mapping
             ``do`` (one of EVENTS), ``by``, ``at``, and, depending on ``do``, ``row`` or ``rows``,
-            ``value``, ``purpose``, and ``to`` (the new name of a class, None to delete it).
+            ``value``, ``purpose``, ``key`` of an undo, and ``to`` (the new name of a class, None to
+            delete it).
 
         Returns
         -------
@@ -144,7 +148,10 @@ class AnswerHistory:
         """
         do, by = event["do"], event.get("by", "")
         if do == "undo":
-            return self._undo(by)
+            rows = self._undo(by)
+            if rows and "key" in event:
+                self.undone[event["key"]] = rows[0]
+            return rows
         if do == "rename":
             rows = [row for row, a in self.answers.items() if a.value == event["value"]]
         else:
@@ -198,7 +205,7 @@ class AnswerHistory:
             fits &= isinstance(value, Value) or do not in ("label", "bulk", "rename")
             fits &= isinstance(event.get("to"), Value | None)
             fits &= event.get("purpose", "own") in ("check", "choice", "own")
-            if not fits or not isinstance(event.get("by", ""), str):
+            if not fits or not all(isinstance(event.get(n, ""), str) for n in ("by", "key")):
                 raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
             self.apply(event)
         for label in self.labels.values():

@@ -198,6 +198,7 @@ class Controller:
         *,
         rows: Sequence[int] = (),
         to: Any = None,
+        key: str = "",
     ) -> int | None:
         """Apply an answer and save it to disk; return its row if it concerns a single row."""
         session, value = self.session, self.value(value)
@@ -209,7 +210,7 @@ class Controller:
             session.rename_class(value, self.value(to), annotator=annotator)
         elif do == "undo":
             several = len(session.undoable(annotator)) > 1
-            row = session.undo(annotator=annotator)
+            row = session.undo(annotator=annotator, key=key)
             row = None if several else row
         else:
             getattr(session, do)(row, annotator=annotator)
@@ -259,10 +260,8 @@ class Controller:
             return []
         p = latest.probabilities[row]
         order = np.argsort(-p, kind="stable")[:3]
-        values = latest.classes[order].tolist()
-        return [
-            {"value": v, "probability": float(p[i])} for v, i in zip(values, order, strict=True)
-        ]
+        pairs = zip(latest.classes[order].tolist(), p[order].tolist(), strict=True)
+        return [{"value": value, "probability": share} for value, share in pairs]
 
     def near(self, row: int) -> list[dict[str, Any]]:
         """Return the labelled rows most similar to a row, nearest first."""
@@ -322,8 +321,7 @@ class Controller:
 
     def _brief(self, row: int) -> dict[str, Any]:
         """Return a row for display in a list."""
-        picture = self.rows.images is not None
-        about = self.rows.summary(row)
+        about, picture = self.rows.summary(row), self.rows.images is not None
         return {"row": row, "name": self.rows.name(row), "about": about, "picture": picture}
 
     def labels(self) -> list[dict[str, Any]]:
@@ -359,9 +357,8 @@ class Controller:
         place = {c: i for i, c in enumerate(self.classes)}
         number = np.array([place.get(c, -1) for c in latest.classes.tolist()])
         codes = latest.codes[rows]
-        top = latest.probabilities[rows, codes]
         return {
             "classes": number[codes].tolist(),
-            "sure": np.round(100 * top).astype(int).tolist(),
+            "sure": np.round(100 * latest.probabilities[rows, codes]).astype(int).tolist(),
             "known": known,
         }

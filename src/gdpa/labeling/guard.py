@@ -56,25 +56,19 @@ class Guard:
         """Refuse a request, or forward it to the application."""
         from starlette.responses import PlainTextResponse
 
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = {name.decode("latin-1"): v.decode("latin-1") for name, v in scope["headers"]}
-        path = str(scope["path"])
-        _, _, rest = path.partition("/")
-        token, slash, inner = rest.partition("/")
+        token, slash, inner = str(scope["path"])[1:].partition("/")
         refusal = self._refusal(scope["method"], headers)
         if refusal is None and not (
             slash and hmac.compare_digest(token.encode(), self.token.encode())
         ):
             refusal = (404, "not found")
         if refusal is not None:
-            status, text = refusal
             # A refused client must not keep the connection open.
-            answer = PlainTextResponse(text, status, {"connection": "close"})
+            answer = PlainTextResponse(refusal[1], refusal[0], {"connection": "close"})
             await answer(scope, receive, _with_headers(send))
             return
         scope = {**scope, "path": "/" + inner, "raw_path": b"/" + inner.encode(), "root_path": ""}

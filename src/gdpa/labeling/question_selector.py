@@ -38,6 +38,9 @@ TYPICAL_ROWS, TYPICAL_QUESTIONS = 20, 16
 # Skipped if the clusters explain a smaller share of the variance: 0.07 on splice, where typical
 # rows cost 8 points, and at least 0.41 on the other tables.
 LEAST_EXPLAINED = 0.2
+# Questions that do not wait take the field of the last uncertainties from this many labels on: with
+# the field of 1,000 labels, each question took 110 ms of processor time, too long for many people.
+FRESH_FIELD = 200
 
 
 def quick_uncertainty(
@@ -115,6 +118,7 @@ class SampleState:
     typical: NDArray[np.intp]
     weights: dict[int, FloatArray] = field(default_factory=dict)
     uncertainty: tuple[int, FloatArray | None] = (-1, None)
+    field: tuple[Conditioned, NDArray[np.intp]] | None = None
 
 
 class QuestionSelector:
@@ -210,10 +214,13 @@ class QuestionSelector:
         rng = np.random.default_rng([self._seed, number, 2])
         labels = _usable_labels(history)
         uncertainty = self._uncertainty(sample, labels, wait=self.waits)
-        # Neighbours of skipped rows and of open questions are less informative, too.
-        aside = (history.skipped - history.checks) | {r for r in busy if busy[r] != "check"}
-        others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
-        field, taken, _ = self._field(sample, list(labels), others)
+        if self.waits or sample.field is None or len(labels) < FRESH_FIELD:
+            # Neighbours of skipped rows and of open questions are less informative, too.
+            aside = (history.skipped - history.checks) | {r for r in busy if busy[r] != "check"}
+            others = np.flatnonzero(np.isin(sketch.rows, list(aside)))
+            field, taken, _ = self._field(sample, list(labels), others)
+        else:
+            field, taken = sample.field
         free = np.flatnonzero(is_open[sketch.rows])
         if len(history.answers) + len(busy) < TYPICAL_QUESTIONS:
             typical = np.intersect1d(sample.typical, free)
@@ -262,14 +269,11 @@ class QuestionSelector:
         first = dict(list(labels.items())[: m if m <= 10 else m - m % step])
         key = hash(tuple(first.items()))
         if wait and sample.uncertainty[0] != key:
-            field, _, rows = self._field(sample, list(first))
+            field, taken, rows = self._field(sample, list(first))
             codes = np.unique(np.array([first[row] for row in rows]), return_inverse=True)[1]
             known = self._points[np.array(rows, dtype=np.intp)]
-            points = sample.sketch.points
-            sample.uncertainty = (
-                key,
-                quick_uncertainty(field, points, known, codes, seed=self._seed),
-            )
+            found = quick_uncertainty(field, sample.sketch.points, known, codes, seed=self._seed)
+            sample.uncertainty, sample.field = (key, found), (field, taken)
         latest = sample.uncertainty[1]
         return np.ones(sample.sketch.rows.size) if latest is None else latest
 

@@ -35,7 +35,9 @@ MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
 MOST_BULK = 5000  # labelled at once
 HEADER_SECONDS = 10.0  # time limit for sending a complete request
-MOST_WAITING = 32  # connections without a complete request; one more closes the oldest
+# Connections without a complete request; one more closes the oldest. After a restart, all pages
+# connect at once: fifty people with up to five connections each.
+MOST_WAITING = 256
 
 
 class BadRequest(ValueError):
@@ -82,12 +84,12 @@ def _new_name(data: dict[str, Any], name: str) -> Any:
 
 
 # The fields of each kind of answer, and how to parse them.
-FIELDS = {"row": _integer, "rows": _rows, "value": _class, "to": _new_name}
+FIELDS = {"row": _integer, "rows": _rows, "value": _class, "to": _new_name, "key": _text}
 NEEDS = {
     "label": ("row", "value"),
     "skip": ("row",),
     "remove": ("row",),
-    "undo": (),
+    "undo": ("key",),
     "bulk": ("rows", "value"),
     "rename": ("value", "to"),
 }
@@ -120,12 +122,14 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         The application.
     """
     require("starlette", "label")
+    from anyio import CapacityLimiter, to_thread
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
+    one_by_one = CapacityLimiter(1)  # waiting for a question must not occupy all threads
     page = Path(__file__).parent / "page"
     mimetypes.add_type("text/javascript", ".js")  # browsers require it; systems may differ
 
@@ -154,10 +158,10 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
 
     async def next_rows(request: Request) -> Response:
         data = await _body(request)
-        n = _integer(data, "n")
+        by, n = _text(data, "by"), _integer(data, "n")
         if not 1 <= n <= MOST_ROWS:
             raise BadRequest(f"n must be from 1 to {MOST_ROWS}")
-        return JSONResponse(await run_in_threadpool(controller.next, _text(data, "by"), n))
+        return JSONResponse(await to_thread.run_sync(controller.next, by, n, limiter=one_by_one))
 
     async def preview(request: Request) -> Response:
         rows = _rows(await _body(request), "rows")
@@ -176,9 +180,8 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
             changed = await run_in_threadpool(controller.answer, do, by, **wanted)
         except OSError as error:  # for example a full disk
             return failure(f"the answer was not saved: {error.strerror}", 507)
-        item = None if changed is None else controller.item(changed)
-        version = controller.session.version
-        return JSONResponse({"row": changed, "item": item, "version": version})
+        item = None if changed is None else await run_in_threadpool(controller.item, changed)
+        return JSONResponse({"row": changed, "item": item, "version": controller.session.version})
 
     async def image(request: Request) -> Response:
         row = row_of(request)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -142,7 +142,7 @@ class LabelingSession:
         self.estimator: CommitteeClassifier = estimator
         self._history = AnswerHistory(given)
         self._lock = threading.RLock()
-        self._fitting = threading.Lock()
+        self._asking, self._fitting = threading.Lock(), threading.Lock()
         self.version = 0
         self.latest: Predictions | None = None
         # Out-of-sample predictions of labelled rows: held out, or made before the answer.
@@ -215,29 +215,31 @@ class LabelingSession:
             Row numbers; fewer than n if not enough rows are left.
         """
         n = _whole("n", n, 1)
-        with self._lock:
-            now = time.monotonic()
-            leases = {
-                row: held
-                for row, held in self._leases.items()
-                if (row in self._history.answers) == (held.purpose == "second")
-                and (held.annotator == annotator or held.until > now)
-            }
+        with self._asking:  # answers are saved, and read, while a question is chosen
+            with self._lock:
+                now, history = time.monotonic(), replace(self._history, answers=self.answers)
+                self._leases = {
+                    row: held
+                    for row, held in self._leases.items()
+                    if (row in self._history.answers) == (held.purpose == "second")
+                    and (held.annotator == annotator or held.until > now)
+                }
+                leases = dict(self._leases)
             mine = [(r, held.purpose) for r, held in leases.items() if held.annotator == annotator]
             asked = mine[:n]
             if len(asked) < n:
                 asked += self._second_opinion(annotator, leases)
             if len(asked) < n:
                 busy = {r: held.purpose for r, held in leases.items() if held.purpose != "second"}
-                asked += self._selector.select(n - len(asked), self._history, busy)
-            for row, purpose in asked:
-                leases[row] = _Lease(annotator, purpose, now + self.lease)
-            self._leases = leases
+                asked += self._selector.select(n - len(asked), history, busy)
+            with self._lock:
+                for row, purpose in asked:
+                    self._leases[row] = _Lease(annotator, purpose, now + self.lease)
             return np.array([row for row, _ in asked], dtype=np.intp)
 
     def _second_opinion(self, annotator: str, leases: dict[int, _Lease]) -> list[tuple[int, str]]:
         """Return a random row answered by another annotator, if a second opinion is due."""
-        answers = {row: a for row, a in self._history.answers.items() if a.opinions}
+        answers = {row: a for row, a in self.answers.items() if a.opinions}
         asked = sum(len(a.opinions) > 1 for a in answers.values())
         asked += sum(held.purpose == "second" for held in leases.values())
         if asked >= int(self.overlap * len(answers)):
@@ -262,9 +264,9 @@ class LabelingSession:
         annotator : str, default=""
             Name of the annotator.
         """
-        row = self._row(row)
         with self._lock:
-            self._write({"do": "label", "row": row, "value": self._value(value)}, annotator)
+            row, value = self._row(row), self._value(value)
+            self._write({"do": "label", "row": row, "value": value}, annotator)
 
     def _value(self, value: Any) -> Value:
         """Return a label; a type different from the other labels raises ValueError."""
@@ -354,13 +356,15 @@ class LabelingSession:
                 raise ValueError(f"row={row!r} has neither a label nor a skip")
             self._write({"do": "remove", "row": row}, annotator)
 
-    def undo(self, *, annotator: str = "") -> int | None:
+    def undo(self, *, annotator: str = "", key: str = "") -> int | None:
         """Undo the last answer or change of an annotator; a single row is asked again.
 
         Parameters
         ----------
         annotator : str, default=""
             Name of the annotator.
+        key : str, default=""
+            Identifies the request. An undo with the key of an earlier one changes nothing.
 
         Returns
         -------
@@ -368,12 +372,12 @@ class LabelingSession:
             The row, or the first of several; None if there is nothing to undo.
         """
         with self._lock:
-            rows = self._history.undoable(annotator)
-            if not rows:
-                return None
+            rows, undone = self._history.undoable(annotator), self._history.undone.get(key)
+            if undone is not None or not rows:
+                return undone
             row = rows[0]
             before = self._history.answers.get(row)
-            self._write({"do": "undo"}, annotator)
+            self._write({"do": "undo"} | ({"key": key} if key else {}), annotator)
             now = self._history.answers.get(row)
             purpose = "own" if before is None else before.purpose
             if before is not None and now is not None and len(now.opinions) < len(before.opinions):
@@ -412,9 +416,7 @@ class LabelingSession:
 
     def follow(self) -> None:
         """Update the uncertainties that are used to choose questions."""
-        with self._lock:
-            copy = AnswerHistory(dict(self._history.answers))
-        self._selector.update(copy)
+        self._selector.update(AnswerHistory(self.answers))
 
     @property
     def labels(self) -> dict[int, Value]:

@@ -21,7 +21,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy import linalg
 from scipy.special import softmax
 
 from ...arrays import FloatArray, NDArray
@@ -156,8 +155,8 @@ def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
 def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
     """Return the coefficients c for a kernel matrix."""
     A = K + ridge * np.eye(K.shape[0])
-    with one_thread():
-        return np.asarray(linalg.solve(A, targets - 1.0 / targets.shape[1], assume_a="pos"))
+    with one_thread():  # NumPy, because SciPy's solvers stop all other threads of the process
+        return np.asarray(np.linalg.solve(A, targets - 1.0 / targets.shape[1]))
 
 
 class KernelMember(SupervisedMember):
@@ -184,11 +183,11 @@ class KernelMember(SupervisedMember):
             for ridge in self.ridges:
                 scores = np.empty_like(Y)
                 with one_thread():
-                    G = linalg.inv(K + ridge * np.eye(kept.size))
+                    G = np.linalg.inv(K + ridge * np.eye(kept.size))
                     C = G @ Y
                     for number in np.unique(folds):
                         f = np.flatnonzero(folds == number)
-                        scores[f] = Y[f] - linalg.solve(G[np.ix_(f, f)], C[f])
+                        scores[f] = Y[f] - np.linalg.solve(G[np.ix_(f, f)], C[f])
                 found[scaling, width, ridge] = softmax(STEEPNESS * scores, axis=1)
         best, held_out = best_candidate(found, data.codes[kept], folds)
         self.setting, self.settings = best, (best,)

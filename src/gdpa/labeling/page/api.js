@@ -1,6 +1,6 @@
 // Requests to the server of this page. All paths are relative to the address of the page, which
 // contains the token. An answer that was not received is sent again. This is safe, because setting
-// the same label twice changes nothing.
+// the same label twice changes nothing, and an undo has a key by which the server knows it again.
 
 const WAITS = [200, 500, 1000, 2000, 4000];
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));

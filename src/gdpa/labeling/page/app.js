@@ -194,7 +194,7 @@ async function answer(what, value) {
 
 async function undo() {
   const several = state.undo > 1;
-  const { row } = await post("api/undo", {});
+  const { row } = await post("api/undo", { key: crypto.getRandomValues(new Uint32Array(4)).join("-") });
   trouble("");
   if (row === null) {
     say(several ? "Undone." : "Nothing to undo.");
