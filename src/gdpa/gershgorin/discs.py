@@ -50,11 +50,6 @@ class Discs:
         """The smallest left-end: no eigenvalue is smaller."""
         return float(self.left_ends.min())
 
-    @property
-    def upper_bound(self) -> float:
-        """The largest right-end: no eigenvalue is larger."""
-        return float(self.right_ends.max())
-
 
 def discs(A: MatrixLike, *, v: ArrayLike | None = None) -> Discs:
     """Return the Gershgorin discs of ``S A S^-1`` with ``S = diag(1 / v)``.

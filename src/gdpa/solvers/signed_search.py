@@ -147,7 +147,7 @@ class SignedSearch(Solver):
         signs = np.ones(form.P.shape[0], dtype=np.int8)
         try:
             with run.stage("search"):
-                signs = self._search(form, V, run, started + limit)
+                signs = self._search(form, largest, V, run, started + limit)
         except StopSolver:
             message, stopped = "stopped by the callback", True
         signs = signs * signs[form.apex]
@@ -167,9 +167,8 @@ class SignedSearch(Solver):
         )
 
     def _search(
-        self, form: ReducedForm, V: FloatArray | None, run: Run, deadline: float
+        self, form: ReducedForm, scale: float, V: FloatArray | None, run: Run, deadline: float
     ) -> NDArray[np.int8]:
-        scale = float(np.abs(form.P.data).max(initial=0.0))
         starts = None
         if self.x0 is not None:
             x0 = np.where(np.asarray(self.x0)[form.nodes] < 0, -1.0, 1.0)
