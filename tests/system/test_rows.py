@@ -104,3 +104,13 @@ def test_a_labelled_node_is_never_far():
     none = np.zeros(0, dtype=np.intp)
     found = with_far_nodes(W, diagonal, np.array([0, 2]), scores, none, 1e-3)
     np.testing.assert_array_equal(found, scores)
+
+
+@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
+def test_a_row_without_links_has_only_its_evidence(laplacian):
+    T = np.array([[0.2, 0.9]])
+    found = new_row_scores(
+        sp.csr_array((1, 3)), SCORES, degrees=DEGREES, laplacian=laplacian, self_loop=0.5,
+        evidence_weight=1.5, evidence=T,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, 1.5 * T / (0.5 + 1.5), rtol=1e-14)
