@@ -23,7 +23,7 @@ benchmarks.campaign --cases 100000` runs these attacks:
   decades; labels of all kinds; all options; new rows up to the largest double. A fit is right
   if predictions are known classes, given labels are kept, probabilities are finite and sum to
   1, and a copy of the input, a pickle and a saved model give the same results. Renaming
-  classes, permuting rows (single graphs only: the ensemble's trees are random) and multiplying
+  classes, permuting rows (not for the ensemble, whose trees are random) and multiplying
   features by a power of two must not change any clear prediction.
 - **links**: features and a graph together, with weights of all sizes, hubs, disconnected parts,
   self-loops, asymmetric or negative links; new rows with features, links, both or neither.
