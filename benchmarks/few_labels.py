@@ -16,7 +16,6 @@ the neighbours that were found first, and the CPU seconds of that search count i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -38,7 +37,6 @@ from .tables import fill, forget, load, summary
 
 HERE = Path(__file__).parent
 STORE = HERE / "few_labels.json"
-SEARCHES = HERE / "image_search.json"
 PAGE = HERE / "FEW_LABELS.md"
 LABELS = (1, 2, 5)
 SEEDS = 5
@@ -270,24 +268,6 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
             "",
             *class_shares.lines(shares),
         ]
-    if SEARCHES.exists():
-        searches = json.loads(SEARCHES.read_text())
-        names_of = list(searches["rows"][0])
-        lines += [
-            "",
-            "## Neighbours of images",
-            "",
-            f"`python -m benchmarks --case image-search` on commit {searches['commit']}, "
-            f"{searches['images']:,} images of MNIST. Recall of 10 neighbours, CPU seconds of one "
-            "thread, and the mean errors over three draws of labels.",
-            "",
-            "| " + " | ".join(name.replace("_s", " seconds") for name in names_of) + " |",
-            "|---|" + "---|" * (len(names_of) - 1),
-        ]
-        for found in searches["rows"]:
-            values = [found[name] for name in names_of]
-            cells = [v if isinstance(v, str) else f"{v:.4g}" for v in values]
-            lines.append("| " + " | ".join(cells) + " |")
     PAGE.write_text("\n".join(lines) + "\n")
 
 
