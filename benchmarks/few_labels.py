@@ -16,7 +16,6 @@ the neighbours that were found first, and the CPU seconds of that search count i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -38,13 +37,11 @@ from .tables import fill, forget, load, summary
 
 HERE = Path(__file__).parent
 STORE = HERE / "few_labels.json"
-SEARCHES = HERE / "image_search.json"
 PAGE = HERE / "FEW_LABELS.md"
 LABELS = (1, 2, 5)
 SEEDS = 5
 EXACT_ROWS = 5_000  # beyond, graphlearning searches neighbours as it does by default
 COMMIT = "d37fb9c"  # on which the rows of gdpa were measured
-COMMIT_OF_FIVE = "1838f37"  # the same of MNIST with five labels a class
 TOLD = "gdpa, true shares"  # measured on MNIST only
 
 Answer = tuple[Any, Any]
@@ -247,12 +244,10 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
             "",
             "## MNIST, each draw of labels",
             "",
-            "Draws 0 to 9 were looked at while the method was built. Draws 10 to 12 are fresh: "
-            "they were run once, on commit b9e62ce, after the code was final. Of the others, one "
-            f"label a class was measured on commit {COMMIT}, five on {COMMIT_OF_FIVE}. The "
-            "seconds of draw 0 with one label "
-            "include probabilities of all rows as new rows, the others do not. One graph took 12.9 "
-            "seconds (20.7 % wrong) on draw 0 with one label.",
+            "Draws 0 to 9 were looked at while the method was built. Draws 5 to 12 are of commit "
+            f"b9e62ce, the others of {COMMIT}. Draws 10 to 12 are fresh: they were run once, after "
+            "the code was final. The seconds of draw 0 include probabilities of all rows as new "
+            "rows, the others do not. One graph took 12.9 seconds (20.7 % wrong) on draw 0.",
             "",
             "| labels a class | draw | error % | told the true shares | CPU seconds |",
             "|---|---|---|---|---|",
@@ -275,24 +270,6 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
             "",
             *class_shares.lines(shares),
         ]
-    if SEARCHES.exists():
-        searches = json.loads(SEARCHES.read_text())
-        names_of = list(searches["rows"][0])
-        lines += [
-            "",
-            "## Neighbours of images",
-            "",
-            f"`python -m benchmarks --case image-search` on commit {searches['commit']}, "
-            f"{searches['images']:,} images of MNIST. Recall of 10 neighbours, CPU seconds of one "
-            "thread, and the mean errors over three draws of labels.",
-            "",
-            "| " + " | ".join(name.replace("_s", " seconds") for name in names_of) + " |",
-            "|---|" + "---|" * (len(names_of) - 1),
-        ]
-        for found in searches["rows"]:
-            values = [found[name] for name in names_of]
-            cells = [v if isinstance(v, str) else f"{v:.4g}" for v in values]
-            lines.append("| " + " | ".join(cells) + " |")
     PAGE.write_text("\n".join(lines) + "\n")
 
 
