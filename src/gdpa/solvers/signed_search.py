@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..arrays import FloatArray, NDArray
+from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
 from ..graph.memory import check_memory
 from ..linalg.operator import EPS
@@ -133,9 +134,8 @@ class SignedSearch(Solver):
         form, started = problem.reduced(), time.monotonic()
         largest = float(np.abs(form.P.data).max(initial=0.0))
         if 0.0 < largest < 1e-290:
-            raise ValueError(
-                f"the largest coupling is {largest:.3g}; multiply all numbers by 1e290"
-            )
+            advice = "multiply all numbers by 1e290"
+            raise UnsupportedProblemError(f"the largest coupling is {largest:.3g}; {advice}")
         limit = np.inf if self.time_limit is None else self.time_limit
         message, stopped = "search ended", False
         details: dict[str, Any] = {"bound_method": self.bound}
