@@ -127,6 +127,7 @@ EXTRAS = {
     "pandas": "only where the caller has frames",
     "pyarrow": "extra tables",
     "starlette": "extra label",
+    "anyio": "extra label, comes with starlette",
     "uvicorn": "extra label",
     "polars": "only where the caller has frames",
 }
