@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from . import (
-    case_cod_rna,
-    case_distributed,
-    case_growth,
-    case_hundred_thousand,
-    case_import_time,
-    case_memory,
-    case_million,
-    case_relaxation,
-)
+from . import case_distributed, case_fits, case_growth, case_import_time, case_memory
 from .runner import Case, Measurement
 
 
@@ -31,23 +22,27 @@ CASES: dict[str, Case] = {
     for case in (
         case_import_time.CASE,
         case_memory.CASE,
-        *case_relaxation.CASES,
         *case_growth.CASES,
-        *case_hundred_thousand.CASES,
-        case_cod_rna.CASE,
-        case_million.CASE,
-        case_million.TEN,
+        *case_fits.CASES,
+        case_fits.TEN_MILLION,
         *case_distributed.CASES,
-        _single("solve-cpu", "The solve in CPU time", "case_solve", (), sizes=[10_000]),
-        _single("lp", "One LP of the loop: closed form and HiGHS", "case_lp", (), sizes=[3_000]),
-        _single("eigenvector", "First eigenvector, N = 20,000", "case_eigenvector", ()),
-        _single("sdr", "The relaxation by low-rank factors", "case_sdr", (), sizes=[5_000]),
         _single(
-            "search", "Neighbours by cells and by faiss", "case_search", (), sizes=[[5_000, 8]]
+            "large-solves",
+            "The exact cut and the semidefinite relaxation on large graphs",
+            "case_large_solves",
+            (),
+            sizes=[10_000],
+        ),
+        _single(
+            "search",
+            "Neighbours by cells and by faiss, at the same recall",
+            "case_search",
+            ("points", "features", "cells_recall", "cells_s", "faiss_recall", "faiss_s"),
+            sizes=[[5_000, 8]],
         ),
         _single(
             "scan-limit",
-            "Recall in many dimensions, and what it is worth",
+            "Recall in many dimensions, and the error of the classifier",
             "case_search:run_limits",
             (),
             n=3_000,
@@ -57,6 +52,5 @@ CASES: dict[str, Case] = {
         _single(
             "image-search", "Neighbours of images", "case_search:run_images", (), n=2_000, seeds=1
         ),
-        _single("min-cut", "The exact cut", "case_min_cut", (), sizes=[10_000]),
     )
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .peers import PEERS
-from .runner import Claim, Measurement, Medians, speedup, value_of
+from .runner import Measurement
 from .worker import forget_peak, peak_mb, resident_mb
 
 # Chosen once, at 100,000 points and 1 % labels, so that 10-NN graphs err on about 11 %.
@@ -99,18 +99,6 @@ def _about(model: Any) -> dict[str, Any]:
         "self_loop": float(model.ensemble_.tuning.setting.self_loop),
         "iterations": int(model.ensemble_.first.run.iterations),
     }
-
-
-def committee_claims(medians: Medians) -> list[Claim]:
-    """What the committee may cost beside its own neighbour graph alone."""
-    names = ("gdpa, committee", "gdpa")
-    ours, alone = (value_of(medians, name, "error_percent") for name in names)
-    excess = None if ours is None or alone is None else ours - alone
-    ratio = speedup(medians, "gdpa", "gdpa, committee")
-    return [
-        Claim("committee: times the time of one graph", ratio, 1.5, at_least=False),
-        Claim("committee: error above that of one graph, in points", excess, 0.2, at_least=False),
-    ]
 
 
 def pipelines(

@@ -14,14 +14,10 @@ PACKAGES = (
     "numpy",
     "scipy",
     "scikit-learn",
-    "faiss-cpu",
-    "pyamg",
-    "scs",
-    "clarabel",
     "graphlearning",
     "annoy",
     "scikit-network",
-    "networkx",
+    "faiss-cpu",
 )
 
 

@@ -2,8 +2,8 @@
 
 Every entry of ``PEERS`` names the modules it needs and a loader. The loader imports them (imports
 are not timed) and returns ``fit(X, codes, n_jobs) -> predicted codes``; in `codes` -1 is unknown.
-All use one graph with 10 neighbours and otherwise the defaults of their package, but for
-``gdpa, committee``, which is ``CommitteeClassifier()`` as it is, and extra trees, which use none.
+All use one graph with 10 neighbours and otherwise the defaults of their package, except
+``CommitteeClassifier``, which has its defaults, and extra trees, which use no graph.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 NEIGHBORS = 10
+DEFAULT = "gdpa CommitteeClassifier (default)"
+SINGLE_GRAPH = "gdpa GraphClassifier (single graph)"
+SPREADING = "scikit-learn LabelSpreading"
 
 Fit = Callable[[Any, Any, int], Any]
 
@@ -66,16 +69,6 @@ def _spreading(notes: dict[str, Any]) -> Fit:
     return fit
 
 
-def _propagation(notes: dict[str, Any]) -> Fit:
-    from sklearn.semi_supervised import LabelPropagation
-
-    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
-        model = LabelPropagation(kernel="knn", n_neighbors=NEIGHBORS, n_jobs=n_jobs)
-        return model.fit(X, codes).transduction_
-
-    return fit
-
-
 def _extra_trees(notes: dict[str, Any]) -> Fit:
     from sklearn.ensemble import ExtraTreesClassifier
 
@@ -115,30 +108,12 @@ def _diffusion(notes: dict[str, Any]) -> Fit:
     return fit
 
 
-def _networkx(notes: dict[str, Any]) -> Fit:
-    import networkx as nx
-    from networkx.algorithms import node_classification
-    from sklearn.neighbors import kneighbors_graph
-
-    def fit(X: Any, codes: Any, n_jobs: int) -> Any:
-        A = kneighbors_graph(X, NEIGHBORS, n_jobs=n_jobs)
-        graph = nx.from_scipy_sparse_array(A.maximum(A.T))
-        nx.set_node_attributes(
-            graph, {int(i): int(codes[i]) for i in np.flatnonzero(codes >= 0)}, "label"
-        )
-        return np.asarray(node_classification.harmonic_function(graph))
-
-    return fit
-
-
 PEERS: dict[str, Peer] = {
-    "gdpa": Peer((), _gdpa(graph=True, n_neighbors=NEIGHBORS)),
-    "gdpa, committee": Peer((), _gdpa()),
-    "scikit-learn LabelSpreading": Peer((), _spreading),
-    "scikit-learn LabelPropagation": Peer((), _propagation),
+    DEFAULT: Peer((), _gdpa()),
+    SINGLE_GRAPH: Peer((), _gdpa(graph=True, n_neighbors=NEIGHBORS)),
+    SPREADING: Peer((), _spreading),
     "extra trees": Peer((), _extra_trees),
     "graphlearning Laplace": Peer(("graphlearning", "annoy"), _graphlearning("laplace")),
     "graphlearning Poisson": Peer(("graphlearning", "annoy"), _graphlearning("poisson")),
     "scikit-network diffusion": Peer(("sknetwork",), _diffusion),
-    "networkx harmonic": Peer(("networkx",), _networkx),
 }

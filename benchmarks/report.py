@@ -28,11 +28,12 @@ HEADINGS = {
     "fit_peak_mb": "fit, peak MB",
     "fit_kept_mb": "fit, kept MB",
     "data_mb": "data MB",
-    "products_per_solve": "products per solve",
-    "products_per_harmonic": "products per solve, no self-loop",
-    "harmonic_iterations": "iterations, no self-loop",
+    "graph_cpu_s": "graph, CPU s",
+    "cpu_s": "CPU s",
+    "cells_s": "cells s",
+    "faiss_s": "faiss s",
+    "graph_peak_bytes": "peak bytes per point",
     "kept_over_graph": "kept / graph",
-    "lower_bound": "lower bound",
     "gdpa_s": "gdpa s",
     "semi_supervised_s": "semi_supervised s",
     "bare_s": "bare interpreter s",
@@ -97,13 +98,18 @@ def _machine(data: dict[str, Any]) -> str:
     )
 
 
+def _heading(key: str) -> str:
+    return HEADINGS.get(key, key.replace("_", " "))
+
+
 def _case_table(case: dict[str, Any]) -> str:
     measurements = case["measurements"]
     rows_of = [m["median"].get("rows") for m in measurements]
     if any(rows_of):  # cases that make their own rows
         rows = [row for part in rows_of if part for row in part]
-        keys = list(rows[0])
-        return _table(keys, [[number(row.get(k)) for k in keys] for row in rows])
+        keys = [k for k in case["columns"] or rows[0] if any(k in row for row in rows)]
+        body = [[number(row.get(k)) for k in keys] for row in rows]
+        return _table([_heading(k) for k in keys], body)
     columns = [c for c in case["columns"] if any(c in m["median"] for m in measurements)]
     body = []
     for m in measurements:
@@ -115,13 +121,13 @@ def _case_table(case: dict[str, Any]) -> str:
                 text = f"more than {found['more_than_s']:.0f} (stopped)"
             cells = [text, *["-"] * (len(columns) - 1)]
         body.append([m["label"], *cells, str(found.get("runs", 0))])
-    return _table(["", *(HEADINGS.get(c, c.replace("_", " ")) for c in columns), "runs"], body)
+    return _table(["", *(_heading(c) for c in columns), "runs"], body)
 
 
 def _claims_table(claims: list[dict[str, Any]]) -> str:
     verdict = {True: "yes", False: "**no**", None: "not measured"}
     return _table(
-        ["", "measured", "wanted", "holds"],
+        ["", "measured", "required", "holds"],
         [
             [
                 claim["text"] + (f" ({claim['note']})" if claim.get("note") else ""),
@@ -134,19 +140,29 @@ def _claims_table(claims: list[dict[str, Any]]) -> str:
     )
 
 
+def _command(name: str, case: dict[str, Any], data: dict[str, Any]) -> str:
+    """Return the command of a case; the commit too, where it is not that of the whole run."""
+    text = f"`python -m benchmarks --case {name}{' --quick' if case['quick'] else ''}`"
+    commit = case.get("commit")
+    return text + (
+        f" at commit {commit}" if commit not in (None, data["machine"]["commit"]) else ""
+    )
+
+
 def _results(data: dict[str, Any], plots: list[str]) -> str:
     parts = [
         "# Results of the benchmarks\n",
-        "Written by `python -m benchmarks --markdown results.json` from what "
-        "`python -m benchmarks --out DIR` measured; change neither by hand. Every measurement is a "
-        "fresh process with two threads; repeats are interleaved; numbers are medians. Peak memory "
-        "is that of the whole process, imports and data included.\n",
+        "Measured by `python -m benchmarks --out DIR` and written by `python -m benchmarks "
+        "--markdown DIR/results.json`; do not edit. Each measurement runs in a new process with "
+        "two threads. Repeats are interleaved, and numbers are medians. Peak memory is that of the "
+        "whole process, including imports and data. Graphs have 10 neighbours; all other settings, "
+        "and all of `CommitteeClassifier`, are the defaults. Extra trees (300) use no graph and no "
+        "unlabelled points.\n",
         _machine(data),
     ]
     for name, case in data["cases"].items():
         parts.append(f"## {case['title']}\n")
-        size = " (small sizes: `--quick`)" if case["quick"] else ""
-        parts.append(f"`python -m benchmarks --case {name}`{size}\n")
+        parts.append(f"{_command(name, case, data)}\n")
         parts.append(_case_table(case))
         if case["claims"]:
             parts.append(_claims_table(case["claims"]))
@@ -156,49 +172,15 @@ def _results(data: dict[str, Any], plots: list[str]) -> str:
 
 def _performance(data: dict[str, Any]) -> str:
     parts = [_machine(data)]
-    for name in ("growth", "solve-cost", "million", "memory-20000x50"):
+    for name in ("growth", "million", "memory-20000x50"):
         case = data["cases"].get(name)
         if case is None:
             continue
-        size = " (small sizes: `--quick`)" if case["quick"] else ""
-        parts.append(f"{case['title']}: `python -m benchmarks --case {name}`{size}\n")
+        parts.append(f"{case['title']}: {_command(name, case, data)}\n")
         parts.append(_case_table(case))
         if case["claims"]:
             parts.append(_claims_table(case["claims"]))
-    outlook = _outlook(data["cases"].get("growth"))
-    if outlook:
-        parts.append(
-            "What follows for more points, by the measured exponents from the largest size "
-            "measured (computed from the table above):\n"
-        )
-        parts.append(outlook)
     return "\n".join(parts)
-
-
-def _outlook(case: dict[str, Any] | None) -> str:
-    """Extrapolate graph, solve and memory to 10 and 100 million points."""
-    if case is None:
-        return ""
-    from .case_growth import exponent
-
-    medians = {m["label"]: m["median"] for m in case["measurements"]}
-    good = [r for r in medians.values() if r.get("status") == "ok"]
-    if len(good) < 2:
-        return ""
-    last = max(good, key=lambda r: r["nodes"])
-    least = sorted(r["nodes"] for r in good)[-2]  # the same search structure as the largest
-    rows = []
-    for n in (10_000_000, 100_000_000):
-        factor = n / last["nodes"]
-        cells = [f"{n:,}"]
-        for key in ("graph_s", "solve_s"):
-            slope = exponent(medians, key, against="nodes", least=least) or 1.0
-            cells.append(f"{last[key] * factor**slope / 60:.3g}")
-        for key in ("graph_mb", "graph_peak_mb", "solve_peak_mb"):
-            cells.append(f"{last[key] * factor / 1e3:.3g}")
-        rows.append(cells)
-    header = ["points", "graph, minutes", "one solve, minutes", "graph, GB"]
-    return _table([*header, "building it, peak GB", "solve, peak GB above the graph"], rows)
 
 
 def _plots(data: dict[str, Any]) -> list[Path]:

@@ -207,7 +207,10 @@ def run_case(
                 if row.key not in said:
                     said.add(row.key)
                     say(f"{case.name}: {row.params['label']}: {_brief(outcome)}")
-        return _record(case, plan, runs, quick, time.perf_counter() - start)
+        return {
+            **_record(case, plan, runs, quick, time.perf_counter() - start),
+            "commit": store.data["machine"]["commit"],
+        }
 
     def progress(event: ProgressEvent) -> None:
         if len(said) < event.done:
