@@ -1,6 +1,6 @@
 """Simulated annotators at one labelling server that is killed again and again.
 
-    python -m benchmarks.annotators                        # 50 for ten minutes, nine kills
+    python -m benchmarks.annotators                        # 50 for ten minutes, nine kills; stored
     python -m benchmarks.annotators --annotators 8 --seconds 5 --kills 1
     python -m benchmarks.annotators --annotators 1 --kills 0 --seconds 120 --rows 100000
 
@@ -13,7 +13,9 @@ is killed (SIGKILL) and started again. In the end the log must hold
 - of the requests without a reply, each at most once;
 - nothing else;
 
-and a session that continues, and the table written by Ctrl-C, must hold the labels of the log.
+and a session that continues, and the table written by Ctrl-C, must hold the labels of the log. A
+run with the default numbers is stored in ``benchmarks/labeling.json`` and written into
+``benchmarks/LABELING.md``.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -39,6 +42,8 @@ from typing import Any
 import numpy as np
 
 from gdpa.labeling.answers import AnswerHistory
+
+from .machine import describe
 
 ROWS = 20_000
 KINDS = ("ant", "bee", "cricket", "dragonfly", "earwig", "fly")
@@ -249,8 +254,9 @@ def run(
     *,
     pause: float = 1.5,
     n_rows: int = ROWS,
-) -> list[str]:
-    """Run the annotators and the kills, then compare; raises RuntimeError if anything differs."""
+) -> dict[str, Any]:
+    """Run the annotators and the kills, then compare; `wrong` lists what differs."""
+    machine = describe()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         truth = write_table(folder, n_rows)
@@ -287,11 +293,17 @@ def run(
                 server.end(signal.SIGKILL)
         lines = (folder / "insects-labelled.csv.log").read_text().splitlines()[1:]
         events = [json.loads(line) for line in lines]
+        lost = invented = 0
         for one in people:
-            said = compare(one.sent, [told(e) for e in events if e["by"] == one.name])
+            lines_of = [told(e) for e in events if e["by"] == one.name]
+            said = compare(one.sent, lines_of)
             wrong += [f"{one.name}: {said}"] if said else []
+            acknowledged = Counter(s.event for s in one.sent if s.state == ACKNOWLEDGED)
+            lost += (acknowledged - Counter(lines_of)).total()
+            invented += (Counter(lines_of) - Counter(s.event for s in one.sent)).total()
         names = {one.name for one in people}
-        wrong += [f"a line of nobody: {e}" for e in events if e["by"] not in names]
+        strange = [f"a line of nobody: {e}" for e in events if e["by"] not in names]
+        wrong += strange
         history = AnswerHistory()
         history.replay(events, n_rows)
         found = {}
@@ -302,18 +314,52 @@ def run(
         wrong += ["the table differs from the log"] if found != history.labels else []
     sent = [one for person in people for one in person.sent]
     kept = sum(one.state == ACKNOWLEDGED for one in sent)
-    counts = (
-        f"{annotators} annotators for {seconds:,.0f} s at one server on this machine, killed "
-        f"{kills} times: {kept:,} answers acknowledged, {len(sent) - kept} requests without a "
-        f"reply, {len(events):,} lines in the log."
-    )
-    for what, where in (("An answer is saved", "seconds"), ("The next question comes", "waited")):
+    times: dict[str, list[float]] = {}
+    for name, where in (("save_ms", "seconds"), ("question_ms", "waited")):
         took = 1e3 * np.array([s for person in people for s in getattr(person, where)])
-        middle, most, worst = np.quantile(took, [0.5, 0.99, 1.0]) if took.size else [np.nan] * 3
-        counts += f" {what} in {middle:.0f} ms (median), {most:.0f} ms (99 %), {worst:.0f} at most."
-    if wrong:
-        raise RuntimeError("\n".join([*wrong, counts]))
-    return [f"{counts} 0 lost, 0 invented; the table holds the {len(found):,} labels of the log."]
+        times[name] = np.quantile(took, [0.5, 0.99, 1.0]).round().tolist() if took.size else []
+    return {
+        "annotators": annotators,
+        "minutes": round(seconds / 60, 2),
+        "kills": kills,
+        "rows": n_rows,
+        "acknowledged": kept,
+        "no_reply": len(sent) - kept,
+        "lines": len(events),
+        "lost": lost,
+        "invented": invented + len(strange),
+        "gave_up": sum(bool(one.wrong) for one in people),
+        **times,
+        "commit": machine["commit"],
+        "cores": machine["cores"],
+        "load": [machine["load_at_start"], describe()["load_at_start"]],
+        "wrong": wrong,
+    }
+
+
+def paragraph(result: dict[str, Any]) -> str:
+    """Return one run as a paragraph of the page."""
+    load = " to ".join("unknown" if one is None else f"{one[0]:g}" for one in result["load"])
+    text = (
+        f"{result['annotators']} annotators for {result['minutes']:g} minutes at one server on "
+        f"the same machine, which was killed {result['kills']} times: {result['acknowledged']:,} "
+        f"answers acknowledged, {result['lost']} lost, {result['invented']} invented; "
+        f"{result['no_reply']} requests without a reply."
+    )
+    for what, name in (
+        ("An answer was saved", "save_ms"),
+        ("The next question came", "question_ms"),
+    ):
+        if result[name]:
+            middle, most, worst = result[name]
+            text += f" {what} in {middle:,.0f} ms (median), {most:,.0f} ms (99 %), {worst:,.0f} ms"
+            text += " at most."
+    if result["gave_up"]:
+        text += f" {result['gave_up']} annotators had no reply for {PATIENCE:.0f} s and stopped."
+    return (
+        f"{text}\n\n`python -m benchmarks.annotators` at commit {result['commit']}, on "
+        f"{result['cores']} cores with a load of {load}."
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -325,8 +371,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=ROWS)
     options = parser.parse_args(argv)
     counts = options.annotators, options.seconds, options.kills
-    print("\n".join(run(*counts, n_rows=options.rows)))
-    return 0
+    result = run(*counts, n_rows=options.rows)
+    print("\n".join([*result["wrong"], paragraph(result)]))
+    if (*counts, options.rows) == (50, 600.0, 9, ROWS):
+        from . import labeling
+
+        labeling.save({**labeling.store(), "annotators": result})
+        labeling.write(labeling.store())
+    return int(bool(result["wrong"]))
 
 
 if __name__ == "__main__":

@@ -233,9 +233,11 @@ def write(results: dict[str, Any]) -> None:
             if curves:
                 shown = " ".join(f"{v:.1f}" for v in np.mean(curves, axis=0))
                 lines.append(f"- {name}, {row}: {shown}")
-    for title in ("coverage", "wrong labels", "latency", "annotators"):
+    for title in ("coverage", "wrong labels", "latency"):
         if title in results:
             lines += ["", f"## {title.capitalize()}", "", *results[title]["text"]]
+    if "annotators" in results:
+        lines += ["", "## Annotators", "", annotators.paragraph(results["annotators"])]
     PAGE.write_text("\n".join(lines) + "\n")
 
 
@@ -356,7 +358,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--coverage", type=int, metavar="N", help="sessions to count")
     parser.add_argument("--wrong-labels", action="store_true", help="flip labels and find them")
     parser.add_argument("--latency", action="store_true")
-    parser.add_argument("--annotators", action="store_true", help="run benchmarks.annotators")
     parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
@@ -372,10 +373,6 @@ def main(argv: list[str] | None = None) -> int:
     elif options.latency:
         results = store()
         results["latency"] = {"text": latency()}
-        save(results)
-    elif options.annotators:
-        results = store()
-        results["annotators"] = {"text": annotators.run()}
         save(results)
     elif not options.write:
         again = options.again

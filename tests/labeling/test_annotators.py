@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from benchmarks.annotators import ACKNOWLEDGED, NO_REPLY, Sent, compare, run
+from benchmarks.annotators import ACKNOWLEDGED, NO_REPLY, Sent, compare, paragraph, run
 
 
 def test_no_acknowledged_answer_is_lost_and_none_invented():
@@ -14,8 +14,15 @@ def test_no_acknowledged_answer_is_lost_and_none_invented():
         pytest.skip("the server is killed with a POSIX signal")
     pytest.importorskip("starlette")
     pytest.importorskip("uvicorn")
-    (text,) = run(6, 4.0, 1, pause=0.05, n_rows=600)  # raises if the log or the table differs
-    assert "0 lost, 0 invented" in text
+    result = run(6, 4.0, 1, pause=0.05, n_rows=600)
+    assert result["wrong"] == []
+    assert (result["lost"], result["invented"], result["gave_up"]) == (0, 0, 0)
+    assert 0 < result["acknowledged"] <= result["lines"]
+    median, most, worst = result["save_ms"]
+    assert 0 <= median <= most <= worst
+    text = paragraph(result)
+    assert f"{result['acknowledged']:,} answers acknowledged, 0 lost, 0 invented" in text
+    assert f"at commit {result['commit']}" in text
 
 
 def test_the_comparison_sees_losses_inventions_and_other_orders():
