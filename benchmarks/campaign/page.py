@@ -1,6 +1,7 @@
 """Write the page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``.
 
-A whole run: ``python -m benchmarks.campaign --cases 100000 --out RUN.json``.
+A whole run: ``python -m benchmarks.campaign --cases 100000 --out RUN.json``. ``python -m
+benchmarks.campaign.page --fuzz`` changes the line on fuzzing in ``docs/reliability.md`` only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from typing import Any
 from reproduction.environment import stamp
 
 from .__main__ import table
+
+ROOT = Path(__file__).resolve().parents[2]
+RELIABILITY = ROOT / "docs" / "reliability.md"
+TOTALS = ROOT / "benchmarks" / "fuzz" / "totals.json"
+BEGIN = "<!-- fuzzing: begin (python -m benchmarks.campaign.page --fuzz) -->"
+END = "<!-- fuzzing: end -->"
 
 HEAD = """# Reliability
 
@@ -77,6 +84,8 @@ lists, QUBO files and journals. Inputs that reach new lines of the package are k
 `benchmarks/fuzz/corpus`, from which the next run starts. A finding is an undocumented
 exception, or an execution of more than ten seconds.
 
+{fuzzing}
+
 `python -m pytest --cov --cov-report=term` measures the branch coverage of `src`; at least 92 %
 are required. `python -m benchmarks.mutation --out run.json` mutates `system`, `linalg`, the
 certificate, the codec and the journal, and counts the mutants that no test detects;
@@ -93,6 +102,28 @@ neighbours (or all, if there are fewer).
 | package | inputs | exception | NaN | more than 10 s |
 |---|---|---|---|---|
 """
+
+
+def fuzzing() -> str:
+    """Return the totals of the stored fuzzing run as a marked block; empty without one."""
+    if not TOTALS.exists():
+        return f"{BEGIN}\n{END}"
+    stored = json.loads(TOTALS.read_text())
+    targets = stored["targets"]
+    total, findings = (sum(row[k] for row in targets.values()) for k in ("executions", "findings"))
+    each = ", ".join(f"{name} {row['executions']:,}" for name, row in targets.items())
+    return (
+        f"{BEGIN}\nThe last run had {total:,} executions ({each}) and "
+        f"{findings} finding{'' if findings == 1 else 's'}, at commit {stored['commit']} on "
+        f"{stored['date']}.\n{END}"
+    )
+
+
+def update_fuzzing() -> None:
+    """Replace the marked block in the page."""
+    text = RELIABILITY.read_text()
+    head, rest = text.split(BEGIN, 1)
+    RELIABILITY.write_text(head + fuzzing() + rest.split(END, 1)[1])
 
 
 def page(runs: list[dict[str, Any]]) -> str:
@@ -122,9 +153,12 @@ def page(runs: list[dict[str, Any]]) -> str:
             f"| {name} | {row['tried']} | {row['exception']} | {row['nan']} | {row['too long']} |"
             for name, row in compared.items()
         ]
-    return "\n".join(lines) + "\n" + TAIL
+    return "\n".join(lines) + "\n" + TAIL.format(fuzzing=fuzzing())
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--fuzz"]:
+        update_fuzzing()
+        sys.exit()
     loaded = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
     print(page(loaded), end="")

@@ -3,6 +3,10 @@
 Inputs that reached lines which no other had reached are kept in ``benchmarks/fuzz/corpus``, a JSON
 file for each target, and are where the next run begins. A finding (an exception that is not the
 package's refusal, an execution of more than ten seconds) is printed as an input that repeats it.
+
+A run of all targets with at least 1,000,000 executions stores its totals in
+``benchmarks/fuzz/totals.json`` (any run, with ``--out``), and ``python -m benchmarks.campaign.page
+--fuzz`` writes them into ``docs/reliability.md``.
 """
 
 from __future__ import annotations
@@ -24,10 +28,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from reproduction.environment import environment
+
 from ..campaign.outcome import CLEAR, RIGHT, refused
 from .targets import PLACE, Target, targets
 
 CORPUS = Path(__file__).parent / "corpus"
+TOTALS = Path(__file__).parent / "totals.json"
+STORED = 1_000_000  # executions from which on a run of all targets is stored
 SECONDS = 10
 # Lines are recorded in one of so many executions: recording takes twenty times as long.
 TRACED = 10
@@ -154,6 +162,20 @@ def fuzz(name: str, target: Target, executions: int, seed: int) -> dict[str, Any
     }  # fmt: skip
 
 
+def totals(report: dict[str, Any], facts: dict[str, str]) -> dict[str, Any]:
+    """Return what a run has seen, as it is stored; findings are counted and listed apart."""
+    return {
+        "commit": facts["commit"],
+        "date": facts["date"],
+        "targets": {
+            name: {**row, "findings": len(row["findings"])} for name, row in report.items()
+        },
+        "findings": [
+            {"target": name, **f} for name, row in report.items() for f in row["findings"]
+        ],
+    }
+
+
 def main(words: list[str] | None = None) -> int:
     """Fuzz the targets; the exit code is 1 if there was a finding."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
@@ -162,7 +184,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--executions", type=int, default=60_000, help="of all targets together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--input", help="run one input (base64) of one target, with its traceback")
-    parser.add_argument("--out", type=Path, help="keep the counts as JSON in this file")
+    parser.add_argument("--out", type=Path, help="store the totals in this file")
     args = parser.parse_args(words)
     if unknown := set(args.targets) - set(every):
         parser.error(f"unknown target: {', '.join(sorted(unknown))}")
@@ -186,8 +208,9 @@ def main(words: list[str] | None = None) -> int:
             )
     finally:
         shutil.rmtree(PLACE, ignore_errors=True)
-    if args.out:
-        args.out.write_text(json.dumps(report, indent=1) + "\n")
+    whole = not args.targets and args.executions >= STORED
+    if out := args.out or (TOTALS if whole else None):
+        out.write_text(json.dumps(totals(report, environment()), indent=1) + "\n")
     return int(any(r["findings"] for r in report.values()))
 
 

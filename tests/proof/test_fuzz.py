@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import json
 import os
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 if os.name != "posix":
     pytest.skip("alarms and limits of memory", allow_module_level=True)
 
+from benchmarks.campaign import page
 from benchmarks.fuzz import __main__ as fuzzing
 from benchmarks.fuzz.targets import targets
 
@@ -43,3 +45,23 @@ def test_an_unexpected_exception_is_a_finding(tmp_path, monkeypatch):
     found = fuzzing.fuzz("csv", broken, 500, seed=0)["findings"]
     assert found
     assert all(b"1e999" in base64.b64decode(f["input"]) for f in found)
+
+
+def test_the_totals_are_stored_and_written_into_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzzing, "CORPUS", tmp_path)
+    monkeypatch.setattr(page, "TOTALS", tmp_path / "totals.json")
+    monkeypatch.setattr(page, "RELIABILITY", tmp_path / "page.md")
+    page.RELIABILITY.write_text(f"before\n{page.fuzzing()}\nafter\n")
+    # The limit of memory would stay with the process of the tests.
+    monkeypatch.setattr(fuzzing.resource, "setrlimit", lambda *_: None)
+    monkeypatch.setattr(fuzzing, "PLACE", tmp_path / "none")
+    assert fuzzing.main(["csv", "--executions", "20", "--out", str(page.TOTALS)]) == 0
+    stored = json.loads(page.TOTALS.read_text())
+    assert stored["targets"]["csv"]["executions"] == 20
+    assert stored["findings"] == []
+    for _ in range(2):  # the block is replaced, not added
+        page.update_fuzzing()
+    text = page.RELIABILITY.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert text.count("20 executions (csv 20) and 0 findings, at commit ") == 1
