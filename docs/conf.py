@@ -81,18 +81,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# Pages without subpages need no sidebar.
-_single = (
-    "index",
-    "start",
-    "guide",
-    "theory",
-    "installation",
-    "adding-a-solver",
-    "command-line",
-    "changelog",
-)
-html_sidebars = {page: [] for page in (*_single, "REPRODUCTION", "performance")}
+# Only the API reference and the examples have subpages; the others need no sidebar.
+html_sidebars = {page.stem: [] for page in here.glob("*.md")}
 
 # Generated pages may be missing; the table of contents lists only those that exist.
 written_pages = ("REPRODUCTION", "performance")
