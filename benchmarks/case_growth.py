@@ -118,10 +118,7 @@ def claims_growth(medians: Medians) -> list[Claim]:
         least = 10_000 if "10,000" in text else 0
         slope = exponent(medians, key, against=against, least=least)
         found.append(Claim(f"growth exponent: {text}", slope, bound, at_least=False))
-    large = [r for r in medians.values() if r.get("status") == "ok" and r["nodes"] >= 10_000]
-    products = max((float(r["products_per_solve"]) for r in large), default=None)
-    text = "products per solve, from 10,000 points on, most"
-    return [*found, Claim(text, products, 60.0, at_least=False)]
+    return found
 
 
 def plan_ten(quick: bool) -> list[Measurement]:

@@ -195,7 +195,7 @@ def _plots(data: dict[str, Any]) -> list[Path]:
     for name, case in data["cases"].items():
         if name == "growth":
             written.append(_growth_plot(case, PLOTS / f"{name}.svg"))
-        elif any("error_percent" in m["median"] for m in case["measurements"]):
+        elif "error_percent" in case["columns"]:
             path = _scatter(case, PLOTS / f"{name}.svg")
             if path is not None:
                 written.append(path)
