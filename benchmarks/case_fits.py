@@ -37,7 +37,7 @@ def plan_rna(quick: bool) -> list[Measurement]:
         n=20_000 if quick else None,
         share=0.5,
         limit=400.0,
-        repeats={DEFAULT: 1, SINGLE_GRAPH: 2, SPREADING: 1},
+        repeats={DEFAULT: 2, SINGLE_GRAPH: 2, SPREADING: 1},
     )
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 PAGES = (
     "index", "start", "guide", "theory", "REPRODUCTION", "api/index", "auto_examples/index",
-    "command-line",
+    "command-line", "labeling", "text", "performance",
 )  # fmt: skip
 
 
@@ -119,6 +119,8 @@ def _opens(site, browser, page, width, height):
             "title": "document.title",
             "wide": "document.documentElement.scrollWidth",
             "broken": "[...document.images].filter(i => !i.complete || !i.naturalWidth).length",
+            "tops": "[...document.querySelectorAll('.bd-header .navbar-nav > li')]"
+            ".filter(e => e.offsetWidth).map(e => e.getBoundingClientRect().top)",
             "heading": "document.querySelector('h1').getBoundingClientRect().width",
         },
     )
@@ -130,6 +132,9 @@ def _opens(site, browser, page, width, height):
     assert visit.values["broken"] == 0
     assert visit.values["heading"] > 0
     assert visit.values["wide"] <= width, page  # nothing to scroll sideways
+    tops = visit.values["tops"]
+    assert bool(tops) == (width > 1000), page  # on the phone they are in a menu
+    assert max(tops, default=0) - min(tops, default=0) < 10, page  # the header is one line
 
 
 def test_the_browser_would_notice(tmp_path, browser):
