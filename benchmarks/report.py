@@ -224,7 +224,7 @@ def _growth_plot(case: dict[str, Any], path: Path) -> Path:
             )
         axis.set_xlabel("points")
         axis.set_ylabel(unit)
-        axis.legend(frameon=False)
+        axis.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         axis.grid(alpha=0.3)
     figure.tight_layout()
     return _save(figure, path)
