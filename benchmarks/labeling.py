@@ -38,6 +38,7 @@ from gdpa import LabelingSession
 from gdpa.estimators.strategies import representatives
 
 from . import annotators
+from .machine import describe
 from .table_data import encode, folder, read
 
 HERE = Path(__file__).parent
@@ -52,6 +53,7 @@ FEWER = (
     500  # of a session whose interval is looked at: as many labels and checks, a third of the time
 )
 CLICKS = (20, 50)
+OPTIONS = {"coverage": "--coverage 200", "wrong labels": "--wrong-labels", "latency": "--latency"}
 SEEDS = 5
 
 
@@ -154,12 +156,12 @@ STRATEGIES = {
 }
 
 
-def store() -> dict[str, dict[str, list[float]]]:
+def store() -> dict[str, dict[str, Any]]:
     """What has been measured."""
     return json.loads(STORE.read_text()) if STORE.exists() else {}
 
 
-def save(results: dict[str, dict[str, list[float]]]) -> None:
+def save(results: dict[str, dict[str, Any]]) -> None:
     """Write the store, whole or not at all."""
     lines = []
     for row, cells in results.items():
@@ -173,8 +175,10 @@ def save(results: dict[str, dict[str, list[float]]]) -> None:
 def measure(rows: list[str], sets: list[str], again: bool, seeds: int) -> None:
     """Run what is missing."""
     results = store()
+    commit = str(describe()["commit"])
     for row in rows:
         cells = results.setdefault(row, {})
+        commits = results.setdefault("commits", {})
         if again:
             for key in [k for k in cells if k.split("/")[0] in sets]:
                 del cells[key]
@@ -184,6 +188,7 @@ def measure(rows: list[str], sets: list[str], again: bool, seeds: int) -> None:
                     X, y = load(name, seed)
                     curve = STRATEGIES[row](X, y, seed)
                     cells[f"{name}/{seed}"] = [round(100 * value, 2) for value in curve]
+                    commits[row] = commit
                     save(results)
             curves = [cells[f"{name}/{seed}"] for seed in range(seeds)]
             print(f"{row}, {name}: {np.round(np.mean(curves, axis=0), 1).tolist()}", flush=True)
@@ -200,6 +205,9 @@ def write(results: dict[str, Any]) -> None:
         *results.get("measured", {"text": []})["text"],
     ]
     rows = [row for row in STRATEGIES if row in results]
+    commits = results.get("commits", {})
+    named = [f"{row} {commits[row]}" for row in rows if row in commits]
+    lines += ["", f"Commits: {'; '.join(named)}."] if named else []
     for clicks, sets, where in (
         *((clicks, SETS, "") for clicks in CLICKS),
         *((clicks, OTHERS, ", other sets") for clicks in CLICKS),
@@ -220,22 +228,12 @@ def write(results: dict[str, Any]) -> None:
                 for mean, note in zip((*means, whole), (*notes, ""), strict=True)
             ]
             lines.append(f"| {row} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "## Curves",
-        "",
-        f"Means over the seeds at {', '.join(map(str, CLICKS))} clicks.",
-        "",
-    ]
-    for name in (*SETS, *OTHERS):
-        for row in rows:
-            curves = [v for k, v in results[row].items() if k.startswith(f"{name}/")]
-            if curves:
-                shown = " ".join(f"{v:.1f}" for v in np.mean(curves, axis=0))
-                lines.append(f"- {name}, {row}: {shown}")
     for title in ("coverage", "wrong labels", "latency"):
         if title in results:
-            lines += ["", f"## {title.capitalize()}", "", *results[title]["text"]]
+            lines += ["", f"## {title.capitalize()}", "", *results[title]["text"], ""]
+            lines += [
+                f"`python -m benchmarks.labeling {OPTIONS[title]}` at commit {commits[title]}."
+            ]
     if "annotators" in results:
         lines += ["", "## Annotators", "", annotators.paragraph(results["annotators"])]
     PAGE.write_text("\n".join(lines) + "\n")
@@ -348,6 +346,17 @@ def latency() -> list[str]:
     return lines
 
 
+def keep_text(title: str, text: list[str]) -> None:
+    """Store a section of the page, with its commit and the load of the machine."""
+    machine = describe()
+    load = machine["load_at_start"]
+    results: dict[str, Any] = store()
+    results[title] = {"text": text}
+    at = "" if load is None else f", on {machine['cores']} cores with a load of {load[0]:g}"
+    results.setdefault("commits", {})[title] = f"{machine['commit']}{at}"
+    save(results)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.labeling", description=__doc__)
@@ -362,18 +371,11 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     if options.coverage:
-        text = coverage(options.coverage)
-        results: dict[str, Any] = store()
-        results["coverage"] = {"text": text}
-        save(results)
+        keep_text("coverage", coverage(options.coverage))
     elif options.wrong_labels:
-        results = store()
-        results["wrong labels"] = {"text": wrong_labels()}
-        save(results)
+        keep_text("wrong labels", wrong_labels())
     elif options.latency:
-        results = store()
-        results["latency"] = {"text": latency()}
-        save(results)
+        keep_text("latency", latency())
     elif not options.write:
         again = options.again
         rows = options.rows or (list(again or ["ours"]) if again is not None else list(STRATEGIES))

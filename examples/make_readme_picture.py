@@ -25,7 +25,7 @@ def draw(target: Path) -> Path:
     y = np.zeros(truth.size, dtype=int)
     for sign in (-1, 1):
         y[np.flatnonzero(truth == sign)[:3]] = sign
-    model = gdpa.CommitteeClassifier(unlabeled=0).fit(X, y)
+    model = gdpa.GraphClassifier(unlabeled=0).fit(X, y)
     right = (model.transduction_ == truth)[y == 0].mean()
 
     few = np.arange(0, truth.size, 8)
@@ -38,7 +38,7 @@ def draw(target: Path) -> Path:
     )
     GraphDisplay.from_estimator(model, X, ax=axes[0])
     axes[0].get_legend().remove()
-    axes[0].set_title(f"6 labels for 220 samples: {right:.0%} of the others right", fontsize=11)
+    axes[0].set_title(f"One graph, 6 labels: {right:.0%} of 214 samples correct", fontsize=11)
     GershgorinDisplay.from_alignment(L, kind="intervals", ax=axes[1])
     axes[1].set(xlim=(-0.8, 3.2))
     axes[1].set_title("Gershgorin discs of a graph, before and after alignment", fontsize=11)
