@@ -137,8 +137,8 @@ def sample_nodes(
         L = signed_laplacian(kept, laplacian, A)
     # Switched by the colours, the balanced matrix has no positive off-diagonal entry.
     diagonal = L.diagonal()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any scaling proves a bound
+    # Any scaling proves a bound.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         aligned = align(sp.diags_array(diagonal + loops) - abs(L - sp.diags_array(diagonal)))
     return DiscSampling(chosen, max(aligned.certified, 0.0), aligned.v * colors, colors)
 
@@ -152,8 +152,8 @@ def node_colors(W: sp.csr_array) -> NDArray[np.int8]:
     if exact.balanced:
         return exact.colors
     L = signed_laplacian(W)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any colours are valid
+    # Any colours are valid.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return np.where(first_eigenvector(L).vector < 0, -1, 1).astype(np.int8)
 
 
@@ -224,8 +224,8 @@ def _raise_eigenvalue(
     chosen: list[int] = []
     best, value = chosen, -np.inf
     while True:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # any nodes are valid
+        # Any nodes are valid.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             first = first_eigenvector(sp.csr_array(L + sp.diags_array(loops)), tol=1e-6)
         size = np.abs(first.vector)
         free = np.where(loops > 0, 0.0, size)

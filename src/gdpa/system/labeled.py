@@ -246,8 +246,7 @@ class LabeledSystem:
             A = Difference(graph.matrix, total[rows])
         else:
             rows, A = self.unknown, self.matrix()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             result = solve_spd(
                 A,
                 rhs[rows],
