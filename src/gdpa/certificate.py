@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import DegenerateProblemWarning, UnreachedWarning
+from .linalg.operator import check_vector
 from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
 from .solution import BoundStatus, Solution, relative_gap
@@ -151,14 +152,7 @@ def _bound(problem: Problem, method: str) -> Solution:
 
 
 def _check_labeling(problem: Problem, labels: ArrayLike) -> NDArray[np.int8]:
-    try:
-        x = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError("labels must be numbers: +1 or -1 for every node") from error
-    if x.shape != (problem.n_nodes,):
-        raise ValueError(
-            f"labels must have shape ({problem.n_nodes},), one per node, got {x.shape}"
-        )
+    x = check_vector(labels, problem.n_nodes, "labels")
     binary = isinstance(problem, BinaryQuadratic) and problem.domain == "binary"
     wrong = np.flatnonzero((x != 1.0) & (x != (0.0 if binary else -1.0)))
     if wrong.size:

@@ -39,8 +39,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..errors import ConvergenceWarning, unknown_choice
-from ..linalg.operator import MatrixLike, check_positive
-from .discs import FloatArray, check_vector
+from ..linalg.operator import MatrixLike, check_positive, check_vector
+from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_constraints
 from .linear_program import Blocks
 from .program_sequence import Callback, LinearizationPoint, Oracle, Point, ProgramSequence

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import require
 from ..graph.adjacency import check_adjacency, check_total
-from ..linalg.operator import MatrixLike
+from ..linalg.operator import MatrixLike, check_vector
 from .graph_problem import GraphProblem, ReducedForm
 
 Sense = Literal["minimise", "maximise"]
@@ -68,12 +68,6 @@ class BinaryQuadratic:
         n = self.P.shape[0]
         if not 0 <= int(anchor) < n:
             raise ValueError(f"anchor={anchor} is not a variable; accepted: 0 to {n - 1}")
-        with np.errstate(over="ignore"):
-            if not np.isfinite(8.0 * np.abs(self.P.data).sum()):
-                raise ValueError(
-                    f"the sum of the entries of P overflows (the largest is "
-                    f"{np.abs(self.P.data).max():g}); divide P by a constant"
-                )
         self.anchor = int(anchor)
         self.constant, self.hidden = 0.0, False
         self.sense: Sense = "maximise"
@@ -150,12 +144,8 @@ class BinaryQuadratic:
         if couplings.diagonal().any():
             i = int(np.flatnonzero(couplings.diagonal())[0])
             raise ValueError(f"J[{i}, {i}] is {couplings.diagonal()[i]:g}; pass fields as h")
-        fields = np.zeros(couplings.shape[0]) if h is None else np.asarray(h, dtype=np.float64)
-        if fields.shape != (couplings.shape[0],):
-            raise ValueError(f"h must have shape ({couplings.shape[0]},), got {fields.shape}")
-        if not np.isfinite(fields).all():
-            i = int(np.flatnonzero(~np.isfinite(fields))[0])
-            raise ValueError(f"h[{i}] is {fields[i]}; fields must be finite numbers")
+        n = couplings.shape[0]
+        fields = np.zeros(n) if h is None else check_vector(h, n, "h")
         problem = cls._linear(couplings * -0.5, fields * -0.5)
         problem.constant, problem.sense = _finite(constant), "minimise"
         return problem

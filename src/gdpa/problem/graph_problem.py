@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency, check_total, connected_to, laplacian_parts
 from ..graph.signed import BalanceResult, balance
-from ..linalg.operator import MatrixLike, inner_product
+from ..linalg.operator import MatrixLike, check_vector, inner_product
 from ..notebook import card
 
 FloatArray = NDArray[np.float64]
@@ -132,7 +132,8 @@ class GraphProblem:
     ) -> None:
         weights = check_adjacency(W, signed=True)
         n = weights.shape[0]
-        known, evidence = _check_labels(labels, n), _check_bias(bias, n)
+        known = _check_labels(labels, n)
+        evidence = np.zeros(n) if bias is None else check_vector(bias, n, "bias").copy()
         if not known.any() and not evidence.any():
             raise ValueError(
                 "labels has no known label (all entries are 0) and there is no bias; at least one "
@@ -346,12 +347,7 @@ def graph_problem(
 
 
 def _check_labels(labels: ArrayLike, n: int) -> IntArray:
-    try:
-        values = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError("labels must be numbers: +1, -1, or 0 for unknown") from error
-    if values.shape != (n,):
-        raise ValueError(f"labels must have shape ({n},), one per node, got {values.shape}")
+    values = check_vector(labels, n, "labels")
     wrong = np.flatnonzero(~np.isin(values, (-1.0, 0.0, 1.0)))
     if wrong.size:
         i = int(wrong[0])
@@ -360,15 +356,3 @@ def _check_labels(labels: ArrayLike, n: int) -> IntArray:
             "(gdpa.CommitteeClassifier takes labels of any kind)"
         )
     return values.astype(np.int8)
-
-
-def _check_bias(bias: ArrayLike | None, n: int) -> FloatArray:
-    if bias is None:
-        return np.zeros(n)
-    values = np.array(bias, dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(f"bias must have shape ({n},), one per node, got {values.shape}")
-    if not np.isfinite(values).all():
-        i = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"bias[{i}] is {values[i]}; evidence must be finite")
-    return values
