@@ -8,7 +8,7 @@ labelled nodes are merged into one apex with value +1, and the objective is ``co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -146,15 +146,8 @@ class GraphProblem:
     def _set(
         self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
     ) -> None:
-        adjacency, diagonal = parts
-        self.__dict__.update(
-            W=W,
-            labels=labels,
-            bias=bias,
-            laplacian=laplacian,
-            adjacency=adjacency,
-            diagonal=diagonal,
-        )
+        values = (W, labels, bias, laplacian, *parts)
+        self.__dict__.update(zip((f.name for f in fields(self)), values, strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -309,32 +302,24 @@ class GraphProblem:
             The smaller problem, weights of the Laplacian unchanged.
         """
         keep = np.flatnonzero(nodes)
-        return self._like(self.W[keep][:, keep], self.labels[keep], self.bias[keep])
+        W, parts = self.W[keep][:, keep], (self.adjacency[keep][:, keep], self.diagonal[keep])
+        return graph_problem(W, self.labels[keep], self.bias[keep], self.laplacian, parts)
 
     def with_labels(self, labels: ArrayLike) -> GraphProblem:
         """Return the problem with other labels; the graph is not checked again."""
-        return self._like(self.W, _check_labels(labels, self.n_nodes), self.bias)
+        known, parts = _check_labels(labels, self.n_nodes), (self.adjacency, self.diagonal)
+        return graph_problem(self.W, known, self.bias, self.laplacian, parts)
 
     def scaled(self, factor: float) -> GraphProblem:
         """Return the problem with Laplacian and evidence multiplied by a number; W stays."""
         parts = (self.adjacency * factor, self.diagonal * factor)
-        return self._like(self.W, self.labels, self.bias * factor, parts)
+        return graph_problem(self.W, self.labels, self.bias * factor, self.laplacian, parts)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Combine values of the unlabelled nodes, in the order of the reduced form, with labels."""
         whole: NDArray[Any] = self.labels.astype(values.dtype)
         whole[self.unlabeled] = values
         return whole
-
-    def _like(
-        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, parts: Parts | None = None
-    ) -> GraphProblem:
-        if parts is None:
-            same = W is self.W
-            parts = (self.adjacency, self.diagonal)
-            if not same:
-                parts = laplacian_parts(W, self.laplacian, signed=True)
-        return graph_problem(W, labels, bias, self.laplacian, parts)
 
 
 def graph_problem(
