@@ -36,8 +36,8 @@ from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
 # tried first. Larger systems are never factorised.
 FACTOR_BELOW = 5_000
 FACTOR_LIMIT = 20_000
+# Lower bound of the entries of v, so that quotients stay finite.
 SMALLEST = 1e-290
-"""Lower bound of the entries of v, so that quotients stay finite."""
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,6 @@ from ..estimators.strategies import choose_informative, lead
 from .answers import AnswerHistory, Value
 from .features import Features, ScaledRows
 
-__all__ = ["QuestionSelector"]
-
-
 # From the 20th question on, one in five is a random check. In simulations (see
 # gdpa.estimators.strategies), this costs 0.6 of 9 points of accuracy gained at 50 labels.
 CHECK_EVERY, CHECKS_FROM = 5, 15

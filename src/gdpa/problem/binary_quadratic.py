@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import require
 from ..graph.adjacency import check_adjacency, check_total
+from ..graph.convert import from_networkx
 from ..linalg.operator import MatrixLike, check_vector
 from .graph_problem import GraphProblem, ReducedForm
 
@@ -194,14 +195,9 @@ class BinaryQuadratic:
     @classmethod
     def from_networkx(cls, graph: Any, *, weight: str = "weight") -> BinaryQuadratic:
         """State the maximum cut of a NetworkX graph; edges without a weight have weight 1."""
-        networkx = require("networkx", "quadratic")
-        names = list(graph)
-        if not names:
-            raise ValueError("graph has no nodes; at least two are needed")
-        if graph.is_directed():
-            raise ValueError("graph is directed; use graph.to_undirected()")
-        problem = cls.max_cut(networkx.to_scipy_sparse_array(graph, names, weight=weight))
-        problem.names = tuple(names)
+        named = from_networkx(graph, weight=weight, signed=True)
+        problem = cls.max_cut(named.W)
+        problem.names = tuple(named.nodes)
         return problem
 
     def to_networkx(self) -> Any:
