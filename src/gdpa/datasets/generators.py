@@ -169,17 +169,13 @@ def gaussian_clusters(
     n = check_positive(n_samples, "n_samples", n_clusters)
     d = check_positive(n_features, "n_features", 1)
     separation = _level("separation", separation)
-    real = np.dtype(dtype)
+    real: Any = np.dtype(dtype)
+    if real not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r} must be float32 or float64")
     rng = np.random.default_rng(random_state)
     centres = separation * rng.standard_normal((n_clusters, d))
     cluster = rng.permutation(np.arange(n, dtype=np.int32) % n_clusters)
-    X: NDArray[Any]
-    if real == np.float32:
-        X = rng.standard_normal((n, d), dtype=np.float32)
-    elif real == np.float64:
-        X = rng.standard_normal((n, d), dtype=np.float64)
-    else:
-        raise ValueError(f"dtype={dtype!r} must be float32 or float64")
+    X: NDArray[Any] = rng.standard_normal((n, d), dtype=real)
     X += centres.astype(real)[cluster]
     label = cluster % n_classes
     if n_classes == 2:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import unknown_choice
+from ..errors import check_choice
 from .adjacency import check_adjacency
 
 
@@ -71,8 +71,7 @@ def from_edges(
     >>> graph.nodes.tolist(), graph.W.nnz
     (['a', 'b', 'c'], 4)
     """
-    if duplicates not in ("error", "sum", "max"):
-        raise unknown_choice("duplicates", duplicates, ("error", "sum", "max"))
+    check_choice("duplicates", duplicates, ("error", "sum", "max"))
     left, right, values = _columns(edges, weights)
     if n_nodes is None:
         try:

@@ -73,6 +73,12 @@ class Outcome:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
+    def of(cls, result: Any, scores: NDArray[np.float64], **facts: Any) -> Outcome:
+        """Return the outcome of an iteration: how it ended, its scores and other fields."""
+        names = ("iterations", "converged", "message")
+        return cls(scores, **{name: getattr(result, name) for name in names}, **facts)
+
+    @classmethod
     def optimal(cls, problem: Problem, labels: NDArray[np.int8], message: str = "done") -> Outcome:
         """Return the outcome for labels known to be optimal; their objective is the bound."""
         return cls(
