@@ -257,9 +257,7 @@ class BinaryQuadratic:
 
     def signs(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the signs of all rows of P for an assignment of the variables."""
-        values = np.asarray(x, dtype=np.float64)
-        if values.shape != (self.n_nodes,):
-            raise ValueError(f"x must have shape ({self.n_nodes},), got {values.shape}")
+        values = check_vector(x, self.n_nodes, "x")
         values = 2.0 * values - 1.0 if self.domain == "binary" else values
         return np.append(values, 1.0) if self.hidden else values
 

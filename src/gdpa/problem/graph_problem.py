@@ -8,7 +8,7 @@ labelled nodes are merged into one apex with value +1, and the objective is ``co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -146,8 +146,8 @@ class GraphProblem:
     def _set(
         self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
     ) -> None:
-        values = (W, labels, bias, laplacian, *parts)
-        self.__dict__.update(zip((f.name for f in fields(self)), values, strict=True))
+        names = ("W", "labels", "bias", "laplacian", "adjacency", "diagonal")
+        self.__dict__.update(zip(names, (W, labels, bias, laplacian, *parts), strict=True))
 
     def __repr__(self) -> str:
         return (

@@ -75,8 +75,8 @@ class Outcome:
     @classmethod
     def of(cls, result: Any, scores: NDArray[np.float64], **facts: Any) -> Outcome:
         """Return the outcome of an iteration: how it ended, its scores and other fields."""
-        names = ("iterations", "converged", "message")
-        return cls(scores, **{name: getattr(result, name) for name in names}, **facts)
+        facts |= {"iterations": result.iterations, "converged": result.converged}
+        return cls(scores, message=result.message, **facts)
 
     @classmethod
     def optimal(cls, problem: Problem, labels: NDArray[np.int8], message: str = "done") -> Outcome:
