@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import DegenerateProblemWarning, UnreachedWarning
+from .linalg.operator import check_vector
 from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
-from .solution import BoundStatus, Solution, relative_gap
+from .solution import Bounded, BoundStatus, Solution
 from .solvers.registry import choose_method, get_solver
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Bounded):
     """The objective of a labelling, and a lower bound for all labellings.
 
     Parameters
@@ -47,16 +48,6 @@ class Certificate:
     method: str
     exact: bool
     optimal_labels: NDArray[np.int8] | None = None
-
-    @property
-    def gap(self) -> float:
-        """Objective minus lower bound: the largest possible improvement."""
-        return float(max(self.objective - self.lower_bound, 0.0))
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
-        return relative_gap(self.objective, self.lower_bound)
 
     def __str__(self) -> str:
         what = "optimum" if self.exact else "lower bound"
@@ -151,14 +142,7 @@ def _bound(problem: Problem, method: str) -> Solution:
 
 
 def _check_labeling(problem: Problem, labels: ArrayLike) -> NDArray[np.int8]:
-    try:
-        x = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError("labels must be numbers: +1 or -1 for every node") from error
-    if x.shape != (problem.n_nodes,):
-        raise ValueError(
-            f"labels must have shape ({problem.n_nodes},), one per node, got {x.shape}"
-        )
+    x = check_vector(labels, problem.n_nodes, "labels")
     binary = isinstance(problem, BinaryQuadratic) and problem.domain == "binary"
     wrong = np.flatnonzero((x != 1.0) & (x != (0.0 if binary else -1.0)))
     if wrong.size:

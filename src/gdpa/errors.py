@@ -142,3 +142,9 @@ def unknown_choice(name: str, value: object, choices: Sequence[str]) -> ValueErr
     ValueError("kind='fest' is not known; did you mean 'fast'? Accepted: exact, fast")
     """
     return ValueError(f"{name}={value!r} is not known; {nearest_name(value, choices)}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise :func:`unknown_choice` unless an argument is one of the accepted names."""
+    if value not in choices:
+        raise unknown_choice(name, value, choices)

@@ -137,7 +137,7 @@ def test_closed_form_reproduces_the_papers_table_1(hops, sigma, published):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: moons(1), "n_samples=1 must be an integer"),
+        (lambda: moons(1), "n_samples=1 must be a whole number"),
         (lambda: moons(2.5), "n_samples=2.5"),
         (lambda: moons(10, noise=-1), "noise=-1"),
         (lambda: moons(10, noise=float("nan")), "noise=nan"),

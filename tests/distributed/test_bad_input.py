@@ -68,7 +68,7 @@ def test_parts_that_do_not_fit_are_named(parts, tmp_path, change, message):
     [
         ({"self_loop": 0.001}, r"self_loop=0\.001 .* at least 0\.01; .*omit it"),
         ({"self_loop": np.nan}, "self_loop=nan"),
-        ({"n_neighbors": 0}, "n_neighbors=0 must be an integer"),
+        ({"n_neighbors": 0}, "n_neighbors=0 must be a whole number"),
         ({"n_parts": 2.5}, r"n_parts=2\.5"),
         ({"n_workers": -1}, "n_workers=-1"),
         ({"recall": 0}, "recall=0"),

@@ -422,7 +422,7 @@ A0 = np.array([[2.0, -1], [-1, 2]])
         (([1], A0, []), {}, "matrices is empty"),
         (([1, 2], A0, [A0]), {}, r"c must have shape \(1,\)"),
         (([np.nan], A0, [A0]), {}, "c must be finite"),
-        ((["x"], A0, [A0]), {}, "c must be 1 real"),
+        ((["x"], A0, [A0]), {}, "c must be numbers"),
         (([1], A0, [A0]), {"theta0": [1, 2]}, "theta0 must have"),
         (([1], A0, [A0]), {"theta0": [-3]}, "theta0"),
         (([1], A0, [np.eye(2)]), {"theta0": [-3]}, "theta0 is not feasible.*-2"),

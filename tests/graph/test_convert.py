@@ -67,7 +67,7 @@ def test_duplicates():
         ([[0, 7]], {"n_nodes": 3}, "the end 7"),
         ([[-1, 0]], {"n_nodes": 3}, "the end -1"),
         ([["a", "b"]], {"n_nodes": 3}, "integers"),
-        ([[0, 1]], {"n_nodes": 0}, "positive integer"),
+        ([[0, 1]], {"n_nodes": 0}, "n_nodes=0 must be a whole number"),
         ([], {}, "empty"),
         ([[0, 1]], {"duplicates": "add"}, "not known"),
     ],

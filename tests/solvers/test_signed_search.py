@@ -148,6 +148,13 @@ def test_bounds_with_dense_matrices_are_refused_before_the_memory_ends(bound, mo
         gdpa.solve(problem, "search", bound=bound)
 
 
+def test_branch_and_bound_is_refused_before_the_memory_ends(monkeypatch):
+    problem = BinaryQuadratic.max_cut(spin_glass(20))
+    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 112 * 400**2)
+    with pytest.raises(MemoryError, match=r"'branch-and-bound' with 400 variables.*'search'"):
+        gdpa.solve(problem, "branch-and-bound")
+
+
 def test_a_time_limit_ends_the_triangles():
     rng = np.random.default_rng(0)
     W = np.triu(rng.integers(0, 2, (60, 60)), 1).astype(float)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +70,10 @@ def solve(options: SolveOptions) -> None:
             if options.out is not None or not options.json:
                 files.text("--out", labeling.csv(network, known, raw=options.raw))
             else:
+                parts = (network.nodes, known.names(labeling.codes), labeling.scores.tolist())
                 output.result["labeling"] = [
-                    {"node": str(node), "label": label, "score": float(score)}
-                    for node, label, score in labeling.rows(network, known)
+                    {"node": str(node), "label": label, "score": score}
+                    for node, label, score in zip(*parts, strict=True)
                 ]
         output.note(*solutions)
 
@@ -136,12 +136,8 @@ class Labeling:
         codes[given] = known.codes[given]
         return cls(codes, scores[np.arange(codes.size), codes])
 
-    def rows(self, network: NamedGraph, known: NodeLabels) -> Iterator[tuple[Any, str, float]]:
-        """Return node, label and score of every node."""
-        return zip(network.nodes, known.names(self.codes), self.scores.tolist(), strict=True)
-
     def csv(self, network: NamedGraph, known: NodeLabels, *, raw: bool = False) -> str:
         """Return the labelling as CSV."""
-        rows = [(str(n), label, f"{s:.8g}") for n, label, s in self.rows(network, known)]
-        columns = [list(column) for column in zip(*rows, strict=True)]
+        scores = [f"{score:.8g}" for score in self.scores]
+        columns = [list(map(str, network.nodes)), known.names(self.codes), scores]
         return csv_text(["node", "label", "score"], columns, raw=raw)

@@ -16,15 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from ..linalg.operator import check_positive
 from ..problem import BinaryQuadratic, GraphProblem
 
 SignArray = NDArray[np.int8]
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r} must be an integer, at least {least}")
-    return int(value)
 
 
 def _level(name: str, value: float) -> float:
@@ -61,7 +56,7 @@ def moons(
     >>> X.shape, int(y.sum())
     ((100, 2), 0)
     """
-    n = _whole("n_samples", n_samples, 2)
+    n = check_positive(n_samples, "n_samples", 2)
     noise = _level("noise", noise)
     rng = np.random.default_rng(random_state)
     upper = n - n // 2
@@ -112,9 +107,9 @@ def make_moons_graph(
 
     X, y = moons(n_samples, noise=noise, random_state=random_state)
     smaller = min(int((y > 0).sum()), int((y < 0).sum()))
-    if not 2 <= _whole("n_labeled", n_labeled, 2) <= 2 * smaller:
+    if not 2 <= check_positive(n_labeled, "n_labeled", 2) <= 2 * smaller:
         raise ValueError(f"n_labeled={n_labeled} must be from 2 to {2 * smaller}")
-    if _whole("n_neighbors", n_neighbors, 1) >= n_samples:
+    if check_positive(n_neighbors, "n_neighbors", 1) >= n_samples:
         raise ValueError(f"n_neighbors={n_neighbors} must be from 1 to {n_samples - 1}")
     nearest = sp.csr_array(kneighbors_graph(X, n_neighbors))
     W = nearest.maximum(nearest.T)
@@ -169,22 +164,18 @@ def gaussian_clusters(
     >>> X.shape, X.dtype, int(y.sum())
     ((1000, 8), dtype('float32'), 0)
     """
-    n_classes = _whole("n_classes", n_classes, 2)
-    n_clusters = _whole("n_clusters", n_clusters, n_classes)
-    n = _whole("n_samples", n_samples, n_clusters)
-    d = _whole("n_features", n_features, 1)
+    n_classes = check_positive(n_classes, "n_classes", 2)
+    n_clusters = check_positive(n_clusters, "n_clusters", n_classes)
+    n = check_positive(n_samples, "n_samples", n_clusters)
+    d = check_positive(n_features, "n_features", 1)
     separation = _level("separation", separation)
-    real = np.dtype(dtype)
+    real: Any = np.dtype(dtype)
+    if real not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r} must be float32 or float64")
     rng = np.random.default_rng(random_state)
     centres = separation * rng.standard_normal((n_clusters, d))
     cluster = rng.permutation(np.arange(n, dtype=np.int32) % n_clusters)
-    X: NDArray[Any]
-    if real == np.float32:
-        X = rng.standard_normal((n, d), dtype=np.float32)
-    elif real == np.float64:
-        X = rng.standard_normal((n, d), dtype=np.float64)
-    else:
-        raise ValueError(f"dtype={dtype!r} must be float32 or float64")
+    X: NDArray[Any] = rng.standard_normal((n, d), dtype=real)
     X += centres.astype(real)[cluster]
     label = cluster % n_classes
     if n_classes == 2:
@@ -238,9 +229,9 @@ def linked_classes(
     >>> X.shape, W.shape, sorted(set(y.tolist()))
     ((500, 16), (500, 500), [0, 1, 2])
     """
-    k = _whole("n_classes", n_classes, 2)
-    n = _whole("n_nodes", n_nodes, k)
-    d = _whole("n_features", n_features, 1)
+    k = check_positive(n_classes, "n_classes", 2)
+    n = check_positive(n_nodes, "n_nodes", k)
+    d = check_positive(n_features, "n_features", 1)
     if not 0.0 <= homophily <= 1.0:
         raise ValueError(f"homophily={homophily!r} must be from 0 to 1")
     rng = np.random.default_rng(random_state)
@@ -295,7 +286,7 @@ def restoration(
     >>> problem.P.toarray()[0]
     array([ 1.,  1.,  1.,  1., -1., -1., -1.])
     """
-    n = _whole("n", n, 2)
+    n = check_positive(n, "n", 2)
     if hops not in (1, 2):
         raise ValueError(f"hops={hops!r} must be 1 or 2")
     sigma = _level("sigma", sigma)

@@ -13,13 +13,13 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import require
 from ..threads import effective_jobs, one_thread
 from .folder import Folder
-from .manifest import Manifest, Output, Record, read_record, record_name, write_record
+from .manifest import Manifest, Output, Record, read_record, record_name
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -85,7 +85,7 @@ def run_task(
     with one_thread():
         result = function(output, **arguments)
     record = Record(output.files, result)
-    write_record(folder, stage, task, record)
+    folder.write_json(record_name(stage, task), asdict(record))
     release_memory()
     return record
 

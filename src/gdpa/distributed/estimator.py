@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import FloatArray, NDArray
 from ..estimators.probabilities import fit_sharpness, labeled_prior, to_shares
 from ..estimators.tuning import DEFAULT, LARGE_SELF_LOOPS, left_out_loss
+from ..linalg.operator import check_positive
 from ..policy import DEFAULT_POLICY
 from ..system.left_out import FOLD_TOL
 from .folder import Folder
@@ -137,12 +138,11 @@ def export(
     from ..graph.rescale import Rescaler
     from ..tables import TableEncoder
 
-    if not isinstance(n_rows, int | np.integer) or n_rows < 2:
-        raise ValueError(f"n_rows={n_rows!r} must be an integer, at least 2")
+    n_rows = check_positive(n_rows, "n_rows", 2)
     folder = Folder(os.fspath(work))
     manifest, model = finished_model(folder)
     starts = np.asarray(model["starts"])
-    nodes = _choose_nodes(folder, starts, int(n_rows), random_state)
+    nodes = _choose_nodes(folder, starts, n_rows, random_state)
     codes, scores, X = (
         points_of(folder, nodes, starts, file)
         for file in ("model/{:05d}.code.npy", "model/{:05d}.scores.npy", "parts/{:05d}.X.npy")

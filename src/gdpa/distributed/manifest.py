@@ -63,11 +63,6 @@ def read_record(folder: Folder, stage: str, task: int) -> Record | None:
         return None
 
 
-def write_record(folder: Folder, stage: str, task: int, record: Record) -> None:
-    """Write the record of a finished task."""
-    folder.write_json(record_name(stage, task), asdict(record))
-
-
 class Manifest:
     """The manifest of a work folder."""
 

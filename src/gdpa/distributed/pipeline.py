@@ -13,14 +13,15 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ..errors import unknown_choice
+from ..errors import check_choice
 from ..estimators.probabilities import labeled_prior
 from ..files import LockedError, lock
+from ..linalg.operator import check_positive
 from ..tables import TableError
 from ..tables.encoder import SCALES
 from .cluster import Event, Runner, connect
@@ -380,13 +381,11 @@ def _notes(n_rows: int, largest: int, n_parts: int, tuning: Tuning) -> Iterator[
 def _check_options(**options: Any) -> None:
     """Raise an error for an invalid option, before anything is read or written."""
     for name, known in (("scale", SCALES), ("metric", METRICS)):
-        if options[name] not in known:
-            raise unknown_choice(name, options[name], known)
+        check_choice(name, options[name], known)
     for name, least in (("n_neighbors", 1), ("n_parts", 1), ("n_workers", 1), ("random_state", 0)):
         value = options[name]
-        chosen_later = value is None and name in ("n_parts", "n_workers")
-        if not chosen_later and not (isinstance(value, Integral) and int(value) >= least):
-            raise ValueError(f"{name}={value!r} must be an integer, at least {least}")
+        if value is not None or name not in ("n_parts", "n_workers"):  # chosen later
+            check_positive(value, name, least)
     recall, self_loop = options["recall"], options["self_loop"]
     if recall is not None and not (isinstance(recall, Real) and 0 < float(recall) <= 1):
         raise ValueError(f"recall={recall!r} must be in (0, 1]")

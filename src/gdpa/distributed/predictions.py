@@ -80,13 +80,12 @@ def write_predictions(
     inputs: Inputs,
     ends: list[list[int]],
     out: str,
-    *,
-    id_column: str | None,
-    target_type: str,
-    classes: bool,
-    plan_url: str,
+    **about: Any,
 ) -> list[str]:
-    """Write the prediction files; write them again if one was changed since."""
+    """Write the prediction files; write them again if one was changed since.
+
+    The other arguments are those of `_write_file`.
+    """
     stage, folder = "write predictions", Folder(out)
     done = runner.manifest.stage(stage) or ()
     names = inputs.output_names()
@@ -101,10 +100,7 @@ def write_predictions(
         {"number": i, "first": firsts[i], "pieces": by_file[i], "name": name}
         for i, name in enumerate(names)
     ]
-    runner.stage(
-        stage, _write_file, each, ends=ends, out=out, id_column=id_column,
-        target_type=target_type, classes=classes, plan_url=plan_url,
-    )  # fmt: skip
+    runner.stage(stage, _write_file, each, ends=ends, out=out, **about)
     return [f"{out}/{name}" for name in names]
 
 

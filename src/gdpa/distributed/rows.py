@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from ..arrays import FloatArray, NDArray
 from ..graph.adjacency import csr_from_parts, degrees
 from ..graph.neighbor_graph import kernel_weights
+from ..system.rows import inverse_root
 from .folder import Folder
 from .manifest import Output
 from .parts import points_of
@@ -209,16 +210,11 @@ def load_group(url: str, number: int, bounds: Sequence[int], starts: Sequence[in
         [starts[p] - low for p in range(parts.start, parts.stop + 1)],
         tuple(blocks),
         int(np.searchsorted(halo, low)),
-        _inverse_root(joined("rows/{:05d}.degree.npy")),
-        _inverse_root(halo_degree),
+        inverse_root(joined("rows/{:05d}.degree.npy")),
+        inverse_root(halo_degree),
         send,
         joined("parts/{:05d}.labeled.npy", shift=True),
         label,
         codes[label],
         folds[label],
     )
-
-
-def _inverse_root(degree: FloatArray) -> FloatArray:
-    """Return ``degree^-1/2``, or 0 where the degree is 0."""
-    return np.sqrt(np.divide(1.0, degree, out=np.zeros(degree.size), where=degree > 0))

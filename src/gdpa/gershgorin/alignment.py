@@ -36,8 +36,8 @@ from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
 # tried first. Larger systems are never factorised.
 FACTOR_BELOW = 5_000
 FACTOR_LIMIT = 20_000
+# Lower bound of the entries of v, so that quotients stay finite.
 SMALLEST = 1e-290
-"""Lower bound of the entries of v, so that quotients stay finite."""
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,8 @@ def _first_guess(A: sp.csr_array, colors: NDArray[np.int8], random_state: int) -
     n = A.shape[0]
     if n <= 2_000:
         return np.ones(n)
-    with warnings.catch_warnings():
-        # Convergence is judged by the discs, not by the eigensolver.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Convergence is judged by the discs, not by the eigensolver.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         result = first_eigenvector(A, v0=colors.astype(np.float64), random_state=random_state)
     vector = np.abs(result.vector)
     return np.asarray(np.maximum(vector, 1e-12 * vector.max()))
@@ -340,9 +339,8 @@ class _Switched:
         B = sp.diags_array(shift) - self.off
         # Start at the solution along p, p / gap, so that only a small correction remains.
         guess = p * (p @ p) / max(float(p @ (B @ p)), np.finfo(float).tiny)
-        with warnings.catch_warnings():
-            # The caller checks the solution, whether or not the iteration converged.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # The caller checks the solution, whether or not the iteration converged.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             return solve_spd(
                 B, p, x0=guess, tol=1e-10, max_iter=500, preconditioner="jacobi", dense_below=0
             ).x

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency
-from ..linalg.operator import EPS, MatrixLike
+from ..linalg.operator import EPS, MatrixLike, check_vector
 
 FloatArray = NDArray[np.float64]
 
@@ -97,19 +97,6 @@ def check_scaling(v: ArrayLike, n: int) -> FloatArray:
         zero = int(np.argmin(np.abs(scaling)))
         raise ValueError(f"v[{zero}] is 0; entries must be finite and not zero")
     return scaling
-
-
-def check_vector(x: ArrayLike, n: int, name: str) -> FloatArray:
-    """Return x as an array of `n` finite numbers, or raise ValueError."""
-    try:
-        array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be {n} real numbers, got {type(x).__name__}") from error
-    if array.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {array}")
-    return array
 
 
 def disc_radii(A: sp.csr_array, v: FloatArray | None = None) -> FloatArray:

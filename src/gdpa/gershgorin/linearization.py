@@ -38,9 +38,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..errors import ConvergenceWarning, unknown_choice
-from ..linalg.operator import MatrixLike, check_positive
-from .discs import FloatArray, check_vector
+from ..errors import ConvergenceWarning, check_choice
+from ..linalg.operator import MatrixLike, check_positive, check_vector
+from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_constraints
 from .linear_program import Blocks
 from .program_sequence import Callback, LinearizationPoint, Oracle, Point, ProgramSequence
@@ -247,8 +247,7 @@ def _prepare(
     m = matrices.shape[1] if sp.issparse(matrices) else len(matrices)
     if m == 0:
         raise ValueError("matrices is empty; pass at least one matrix")
-    if update not in UPDATES:
-        raise unknown_choice("update", update, UPDATES)
+    check_choice("update", update, UPDATES)
     if callable(c) and update != "dual":
         raise ValueError(f"update={update!r} takes a linear objective; pass update='dual'")
     tol = check_positive(tol, "tol")

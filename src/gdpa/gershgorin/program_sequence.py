@@ -34,9 +34,8 @@ class Point:
     @classmethod
     def at(cls, family: AffineFamily, theta: FloatArray, v: FloatArray | None = None) -> Point:
         """Align ``A(theta)``, starting from `v` if given."""
-        with warnings.catch_warnings():
-            # Every positive v is valid. Its accuracy only affects the quality of the LP.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # Every positive v is valid. Its accuracy only affects the quality of the LP.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             aligned = align(family.comparison(theta), v=v)
         return cls(theta, aligned.lambda_min, np.abs(aligned.v))
 

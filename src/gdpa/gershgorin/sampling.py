@@ -33,7 +33,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ConvergenceWarning, unknown_choice
+from ..errors import ConvergenceWarning, check_choice
 from ..graph.adjacency import LAPLACIANS, check_adjacency
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
@@ -121,10 +121,8 @@ def sample_nodes(
     if check_positive(n, "n", 1) > size - seen.size:
         raise ValueError(f"n={n!r} must be a whole number from 1 to {size - seen.size}")
     weight = check_positive(weight, "weight")
-    if laplacian not in LAPLACIANS:
-        raise unknown_choice("laplacian", laplacian, LAPLACIANS)
-    if balancing not in BALANCING:
-        raise unknown_choice("balancing", balancing, BALANCING)
+    check_choice("laplacian", laplacian, LAPLACIANS)
+    check_choice("balancing", balancing, BALANCING)
     L = signed_laplacian(A, laplacian)
     chosen = _raise_eigenvalue(L, weight, seen, int(n))
     colors = node_colors(A) if (A.data < 0).any() else np.ones(size, dtype=np.int8)
@@ -137,8 +135,8 @@ def sample_nodes(
         L = signed_laplacian(kept, laplacian, A)
     # Switched by the colours, the balanced matrix has no positive off-diagonal entry.
     diagonal = L.diagonal()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any scaling proves a bound
+    # Any scaling proves a bound.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         aligned = align(sp.diags_array(diagonal + loops) - abs(L - sp.diags_array(diagonal)))
     return DiscSampling(chosen, max(aligned.certified, 0.0), aligned.v * colors, colors)
 
@@ -152,8 +150,8 @@ def node_colors(W: sp.csr_array) -> NDArray[np.int8]:
     if exact.balanced:
         return exact.colors
     L = signed_laplacian(W)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any colours are valid
+    # Any colours are valid.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return np.where(first_eigenvector(L).vector < 0, -1, 1).astype(np.int8)
 
 
@@ -206,8 +204,7 @@ def reconstruct(
         raise ValueError(
             f"nodes are numbered 0 to {A.shape[0] - 1}, got {where.min()} to {where.max()}"
         )
-    if laplacian not in LAPLACIANS:
-        raise unknown_choice("laplacian", laplacian, LAPLACIANS)
+    check_choice("laplacian", laplacian, LAPLACIANS)
     loops = np.zeros(A.shape[0])
     loops[where] = check_positive(weight, "weight")
     right = np.zeros((A.shape[0], *y.shape[1:]))
@@ -224,8 +221,8 @@ def _raise_eigenvalue(
     chosen: list[int] = []
     best, value = chosen, -np.inf
     while True:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # any nodes are valid
+        # Any nodes are valid.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             first = first_eigenvector(sp.csr_array(L + sp.diags_array(loops)), tol=1e-6)
         size = np.abs(first.vector)
         free = np.where(loops > 0, 0.0, size)

@@ -100,7 +100,7 @@ class CellCenters:
         """Number of cells."""
         return int(self.centers.shape[0])
 
-    def nearest(self, X: Float32Array, n_jobs: int = 1) -> NDArray[np.int32]:
+    def nearest(self, X: Float32Array) -> NDArray[np.int32]:
         """Return the cell of each point.
 
         Parameters
@@ -123,10 +123,8 @@ class CellCenters:
         factor = np.vstack([centers.T, -0.5 * np.einsum("ij,ij->i", centers, centers)])
         cell = np.empty(X.shape[0], dtype=np.int32)
 
-        def work(rows: slice) -> None:
+        for rows in row_blocks(X.shape[0], 1, 32_768):
             cell[rows] = self._nearest_in_groups(X[rows], groups, factor)
-
-        in_threads(work, row_blocks(X.shape[0], 1, 32_768), n_jobs)
         return cell
 
     @_FINITE

@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import unknown_choice
+from ..errors import check_choice
+from ..linalg.operator import check_positive
 from .adjacency import check_adjacency
 
 
@@ -71,8 +72,7 @@ def from_edges(
     >>> graph.nodes.tolist(), graph.W.nnz
     (['a', 'b', 'c'], 4)
     """
-    if duplicates not in ("error", "sum", "max"):
-        raise unknown_choice("duplicates", duplicates, ("error", "sum", "max"))
+    check_choice("duplicates", duplicates, ("error", "sum", "max"))
     left, right, values = _columns(edges, weights)
     if n_nodes is None:
         try:
@@ -136,8 +136,7 @@ def _whole(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbered(ends: NDArray[Any], n_nodes: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    if isinstance(n_nodes, bool) or not isinstance(n_nodes, int | np.integer) or n_nodes < 1:
-        raise ValueError(f"n_nodes must be a positive integer, got {n_nodes!r}")
+    check_positive(n_nodes, "n_nodes", 1)
     if ends.size and ends.dtype.kind not in "iu":
         raise ValueError("with n_nodes the ends of edges must be integers; omit it for names")
     outside = np.flatnonzero((ends < 0) | (ends >= n_nodes)) if ends.size else ends

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..codec import check_numbers, storable
+from ..linalg.operator import check_positive
 from . import memory
 
 FloatArray = NDArray[np.float64]
@@ -173,10 +174,8 @@ def forest_graphs(leaves: ArrayLike, n_neighbors: int, groups: int) -> list[sp.c
         One graph per group, then the graph of all trees if there are several groups.
     """
     a = _check_leaves(leaves)
-    if isinstance(n_neighbors, bool) or int(n_neighbors) != n_neighbors or n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be an integer, at least 1")
     n, n_trees = a.shape
-    k = min(int(n_neighbors), n - 1)
+    k = min(check_positive(n_neighbors, "n_neighbors", 1), n - 1)
     need = 48.0 * n * k * groups + 4.0 * n * n_trees + 40.0 * BLOCK * groups
     if need > memory.MIN_CHECKED_BYTES:
         memory.check_memory(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from .adjacency import MatrixLike
@@ -20,6 +21,7 @@ from .neighbor_graph import (
     SCALE_NEIGHBOR,
     SMALLEST_WEIGHT,
     check_bandwidth,
+    kernel_weights,
     local_scales,
     median_scale,
 )
@@ -79,12 +81,12 @@ def full_graph(
         f"the full graph of {n} nodes",
         "use neighbor_graph, which is sparse",
     )
-    unit = feature_scale(A)
-    root = np.sqrt(node_scales(A, bandwidth, n_jobs=n_jobs) / unit)
+    scales = node_scales(A, bandwidth, n_jobs=n_jobs)
     W = np.empty((n, n), dtype=dtype)
     for rows in row_blocks(n, 16 * n):
-        squares = _direct_squares(A, rows, unit)
-        W[rows] = _exponential(squares, root[rows, None] * root)
+        apart, unit = distances(A[rows], A)
+        near = scales / unit
+        W[rows] = kernel_weights(apart, near[rows, None], near, dtype=dtype, floor=False)
     np.fill_diagonal(W, 0.0)
     return W
 
@@ -117,10 +119,9 @@ def node_scales(A: Features, bandwidth: str | float, *, n_jobs: int | None = Non
         if n > MEDIAN_SAMPLE:
             rng = np.random.default_rng(0)
             chosen = A[np.sort(rng.choice(n, MEDIAN_SAMPLE, replace=False))]
-        scale = feature_scale(chosen)
-        squares = _direct_squares(chosen, slice(0, chosen.shape[0]), scale)
-        above = squares[np.triu_indices(squares.shape[0], 1)]
-        return np.full(n, median_scale(np.sqrt(above)) * (scale if above.any() else 1.0))
+        apart, unit = distances(chosen, chosen)
+        above = apart[np.triu_indices_from(apart, 1)]
+        return np.full(n, median_scale(above) * (unit if above.any() else 1.0))
     return np.full(n, float(bandwidth))
 
 
@@ -145,31 +146,8 @@ def distances(X: Features, points: Features) -> tuple[FloatArray, float]:
         from scipy.spatial.distance import cdist
 
         return np.asarray(cdist(*(np.asarray(A, dtype=np.float64) for A in both))), unit
-    from sklearn.metrics import pairwise_distances
-
-    return np.asarray(pairwise_distances(both[0], both[1].copy()), dtype=np.float64), unit
-
-
-def _direct_squares(A: Features, rows: slice, scale: float) -> FloatArray:
-    """Return the squared distances of some rows to all, for features divided by `scale`."""
-    if isinstance(A, np.ndarray):
-        from scipy.spatial.distance import cdist
-
-        Z = np.asarray(A, dtype=np.float64)
-        Z = Z if scale == 1.0 else Z / scale
-        return np.asarray(cdist(Z[rows], Z, "sqeuclidean"))
-    Z = A if scale == 1.0 else A / scale
-    norms = np.asarray(Z.power(2).sum(axis=1)).ravel()
-    squares = -2.0 * (Z[rows] @ Z.T).toarray()
+    Y, Z = map(sp.csr_array, both)
+    norms = [np.asarray(A.power(2).sum(axis=1)).ravel() for A in (Y, Z)]
     # This order of additions rounds (i, j) and (j, i) in the same way.
-    squares += norms[rows, None] + norms
-    return np.asarray(np.maximum(squares, 0.0))
-
-
-def _exponential(squares: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
-    """Return ``exp(-squares / scales^2)``, in place; divides twice, as scales^2 could underflow."""
-    with np.errstate(under="ignore", over="ignore"):
-        squares /= scales
-        squares /= scales
-        np.negative(squares, out=squares)
-        return np.asarray(np.exp(squares, out=squares))
+    squares = -2.0 * (Y @ Z.T).toarray() + (norms[0][:, None] + norms[1])
+    return np.sqrt(np.maximum(squares, 0.0)), unit

@@ -22,6 +22,7 @@ from scipy.sparse import get_index_dtype
 
 from ..codec import storable
 from ..errors import unknown_choice
+from ..linalg.operator import check_positive
 from ..policy import DEFAULT_POLICY, Policy
 from . import memory
 from .adjacency import MatrixLike, check_adjacency, csr_from_parts
@@ -320,15 +321,7 @@ def check_bandwidth(bandwidth: object) -> str | float:
         if bandwidth not in BANDWIDTHS:
             raise unknown_choice("bandwidth", bandwidth, (*BANDWIDTHS, "a positive number"))
         return bandwidth
-    try:
-        sigma = float(bandwidth)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        sigma = np.nan
-    if isinstance(bandwidth, bool) or not (np.isfinite(sigma) and sigma > 0):
-        raise ValueError(
-            f"bandwidth must be a positive number or one of {BANDWIDTHS}, got {bandwidth!r}"
-        )
-    return sigma
+    return float(check_positive(bandwidth, "bandwidth"))
 
 
 def local_scales(distances: NDArray[Any], fallback: float | None = None) -> FloatArray:

@@ -21,8 +21,6 @@ from scipy.special import expit, logit
 from ..estimators import CommitteeClassifier
 from .answers import Value
 
-__all__ = ["Estimate", "Predictions", "accuracy_interval", "confidence_histogram"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from ..report.evaluation import share_interval
 
-__all__ = ["Agreement", "measure_agreement"]
-
 
 @dataclass(frozen=True)
 class Agreement:

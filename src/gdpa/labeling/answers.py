@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["EVENTS", "Answer", "AnswerHistory", "Value", "is_unicode", "label_kind", "plain_value"]
-
 Value = str | int | float | bool
 
 EVENTS = ("label", "skip", "remove", "undo", "second", "bulk", "rename")
@@ -20,11 +18,7 @@ EVENTS = ("label", "skip", "remove", "undo", "second", "bulk", "rename")
 
 def is_unicode(text: str) -> bool:
     """Return whether text can be encoded; JSON may contain lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not any("\ud800" <= c <= "\udfff" for c in text)  # a lone surrogate
 
 
 def plain_value(value: Any) -> Value:

@@ -24,8 +24,6 @@ from .answers import Value, plain_value
 from .rows import RowView
 from .session import LabelingSession
 
-__all__ = ["Controller"]
-
 logger = logging.getLogger("gdpa.labeling")
 
 MAP_ROWS = 1200

@@ -19,8 +19,6 @@ from .images import ImageError
 from .rows import Images
 from .session import LabelingSession
 
-__all__ = ["Exporter"]
-
 
 @dataclass(frozen=True)
 class Exporter:

@@ -14,8 +14,6 @@ from ..graph.rescale import Rescaler
 from ..tables import TableEncoder, is_frame
 from .answers import Value, plain_value
 
-__all__ = ["Features", "ScaledRows", "fingerprint", "given_labels", "to_features"]
-
 Features: TypeAlias = Any  # ndarray or csr_array of shape (n_rows, n_features); scipy has no types
 
 
@@ -86,9 +84,8 @@ class ScaledRows:
         if sp.issparse(X):
             size = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
         else:
-            Rescaler.fit(
-                X
-            )  # raises an error if the range of a column overflows, as every fit would
+            # Raises an error if the range of a column overflows, as every fit would.
+            Rescaler.fit(X)
             self._low = X.min(axis=0)
             size = X.max(axis=0) - self._low
         self._factor = 1.0 / np.where(size > 0, size, 1.0)

@@ -17,8 +17,6 @@ from typing import Any
 
 from ..files import lock_stream
 
-__all__ = ["Journal"]
-
 KIND = "gdpa labels"
 VERSION = 1
 

@@ -25,9 +25,6 @@ from ..estimators.strategies import choose_informative, lead
 from .answers import AnswerHistory, Value
 from .features import Features, ScaledRows
 
-__all__ = ["QuestionSelector"]
-
-
 # From the 20th question on, one in five is a random check. In simulations (see
 # gdpa.estimators.strategies), this costs 0.6 of 9 points of accuracy gained at 50 labels.
 CHECK_EVERY, CHECKS_FROM = 5, 15
@@ -88,8 +85,8 @@ def quick_uncertainty(
         ExtraTreesClassifier(30, random_state=seed),
         LogisticRegression(max_iter=100, tol=1e-2),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few rows per class and few iterations are intended
+    # Few rows per class and few iterations are intended.
+    with warnings.catch_warnings(action="ignore"):
         for model in models:
             model.fit(known[-most_rows:], place[-most_rows:])
             part = np.zeros_like(mean)
@@ -101,8 +98,8 @@ def quick_uncertainty(
 def typical_rows(points: Features, *, seed: int = 0) -> NDArray[np.intp]:
     """Return the rows nearest to the cluster centres; empty if there are no clear clusters."""
     n = min(TYPICAL_ROWS, points.shape[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+    # There may be fewer distinct rows than clusters.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         means = KMeans(n, n_init=3, random_state=seed).fit(points)
     spread = KMeans(1, n_init=1, random_state=seed).fit(points).inertia_
     if means.inertia_ > (1.0 - LEAST_EXPLAINED) * spread:

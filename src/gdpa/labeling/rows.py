@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 from ..tables import Column
 
-__all__ = ["Images", "RowView"]
-
 MOST_CELLS = 60
 
 

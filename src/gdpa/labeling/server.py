@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["LabelServer", "make_app"]
-
 MOST_TEXT = 500  # characters of a class or an annotator's name
 MOST_ROWS = 5  # asked for at once
 MOST_BULK = 5000  # labelled at once

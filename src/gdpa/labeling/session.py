@@ -31,9 +31,6 @@ from .features import ScaledRows, fingerprint, given_labels, to_features
 from .journal import Journal
 from .question_selector import QuestionSelector
 
-__all__ = ["LabelingSession"]
-
-
 Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
 
 # Up to this many rows, every change triggers a new fit, which takes a second or two. Predictions

@@ -20,8 +20,6 @@ from .images import ArrayImages, FileImages
 from .rows import Images, RowView
 from .session import LabelingSession
 
-__all__ = ["TableSource", "open_table"]
-
 
 @dataclass(frozen=True)
 class TableSource:

@@ -28,7 +28,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..errors import ConvergenceWarning
 from ..threads import effective_jobs, one_thread
-from .operator import Matrix, MatrixLike, check_positive
+from .operator import Matrix, MatrixLike, check_positive, check_vector
 from .preconditioners import Correction, Counted, PreconditionerLike
 
 # Matrices with a largest entry in this range are not rescaled: no product over- or underflows.
@@ -178,11 +178,9 @@ def _check_start(v0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     """Return the validated start, scaled to a largest entry of 1."""
     if v0 is None:
         return None
-    v = np.asarray(v0, dtype=np.float64)
-    if v.shape != (n,):
-        raise ValueError(f"v0 must have shape ({n},), got {v.shape}")
-    if not np.isfinite(v).all() or not v.any():
-        raise ValueError("v0 must be finite and not zero")
+    v = check_vector(v0, n, "v0")
+    if not v.any():
+        raise ValueError("v0 must not be zero")
     return np.asarray(v / np.abs(v).max())
 
 

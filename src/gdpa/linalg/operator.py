@@ -243,6 +243,20 @@ def check_positive(value: Any, name: str, least: int | None = None) -> Any:
     return float(value) if least is None else int(value)
 
 
+def check_vector(x: ArrayLike, n: int, name: str) -> FloatArray:
+    """Return x as an array of `n` finite numbers, or raise ValueError."""
+    try:
+        array = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, got {type(x).__name__}") from error
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(f"{name} must be finite; {name}[{bad[0]}] is {array[bad[0]]}")
+    return array
+
+
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
     """Split A into blocks of rows with about equal numbers of entries, without copying them."""
     targets = np.linspace(0, A.nnz, count + 1)[1:-1]

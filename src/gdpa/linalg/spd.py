@@ -307,11 +307,7 @@ def _unit_preconditioner(
     """Return the preconditioner in the scaled variables, and the name of the resulting method."""
     if dense:
         return preconditioners.dense_inverse(unit.toarray())
-    name = (
-        choose_preconditioner(unit, tol, columns, policy)
-        if isinstance(spec, str) and spec == "auto"
-        else spec
-    )
+    name = choose_preconditioner(unit, tol, columns, policy) if spec == "auto" else spec
     if name is None or name == "jacobi":  # the scaling is already Jacobi
         return None, "cg"
     if name == "cholesky":

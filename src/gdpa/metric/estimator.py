@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import FloatArray
 from ..errors import ConvergenceWarning, unknown_choice
-from ..graph.memory import USABLE_SHARE, available_memory
+from ..graph.memory import check_memory
 from ..linalg.operator import check_positive
 from .frank_wolfe import FrankWolfe, SignedGraph
 from .objectives import OBJECTIVES, DistanceObjective, MatrixObjective, Objective
@@ -140,11 +140,8 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         order, nodes = np.arange(d), d
         problem: Objective
         if callable(self.objective):
-            if 40.0 * d * d > USABLE_SHARE * available_memory():
-                raise ValueError(
-                    f"a callable objective needs M as a dense {d} x {d} array, which does not fit "
-                    "into memory"
-                )
+            what = f"a callable objective with a dense {d} x {d} matrix"
+            check_memory(40.0 * d * d, what, "use fewer features or a named objective")
             problem = MatrixObjective(self.objective, data[rows], codes[rows])
         else:
             problem = DistanceObjective(self.objective, data[rows], codes[rows])

@@ -70,9 +70,8 @@ class SignedGraph:
         """Return the absolute values of the first eigenvector of each component of M."""
         off = sp.csr_array(self.weights)
         A = sp.diags_array(self.diagonal[: self.colors.size]) - off - off.T
-        with warnings.catch_warnings():
-            # An inexact alignment is harmless: `_vertices` clips negative amounts to 0.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # An inexact alignment is harmless: `_vertices` clips negative amounts to 0.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             return np.abs(align(A).v)
 
 
@@ -154,8 +153,8 @@ class FrankWolfe:
         graph = SignedGraph(diagonal, np.ones(n_nodes), G)
         _, G = objective.gradient(objective.loss(objective.image(graph.matrix()))[1], n_nodes)
         # Choose colours that agree with the signs of the largest entries of G.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # only the signs are used
+        # Only the signs are used.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             first = first_eigenvector(np.diag(G.diagonal()) - G, tol=1e-2, max_iter=30).vector
         self.graph = replace(graph, colors=np.where(first < 0, -1.0, 1.0))
         self.value, self.gap = self.evaluate(self.graph), np.inf

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import nearest_name, require
+from ..errors import check_choice, require
 from ..gershgorin import Alignment, Discs, align, discs
 from .axes import COLORS, FAINT, Display
 
@@ -136,8 +136,7 @@ class GershgorinDisplay(Display):
         GershgorinDisplay
             Itself, with ``ax_`` and ``figure_``.
         """
-        if kind not in KINDS:
-            raise ValueError(f"kind={kind!r} is not known; {nearest_name(kind, list(KINDS))}")
+        check_choice("kind", kind, KINDS)
         if max_rows < 2:
             raise ValueError(f"max_rows={max_rows!r} must be at least 2")
         first = next(iter(self.discs.values()))

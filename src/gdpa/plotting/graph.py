@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import nearest_name, require
+from ..errors import check_choice, require
 from ..estimators.strategies import lead
 from ..tables.table import is_frame
 from .axes import FAINT, Display, class_style
@@ -157,9 +157,7 @@ class GraphDisplay(Display):
         GraphDisplay
             Itself, with ``ax_`` and ``figure_``.
         """
-        colorings = ["class", "uncertainty"]
-        if color not in colorings:
-            raise ValueError(f"color={color!r} is not known; {nearest_name(color, colorings)}")
+        check_choice("color", color, ("class", "uncertainty"))
         if color == "uncertainty" and self.uncertainty is None:
             raise ValueError("color='uncertainty' needs a display with an uncertainty")
         if max_edges < 0:

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import require
 from ..graph.adjacency import check_adjacency, check_total
-from ..linalg.operator import MatrixLike
+from ..graph.convert import from_networkx
+from ..linalg.operator import MatrixLike, check_vector
 from .graph_problem import GraphProblem, ReducedForm
 
 Sense = Literal["minimise", "maximise"]
@@ -68,12 +69,6 @@ class BinaryQuadratic:
         n = self.P.shape[0]
         if not 0 <= int(anchor) < n:
             raise ValueError(f"anchor={anchor} is not a variable; accepted: 0 to {n - 1}")
-        with np.errstate(over="ignore"):
-            if not np.isfinite(8.0 * np.abs(self.P.data).sum()):
-                raise ValueError(
-                    f"the sum of the entries of P overflows (the largest is "
-                    f"{np.abs(self.P.data).max():g}); divide P by a constant"
-                )
         self.anchor = int(anchor)
         self.constant, self.hidden = 0.0, False
         self.sense: Sense = "maximise"
@@ -150,12 +145,8 @@ class BinaryQuadratic:
         if couplings.diagonal().any():
             i = int(np.flatnonzero(couplings.diagonal())[0])
             raise ValueError(f"J[{i}, {i}] is {couplings.diagonal()[i]:g}; pass fields as h")
-        fields = np.zeros(couplings.shape[0]) if h is None else np.asarray(h, dtype=np.float64)
-        if fields.shape != (couplings.shape[0],):
-            raise ValueError(f"h must have shape ({couplings.shape[0]},), got {fields.shape}")
-        if not np.isfinite(fields).all():
-            i = int(np.flatnonzero(~np.isfinite(fields))[0])
-            raise ValueError(f"h[{i}] is {fields[i]}; fields must be finite numbers")
+        n = couplings.shape[0]
+        fields = np.zeros(n) if h is None else check_vector(h, n, "h")
         problem = cls._linear(couplings * -0.5, fields * -0.5)
         problem.constant, problem.sense = _finite(constant), "minimise"
         return problem
@@ -204,14 +195,9 @@ class BinaryQuadratic:
     @classmethod
     def from_networkx(cls, graph: Any, *, weight: str = "weight") -> BinaryQuadratic:
         """State the maximum cut of a NetworkX graph; edges without a weight have weight 1."""
-        networkx = require("networkx", "quadratic")
-        names = list(graph)
-        if not names:
-            raise ValueError("graph has no nodes; at least two are needed")
-        if graph.is_directed():
-            raise ValueError("graph is directed; use graph.to_undirected()")
-        problem = cls.max_cut(networkx.to_scipy_sparse_array(graph, names, weight=weight))
-        problem.names = tuple(names)
+        named = from_networkx(graph, weight=weight, signed=True)
+        problem = cls.max_cut(named.W)
+        problem.names = tuple(named.nodes)
         return problem
 
     def to_networkx(self) -> Any:
@@ -271,9 +257,7 @@ class BinaryQuadratic:
 
     def signs(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the signs of all rows of P for an assignment of the variables."""
-        values = np.asarray(x, dtype=np.float64)
-        if values.shape != (self.n_nodes,):
-            raise ValueError(f"x must have shape ({self.n_nodes},), got {values.shape}")
+        values = check_vector(x, self.n_nodes, "x")
         values = 2.0 * values - 1.0 if self.domain == "binary" else values
         return np.append(values, 1.0) if self.hidden else values
 

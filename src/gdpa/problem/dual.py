@@ -38,7 +38,7 @@ import scipy.sparse as sp
 from ..arrays import FloatArray
 from ..graph.adjacency import check_total
 from ..linalg import first_eigenvector
-from ..linalg.operator import inner_product
+from ..linalg.operator import check_vector, inner_product
 from .graph_problem import GraphProblem
 
 
@@ -59,15 +59,8 @@ class DualVariables:
 
 
 def _check(problem: GraphProblem, dual: DualVariables) -> None:
-    if dual.y.shape != (problem.n_nodes + 1,):
-        raise ValueError(
-            f"dual.y must have shape ({problem.n_nodes + 1},), one per node and one for the apex, "
-            f"got {dual.y.shape}"
-        )
-    if dual.z.shape != (problem.n_labeled,):
-        raise ValueError(
-            f"dual.z must have shape ({problem.n_labeled},), one per label, got {dual.z.shape}"
-        )
+    check_vector(dual.y, problem.n_nodes + 1, "dual.y")  # one per node and one for the apex
+    check_vector(dual.z, problem.n_labeled, "dual.z")
 
 
 def apex_weights(problem: GraphProblem, z: FloatArray) -> FloatArray:
@@ -195,11 +188,10 @@ def build_H_tilde(problem: GraphProblem, dual: DualVariables, phi: float) -> sp.
     if not (np.isfinite(phi) and phi >= 0):
         raise ValueError(f"phi={phi!r} must be a finite number of at least 0")
     leaf = ((problem.labels != 0) | (problem.bias != 0)).astype(np.float64) * phi
-    edge = sp.csr_array(-leaf[:, None])
-    star = sp.block_array(
-        [[sp.diags_array(leaf), edge], [edge.T, sp.csr_array([[leaf.sum()]])]], format="csr"
-    )
-    return (build_H(problem, dual) + star).tocsr()
+    _check(problem, dual)
+    raised = DualVariables(dual.y + np.append(leaf, leaf.sum()), dual.z)
+    weights = apex_weights(problem, dual.z) + leaf
+    return _bordered(problem, raised, weights[:, None], raised.y[-1:])
 
 
 def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..graph.adjacency import check_adjacency, check_total, connected_to, laplacian_parts
 from ..graph.signed import BalanceResult, balance
-from ..linalg.operator import MatrixLike, inner_product
+from ..linalg.operator import MatrixLike, check_vector, inner_product
 from ..notebook import card
 
 FloatArray = NDArray[np.float64]
@@ -132,7 +132,8 @@ class GraphProblem:
     ) -> None:
         weights = check_adjacency(W, signed=True)
         n = weights.shape[0]
-        known, evidence = _check_labels(labels, n), _check_bias(bias, n)
+        known = _check_labels(labels, n)
+        evidence = np.zeros(n) if bias is None else check_vector(bias, n, "bias").copy()
         if not known.any() and not evidence.any():
             raise ValueError(
                 "labels has no known label (all entries are 0) and there is no bias; at least one "
@@ -145,15 +146,8 @@ class GraphProblem:
     def _set(
         self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
     ) -> None:
-        adjacency, diagonal = parts
-        self.__dict__.update(
-            W=W,
-            labels=labels,
-            bias=bias,
-            laplacian=laplacian,
-            adjacency=adjacency,
-            diagonal=diagonal,
-        )
+        names = ("W", "labels", "bias", "laplacian", "adjacency", "diagonal")
+        self.__dict__.update(zip(names, (W, labels, bias, laplacian, *parts), strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -308,32 +302,24 @@ class GraphProblem:
             The smaller problem, weights of the Laplacian unchanged.
         """
         keep = np.flatnonzero(nodes)
-        return self._like(self.W[keep][:, keep], self.labels[keep], self.bias[keep])
+        W, parts = self.W[keep][:, keep], (self.adjacency[keep][:, keep], self.diagonal[keep])
+        return graph_problem(W, self.labels[keep], self.bias[keep], self.laplacian, parts)
 
     def with_labels(self, labels: ArrayLike) -> GraphProblem:
         """Return the problem with other labels; the graph is not checked again."""
-        return self._like(self.W, _check_labels(labels, self.n_nodes), self.bias)
+        known, parts = _check_labels(labels, self.n_nodes), (self.adjacency, self.diagonal)
+        return graph_problem(self.W, known, self.bias, self.laplacian, parts)
 
     def scaled(self, factor: float) -> GraphProblem:
         """Return the problem with Laplacian and evidence multiplied by a number; W stays."""
         parts = (self.adjacency * factor, self.diagonal * factor)
-        return self._like(self.W, self.labels, self.bias * factor, parts)
+        return graph_problem(self.W, self.labels, self.bias * factor, self.laplacian, parts)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Combine values of the unlabelled nodes, in the order of the reduced form, with labels."""
         whole: NDArray[Any] = self.labels.astype(values.dtype)
         whole[self.unlabeled] = values
         return whole
-
-    def _like(
-        self, W: sp.csr_array, labels: IntArray, bias: FloatArray, parts: Parts | None = None
-    ) -> GraphProblem:
-        if parts is None:
-            same = W is self.W
-            parts = (self.adjacency, self.diagonal)
-            if not same:
-                parts = laplacian_parts(W, self.laplacian, signed=True)
-        return graph_problem(W, labels, bias, self.laplacian, parts)
 
 
 def graph_problem(
@@ -346,12 +332,7 @@ def graph_problem(
 
 
 def _check_labels(labels: ArrayLike, n: int) -> IntArray:
-    try:
-        values = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError("labels must be numbers: +1, -1, or 0 for unknown") from error
-    if values.shape != (n,):
-        raise ValueError(f"labels must have shape ({n},), one per node, got {values.shape}")
+    values = check_vector(labels, n, "labels")
     wrong = np.flatnonzero(~np.isin(values, (-1.0, 0.0, 1.0)))
     if wrong.size:
         i = int(wrong[0])
@@ -360,15 +341,3 @@ def _check_labels(labels: ArrayLike, n: int) -> IntArray:
             "(gdpa.CommitteeClassifier takes labels of any kind)"
         )
     return values.astype(np.int8)
-
-
-def _check_bias(bias: ArrayLike | None, n: int) -> FloatArray:
-    if bias is None:
-        return np.zeros(n)
-    values = np.array(bias, dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(f"bias must have shape ({n},), one per node, got {values.shape}")
-    if not np.isfinite(values).all():
-        i = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"bias[{i}] is {values[i]}; evidence must be finite")
-    return values

@@ -224,8 +224,7 @@ def _certificate(
     problem = GraphProblem(
         model.graph_, np.where(known, signs, 0), laplacian=model.ensemble_.first.graph.laplacian
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return certify(problem, signs)
 
 

@@ -144,8 +144,7 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
     A, y = X[labeled], codes[labeled]
     A = A if sp.issparse(A) else np.asarray(A, dtype=np.float64)
     folds = StratifiedKFold(max(2, min(5, int(counts[counts >= 2].min()))))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         linear = cross_val_predict(LogisticRegression(max_iter=200), A, y, cv=folds)
     largest = cross_val_predict(DummyClassifier(strategy="most_frequent"), A, y, cv=folds)
     rows = place[checked.rows[common]]

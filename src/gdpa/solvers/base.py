@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..errors import (
     ConvergenceWarning,
@@ -32,7 +32,7 @@ from ..errors import (
     nearest_name,
     require,
 )
-from ..linalg.operator import check_positive
+from ..linalg.operator import check_positive, check_vector
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from ..solution import BoundStatus, DualVariables, Solution
 
@@ -71,6 +71,12 @@ class Outcome:
     message: str = "done"
     dual: DualVariables | Mapping[str, NDArray[np.float64]] | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: Any, scores: NDArray[np.float64], **facts: Any) -> Outcome:
+        """Return the outcome of an iteration: how it ended, its scores and other fields."""
+        facts |= {"iterations": result.iterations, "converged": result.converged}
+        return cls(scores, message=result.message, **facts)
 
     @classmethod
     def optimal(cls, problem: Problem, labels: NDArray[np.int8], message: str = "done") -> Outcome:
@@ -203,7 +209,7 @@ class Solver(ABC):
         for module, extra in self.extras:
             require(module, extra)
         self._check_problem(problem)
-        x0 = _check_x0(self.x0, problem.n_nodes)
+        x0 = None if self.x0 is None else check_vector(self.x0, problem.n_nodes, "x0")
         run = Run(callback=self.callback)
         if isinstance(problem, GraphProblem):
             return self._solve_graph(problem, x0, run)
@@ -365,14 +371,3 @@ def _signs(outcome: Outcome, problem: Problem) -> NDArray[np.int8]:
         labels[known] = problem.labels[known]
         return labels
     return problem.assignment(labels)
-
-
-def _check_x0(x0: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
-    if x0 is None:
-        return None
-    values = np.asarray(x0, dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(f"x0 must have shape ({n},), one score per node, got {values.shape}")
-    if not np.isfinite(values).all():
-        raise ValueError("x0 must be finite")
-    return values

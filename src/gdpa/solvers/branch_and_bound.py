@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from ..arrays import FloatArray, NDArray
 from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
+from ..graph.memory import check_memory
 from ..problem import Problem
 from ..problem.binary_quadratic import value_step
 from ..threads import one_thread
@@ -102,6 +103,9 @@ class BranchAndBound(Solver):
                 f"method {self.name!r} accepts up to largest={self.largest} variables, but the "
                 f"problem has {n}; method 'search' accepts any number"
             )
+        # As for the triangle bound of "search"; every open node stores one more matrix.
+        what = f"method {self.name!r} with {n} variables"
+        check_memory(112.0 * n * n, what, "method 'search' accepts any number")
         order = np.append(np.delete(np.arange(n), form.apex), form.apex)
         dense = form.P.toarray()[order][:, order]
         tree = _Tree(dense, time.monotonic() + self.time_limit, self.max_iter)

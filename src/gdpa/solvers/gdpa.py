@@ -120,9 +120,8 @@ class GDPA(Solver):
             return Outcome.optimal(problem, np.ones(problem.n_nodes, dtype=np.int8))
         inner, shift = problem.graph_problem()
         x0 = None if self.x0 is None else np.delete(np.asarray(self.x0), problem.anchor)
-        with warnings.catch_warnings():
-            # Warnings about one class or unreached nodes are irrelevant here.
-            warnings.simplefilter("ignore")
+        # Warnings about one class or unreached nodes are irrelevant here.
+        with warnings.catch_warnings(action="ignore"):
             solution = replace(self, x0=x0).solve(inner)
         run.history.extend(solution.history)
         run.seconds.update(solution.seconds)

@@ -107,14 +107,12 @@ class Harmonic(Solver):
             if self.bound == "relaxation" and bounds["trivial"] > -np.inf:
                 bounds["relaxation"] = relaxation_bound(problem, result.x)
             kind = max(bounds, key=bounds.__getitem__)
-        return Outcome(
-            scores=result.x,
+        return Outcome.of(
+            result,
+            result.x,
             lower_bound=bounds[kind],
             bound_status="certified",
             bound_kind=kind,
-            iterations=result.iterations,
-            converged=result.converged,
-            message=result.message,
             info={
                 "residual": result.residual,
                 "matvecs": result.matvecs,

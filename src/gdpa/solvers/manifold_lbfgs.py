@@ -9,7 +9,7 @@ Broyden class of quasi-Newton methods for Riemannian optimization", 2015).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -50,15 +50,12 @@ class Manifold(Protocol):
 
     def evaluate(self, where: FloatArray) -> Point:
         """Return the value and the gradient at a point."""
-        ...
 
     def move(self, where: FloatArray, step: FloatArray) -> FloatArray:
         """Move from a point along a tangent vector and back to the manifold (retraction)."""
-        ...
 
     def project(self, where: FloatArray, vector: FloatArray) -> FloatArray:
         """Project a vector to the tangent space at a point."""
-        ...
 
 
 def inner(a: FloatArray, b: FloatArray) -> float:
@@ -71,9 +68,7 @@ class _Memory:
     """The last few pairs of steps and gradient changes."""
 
     size: int
-
-    def __post_init__(self) -> None:
-        self.pairs: list[tuple[FloatArray, FloatArray, float]] = []
+    pairs: list[tuple[FloatArray, FloatArray, float]] = field(default_factory=list)
 
     def add(self, step: FloatArray, change: FloatArray) -> None:
         curvature = inner(step, change)

@@ -31,7 +31,7 @@ from scipy.linalg import eigh
 
 from ..linalg.operator import EPS
 from ..problem import GraphProblem
-from ..problem.dual import DualVariables, build_H, dual_objective, oriented
+from ..problem.dual import DualVariables, build_H, build_H_bar, dual_objective, oriented
 from .base import Outcome, Run, Solver
 from .conic import LMI, ConicResult, clarabel_bytes, scs_bytes, solve_clarabel, solve_scs
 from .sdr_form import check_dense_size, proved_shift
@@ -45,15 +45,7 @@ def modified_dual_lmi(problem: GraphProblem) -> LMI:
     n, known = problem.n_nodes, problem.labeled
     m = known.size
     plus, minus = n, n + 1  # the halves of the apex
-    F0 = np.zeros((n + 2, n + 2))
-    F0[:n, :n] = problem.L.toarray()
-    u = problem.unlabeled
-    h = problem.bias[u]
-    half = np.where(h >= 0, plus, minus)
-    F0[u, half] = F0[half, u] = -h
-    up = float(np.maximum(h, 0.0).sum())
-    F0[plus, plus] += up
-    F0[minus, minus] -= up
+    F0 = build_H_bar(problem, DualVariables(np.zeros(n + 1), np.zeros(m))).toarray()
 
     signs = problem.labels[known]
     a = n + 1 + np.arange(m)

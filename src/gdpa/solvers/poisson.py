@@ -52,11 +52,9 @@ class Poisson(Solver):
         with run.stage("solve"):
             result = self.potential(problem, signs)
         run.report(iteration=result.iterations, residual=result.residual)
-        return Outcome(
-            scores=result.x[:, 0],
-            iterations=result.iterations,
-            converged=result.converged,
-            message=result.message,
+        return Outcome.of(
+            result,
+            result.x[:, 0],
             info={"residual": result.residual, "matvecs": result.matvecs},
         )
 

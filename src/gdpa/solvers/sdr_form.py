@@ -187,13 +187,11 @@ class DenseSDR(Solver):
             # 1 exactly where X has rank one, so that rounding loses nothing.
             "effective_rank": float(form.n**2 / max(float((X * X).sum()), 1e-300)),
         }
-        return Outcome(
-            scores=problem.spread(np.delete(X[:, form.apex], form.apex)),
+        return Outcome.of(
+            point,
+            problem.spread(np.delete(X[:, form.apex], form.apex)),
             lower_bound=bound,
             bound_status="certified",
             dual={"s": s * form.scale},
             info=info | ({"X": X} if self.keep_matrix else {}),
-            iterations=point.iterations,
-            converged=point.converged,
-            message=point.message,
         )

@@ -89,14 +89,12 @@ class SDRLowRank(Solver):
         margin = rounding_margin(problem) * details.get("size", 1.0)
         value, bound = (float(np.ldexp(v, exponent)) for v in (found.value, details["bound"]))
         bound -= margin
-        return Outcome(
-            scores=problem.spread(np.delete(column, form.apex)),
+        return Outcome.of(
+            found,
+            problem.spread(np.delete(column, form.apex)),
             labels=labels,
             lower_bound=bound,
             bound_status=details["status"],
-            iterations=found.iterations,
-            converged=found.converged,
-            message=found.message,
             dual={k: np.ldexp(v, exponent) if k == "s" else v for k, v in details["dual"].items()},
             info={
                 "sdr_value": value,

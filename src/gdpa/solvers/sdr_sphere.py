@@ -111,8 +111,8 @@ def dual_bound(form: ReducedForm, s: FloatArray, *, allowed: float, random_state
     total = float(s.sum())
     A = (sp.diags_array(np.ones(n)) - B).tocsr()
     tol = float(np.clip(0.05 * allowed / max(total, 1e-300), 1e-9, 1e-3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the residual is added below
+    # The residual is added below.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         eigen = first_eigenvector(A, tol=tol, max_iter=200, random_state=random_state)
     longest = float(np.abs(B).sum(axis=1).max())
     rounding = 16.0 * EPS * (1.0 + longest)

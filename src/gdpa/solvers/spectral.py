@@ -71,13 +71,11 @@ class Spectral(Solver):
             # -x'Px >= n lmin(-P). The margin covers the rounding of the sum.
             rounding = 4.0 * np.finfo(float).eps * (abs(constant) + abs(n * smallest))
             bound = constant + n * smallest - rounding
-        return Outcome(
-            scores=problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
+        return Outcome.of(
+            result,
+            problem.spread(v[:-1]) if isinstance(problem, GraphProblem) else v,
             lower_bound=bound,
             bound_status="estimated" if proved is None else "certified",
             bound_kind="eigenvalue",
-            iterations=result.iterations,
-            converged=result.converged,
-            message=result.message,
             info={"eigenvalue": -result.value, "residual": result.residual},
         )

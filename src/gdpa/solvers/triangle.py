@@ -187,8 +187,7 @@ def _minimise(
     A = cuts.added(P, g)
     A.ravel()[:: n + 1] -= y
     top = float(eigh(A, eigvals_only=True, subset_by_index=[n - 1, n - 1], check_finite=False)[0])
-    y += max(top, 0.0)
-    return y - max(top, 0.0), cuts, last["X"], float(y.sum() + g.sum())
+    return y, cuts, last["X"], float((y + max(top, 0.0)).sum() + g.sum())
 
 
 def _proved(P: FloatArray, y: FloatArray, cuts: Cuts) -> float:

@@ -235,10 +235,7 @@ class LabeledSystem:
             return SPDResult(values, 0.0, 0, 0, True, "none", "nothing to solve")
         A: Difference | sp.csr_array
         rows: slice | NDArray[np.integer[Any]]
-        without_matrix = preconditioner is None or (
-            isinstance(preconditioner, str) and preconditioner in ("auto", "jacobi", "two-level")
-        )
-        if without_matrix and 4 * self.kept.size <= n:
+        if not callable(preconditioner) and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
             total, rhs = self.total.copy(), rhs.copy()
             total[self.kept] = rhs[self.kept] = 0.0  # not solved for; set to the labels below
@@ -246,8 +243,7 @@ class LabeledSystem:
             A = Difference(graph.matrix, total[rows])
         else:
             rows, A = self.unknown, self.matrix()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             result = solve_spd(
                 A,
                 rhs[rows],

@@ -57,8 +57,8 @@ def new_row_scores(
     if laplacian == "combinatorial":
         top, below = np.asarray(weights @ scores), total + self_loop
     else:
-        root = _inverse_root(degrees)
-        top = np.asarray(weights @ (root[:, None] * scores)) * _inverse_root(total)[:, None]
+        root = inverse_root(degrees)
+        top = np.asarray(weights @ (root[:, None] * scores)) * inverse_root(total)[:, None]
         below = linked.astype(np.float64) + self_loop
     if evidence is not None:
         top = top + evidence_weight * evidence
@@ -121,7 +121,8 @@ def _addable(weights: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(HEAVIEST / np.maximum(largest, HEAVIEST)) @ weights)
 
 
-def _inverse_root(degrees: FloatArray) -> FloatArray:
+def inverse_root(degrees: FloatArray) -> FloatArray:
+    """Return one over the square root of each degree, 0 for degree 0."""
     return np.divide(1.0, np.sqrt(degrees), out=np.zeros(degrees.size), where=degrees > 0)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
@@ -18,18 +19,9 @@ from ..codec import storable
 
 # -- numbers ----------------------------------------------------------------------------------
 
-_CURRENCY = (
-    "[$€£¥₹₽₩₺₫฿₴₦₱₪¢]|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|CNY|RMB|INR|RUB|SEK|NOK|DKK|PLN|CZK|HUF|BRL"
-    "|MXN|ZAR|TRY|kr|zł|Rs"
-)
-_UNIT = (
-    rf"%|‰|{_CURRENCY}|"
-    "kg|g|mg|µg|ug|t|lbs?|oz|km|m|cm|mm|µm|nm|in|ft|yd|mi|miles?|m²|m2|km²|km2|sq ?ft|sqm|ha|acres?"
-    "|l|L|ml|mL|cl|dl|gal|s|secs?|seconds?|ms|min|mins|minutes?|h|hrs?|hours?|d|days?|weeks?"
-    "|months?|y|yrs?|years?|°C|°F|°|K|C|F|W|kW|MW|Wh|kWh|V|mV|mA|Hz|kHz|MHz|GHz|Pa|hPa|kPa|bar|mbar"
-    "|psi|J|kJ|cal|kcal|N|Nm|hp|HP|bhp|PS|rpm|mph|kmph|km/h|m/s|kn|mpg|kmpl|km/kg|CC|cc|dB|px|bits?"
-    "|bytes?|KB|MB|GB|TB|ppm|ppb|bps?|mg/dL|mg/dl|mmol/L|g/dL|bpm|mmHg|people|pcs|units?"
-)
+# The first line of the file lists currencies, which may stand before a number, the others units.
+_CURRENCY, *_OTHERS = Path(__file__).with_name("units.txt").read_text("utf-8").splitlines()
+_UNIT = "|".join(["%|‰", _CURRENCY, *_OTHERS])
 _NUMBER_CELL = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[-+]?)\s*(?P<before>{_CURRENCY})?\s*(?P<sign2>[-+]?)\s*"
     r"(?P<digits>\d[\d.,'’ ]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*"
@@ -384,26 +376,7 @@ def cycle_points(seconds: FloatArray, name: str) -> FloatArray:
 
 # -- scales ---------------------------------------------------------------------------------
 
-_SCALES = (
-    "very low<low<medium low<medium<moderate<medium high<high<very high<extreme; "
-    "lowest<low<average<high<highest; low<mid<high; low<middle<high; low<normal<high<very high; "
-    "lower<middle<upper; none<low<medium<high; none<mild<moderate<severe<very severe; "
-    "negligible<minor<moderate<major<severe<critical; xxs<xs<s<m<l<xl<xxl<xxxl; "
-    "tiny<small<medium<large<huge; very small<small<medium<big<very big; small<med<large; "
-    "small<med<big; short<medium<long; young<adult<old; child<young adult<adult<senior; "
-    "very bad<bad<poor<fair<average<good<very good<excellent<outstanding; "
-    "very poor<poor<fair<good<very good<excellent; unacc<acc<good<vgood; "
-    "very unhappy<unhappy<not too happy<neutral<pretty happy<happy<very happy; "
-    "strongly disagree<disagree<slightly disagree<neither agree nor disagree<neutral<undecided"
-    "<slightly agree<agree<strongly agree; "
-    "very dissatisfied<dissatisfied<neutral<satisfied<very satisfied; "
-    "never<almost never<rarely<seldom<sometimes<occasionally<often<frequently<usually"
-    "<almost always<always; "
-    "cold<cool<mild<warm<hot; slow<medium<fast; light<medium<heavy; "
-    "beginner<intermediate<advanced<expert; bronze<silver<gold<platinum<diamond; "
-    "first<second<third<fourth<fifth; 1st<2nd<3rd<4th<5th<6th<7th<8th<9th<10th; "
-    "fair<good<very good<premium<ideal"
-)
+_SCALES = Path(__file__).with_name("scales.txt").read_text("utf-8").splitlines()
 
 
 def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -423,7 +396,7 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
     if len(words) < 3:
         return None  # two values need no order
     plain = [re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words]
-    for scale in _SCALES.split("; "):
+    for scale in _SCALES:
         steps = scale.split("<")
         if set(plain) <= set(steps) and len(set(plain)) == len(plain):
             return tuple(

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
+from ..errors import check_choice
 from .cell_formats import plain_number
-from .graph_files import parse_matrix_market
+from .graph_files import decode_text, parse_matrix_market
 from .source import Source
 from .table import TableError
 
@@ -70,14 +70,10 @@ def read_couplings(path: str | Path, problem: str, *, format: str | None = None)
     TableError
         If the file is missing, empty or broken; the message names the line or the nodes.
     """
-    if problem not in PROBLEMS:
-        raise ValueError(f"problem={problem!r}; {nearest_name(problem, list(PROBLEMS))}")
+    check_choice("problem", problem, PROBLEMS)
     source = Source(path)
     raw, name = source.read(), source.name
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TableError(f"{name} is not a text file; {_ACCEPTED}") from None
+    text = decode_text(raw, name)
     if not text.strip():
         raise TableError(f"{name} is empty")
     rows = (line.replace(",", " ").replace(";", " ").split() for line in text.splitlines())

@@ -194,7 +194,7 @@ def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -
     """Return the cells of a small text table; a space as delimiter stands for any white space."""
     if len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
-    text = io.StringIO(_decode(raw, name), newline="")
+    text = io.StringIO(decode_text(raw, name), newline="")
     lines = (" ".join(line.split()) for line in text) if delimiter == " " else text
     reader = csv.reader(lines, delimiter=delimiter)
     rows: list[list[str]] = []
@@ -212,7 +212,7 @@ def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -
     return rows
 
 
-def _decode(raw: bytes, name: str) -> str:
+def decode_text(raw: bytes, name: str) -> str:
     """Decode UTF-8 text."""
     try:
         text = raw.decode("utf-8-sig")
@@ -407,7 +407,7 @@ def read_labels(
     if delimiter.encode() in raw.strip():
         positions, values = _labels_by_name(raw, name, delimiter, graph)
     else:
-        values = [line.strip() for line in _decode(raw, name).splitlines()]
+        values = [line.strip() for line in decode_text(raw, name).splitlines()]
         if len(values) == n + 1 and values[0].lower() == "label":
             values = values[1:]
         while len(values) > n and not values[-1]:

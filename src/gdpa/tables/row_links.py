@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import nearest_name
+from ..errors import check_choice
 from .graph_files import EdgeList, graph_format, parse_edge_list, read_graph
 from .source import Source
 from .table import TableError, shorten
@@ -80,8 +80,7 @@ def read_links(
         If the file is missing, empty or damaged, a name is unknown, two rows have the same name, a
         weight is negative, or no row is linked.
     """
-    if duplicates not in DUPLICATES:
-        raise ValueError(f"duplicates={duplicates!r}; {nearest_name(duplicates, list(DUPLICATES))}")
+    check_choice("duplicates", duplicates, DUPLICATES)
     source = Source(path)
     name, kind = source.name, graph_format(source)
     if kind in ("mtx", "npz"):
