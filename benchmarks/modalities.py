@@ -3,7 +3,7 @@
     python -m benchmarks.modalities                      # what is missing in modalities.json
     python -m benchmarks.modalities --parts minilm cora  # only these
     python -m benchmarks.modalities --again cora         # measure a part again
-    python -m benchmarks.modalities --embed FOLDER       # pictures through an ONNX model
+    python -m benchmarks.modalities --embed FOLDER       # pictures through an ONNX model, too
     python -m benchmarks.modalities --write              # only write MODALITIES.md again
 
 Parts, all of ``$GDPA_DATA_HOME``; a part whose files are missing is skipped:
@@ -11,8 +11,8 @@ Parts, all of ``$GDPA_DATA_HOME``; a part whose files are missing is skipped:
 - *minilm*: MiniLM embeddings of sentences, ``text/*-minilm.npz``;
 - *text*: the sentences themselves, ``text/*.csv``, through the package's encoding of text columns;
   baselines get TF-IDF of characters (2 to 5) and words;
-- *pictures*: ``cifar-2000.npz``, picture files through the package's encoding, pixels for the
-  baselines; or what the model that is named makes of them, for all;
+- *pictures*: ``cifar-2000.npz`` through the package's encoding of picture files; with ``--embed``
+  also what the model that is named makes of them. The baselines get the same features;
 - *cora*: the public split and ten random ones of 20 labels a class;
 - *unlike*: networks with unlike neighbours, ``graphs/*.npz``, their own splits.
 
@@ -133,16 +133,15 @@ def cases(part: str, embed: str | None) -> Iterator[Case]:
         truth = np.unique(truth, return_inverse=True)[1]
         if embed is not None:
             yield from rows_cases(f"CIFAR-10, {Path(embed).name}", embedded(pictures, embed), truth)
-            return
         with tempfile.TemporaryDirectory() as folder:
             from PIL import Image
 
-            from gdpa.tables import read_table
+            from gdpa.tables import TableEncoder, read_table
 
             for i, picture in enumerate(pictures):
                 Image.fromarray(picture).save(Path(folder) / f"{i:05d}.png")
             given = read_table(folder).without(["label"])
-            X = pictures.reshape(truth.size, -1) / 255.0
+            X = TableEncoder().fit_transform(given)
             yield from rows_cases("CIFAR-10, no model", X, truth, given)
     elif part == "cora" and (found := cora()) is not None:
         X, W, truth, public = found

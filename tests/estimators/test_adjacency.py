@@ -21,6 +21,7 @@ from gdpa.errors import DegenerateProblemWarning
 from gdpa.estimators.members.links import LINK_MEMBERS
 from gdpa.graph import Links
 from gdpa.graph.smoothing import Smoother
+from gdpa.policy import Policy
 
 
 def planted(n=300, k=3, *, inside=0.06, across=0.006, shift=1.5, seed=0):
@@ -364,6 +365,15 @@ def bags_of_words(n=240, d=300, length=8, seed=0):
     X = sp.csr_array(sp.coo_array((np.ones(n * length), at), shape=(n, d)))
     upper = np.triu(rng.random((n, n)) < np.where(z[:, None] == z, 0.03, 0.005), 1)
     return X, np.where(np.arange(n) < 60, z, -1), sp.csr_array((upper | upper.T).astype(float)), z
+
+
+def test_the_smoothed_member_is_kept_on_many_nodes_with_links(monkeypatch):
+    X, y, W, _ = bags_of_words()
+    monkeypatch.setattr(CommitteeClassifier, "_policy", Policy(judged_nodes=100))
+    monkeypatch.setattr("gdpa.estimators.ensemble.is_redundant", lambda *_: True)
+    assert CommitteeClassifier().fit(X, y, adjacency=W).committee_.of("smoothed") > 0
+    # Without links it needs a neighbour search, so it is dropped if it is redundant.
+    assert CommitteeClassifier().fit(X, y).committee_.of("smoothed") == 0
 
 
 @pytest.mark.parametrize("linked", [False, True])

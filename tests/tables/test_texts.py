@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestNeighbors
 
 from gdpa.tables import TableEncoder, read_table, table_of
 from gdpa.tables.features import TextEncoding
 from gdpa.tables.table import ArrowTexts, intern_arrow, intern_texts
+from gdpa.tables.texts import _nearest
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -71,6 +74,62 @@ def test_features_of_texts_do_not_depend_on_how_they_are_kept(many, monkeypatch,
     out = np.full((3, len(encoding.suffixes)), np.nan)
     encoding.encode([], np.full(3, -1, dtype=np.int8), out)
     assert (out == 0).all()
+
+
+def encoded(encoding, texts):
+    out = np.empty((len(texts), len(encoding.suffixes)))
+    encoding.encode(texts, np.arange(len(texts)), out)
+    return out
+
+
+def topics(n, seed):
+    """Texts of two topics: a few of the many words of a topic, among words of both."""
+    letters = np.random.default_rng(0).integers(97, 123, (240, 6)).tolist()
+    words = np.array([bytes(word).decode() for word in letters])
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(0, 2, n)
+    own = 80 * topic[:, None] + rng.integers(0, 80, (n, 4))
+    chosen = words[np.hstack([own, rng.integers(160, 240, (n, 6))])]
+    return [" ".join(row) for row in chosen], topic
+
+
+def test_similar_texts_make_features_of_new_texts_less_noisy():
+    texts, topic = topics(600, 0)
+    encoding = TextEncoding.fit(texts, np.ones(600, dtype=int), 32, 0)
+    alone = replace(encoding, means=np.zeros_like(encoding.means))
+    more, wanted = topics(300, 1)
+    right = []
+    for which in (encoding, alone):
+        search = NearestNeighbors(n_neighbors=5).fit(encoded(which, texts))
+        near = topic[search.kneighbors(encoded(which, more), return_distance=False)]
+        right.append((near == wanted[:, None]).mean())
+    assert right[0] > right[1] + 0.03
+    # A text of the sample is not its own neighbour, so it is encoded like a new text.
+    P = _nearest(encoding.anchors, encoding.anchors)
+    assert not P.diagonal().any()
+    assert np.allclose(P.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    "texts", [["a"], ["a", "b"], ["!", "?"], ["x y"] * 3, ["same"] * 2 + ["other"], ["", "a b c"]]
+)
+def test_a_few_texts_get_finite_features(texts):
+    encoding = TextEncoding.fit(texts, np.ones(len(texts), dtype=int), 8, 0)
+    Z = encoded(encoding, [*texts, "", "something new"])
+    assert np.isfinite(Z).all()
+    assert np.abs(Z).max() < 1e3
+
+
+def test_stored_texts_encode_the_same_and_damaged_ones_are_refused():
+    texts, _ = topics(100, 2)
+    encoder = TableEncoder(columns={"t": "text"}).fit({"t": texts})
+    plain = encoder.to_plain()
+    again = TableEncoder.from_plain(plain)
+    assert again.transform({"t": texts}).tobytes() == encoder.transform({"t": texts}).tobytes()
+    encoding = encoder.columns_[0].encoding
+    for wrong in ({"means": encoding.means[1:]}, {"anchors": -encoding.anchors}):
+        with pytest.raises(ValueError, match="anchors"):
+            replace(encoding, **wrong)
 
 
 def test_parquet_is_read_column_by_column(tmp_path):

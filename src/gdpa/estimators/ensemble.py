@@ -86,7 +86,6 @@ SKIP_RULES = {
     "whitened": ("neighbours", 0.0),
     "forest graph": ("forest", 0.3),
     "forest kernel": ("forest", 0.3),
-    "smoothed": ("neighbours", 0.0),
     "neighbour forest": ("neighbour columns", 0.15),
 }
 # Minimum for the forest in the skip rules if there are links. Chosen on PubMed.
@@ -788,9 +787,11 @@ def fit_ensemble(
     weighting = weigh(
         held_out, part.codes, len(models), LEAST_WEIGHT if kept is None else LEAST_SAMPLE_WEIGHT
     )
-    # With many samples, drop members that need another neighbour search if they are redundant. The
-    # forest is dropped only if the trial rests on many labels: with few it raised the error.
-    costly = [] if kept is None else [*SKIP_RULES][1:] + ["neighbours"] * (links is not None)
+    # With many samples, drop members that need another neighbour search if they are redundant:
+    # with links the smoothed member needs none. The forest is dropped only if the trial rests on
+    # many labels: with few it raised the error.
+    searching = "smoothed" if links is None else "neighbours"
+    costly = [] if kept is None else [*SKIP_RULES, searching][1:]
     if X.shape[0] > policy.huge_nodes and part.codes.size >= policy.screened_labels:
         costly.append("forest")
     for name in costly:

@@ -26,8 +26,9 @@ from .adjacency import MatrixLike, csr_from_parts
 # Distinguished by isinstance(X, np.ndarray).
 Features: TypeAlias = NDArray[Any] | sp.csr_array
 
-# Features with fewer columns are never stored as a sparse matrix.
-MANY_COLUMNS = 100
+# Features with fewer columns are never stored as a sparse matrix, nor those with a larger share of
+# non-zeros. PubMed's words (a tenth) are sparse, images of digits (a fifth) are not.
+MANY_COLUMNS, FEW_NONZEROS = 100, 0.15
 # Maximum size of a block of rows.
 BLOCK_BYTES = 32 * 2**20
 
@@ -137,7 +138,7 @@ def stored_by_density(X: Features, sparse: bool | None = None) -> Features:
     n, d = X.shape
     if sparse is None:
         filled = np.count_nonzero(X if isinstance(X, np.ndarray) else X.data)
-        sparse = d >= MANY_COLUMNS and filled < 0.1 * n * d
+        sparse = d >= MANY_COLUMNS and filled < FEW_NONZEROS * n * d
     if isinstance(X, np.ndarray):
         return check_features(sp.csr_array(X)) if sparse else X
     return X if sparse else X.toarray()

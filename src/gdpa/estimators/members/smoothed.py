@@ -179,7 +179,9 @@ class SmoothedMember(Member):
             strengths, most = strengths[-1:], min(most, 4)
         kept = depths if most else depths[:1]
         settings = [(pull, min(steps, most), C, 0) for pull, steps in kept for C in strengths]
-        if data.whole is None and data.X.shape[0] <= data.options.policy.judged_nodes:
+        policy = data.options.policy
+        most_rows = policy.judged_nodes if data.links is None else policy.huge_nodes
+        if data.whole is None and data.X.shape[0] <= most_rows:
             settings += [(*setting[:3], ADDED) for setting in settings[-len(strengths) :]]
         return settings
 
