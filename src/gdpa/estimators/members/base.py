@@ -36,7 +36,7 @@ Key = TypeVar("Key", bound=Hashable)
 # columns may have different units.
 SAME_UNITS = 10.0
 # Logarithms are taken of columns with a larger skewness, estimated on about this many rows. Chosen
-# on 14 KEEL tables not used for other defaults, of 0.5, 1 and 2, and confirmed on 14 more.
+# on 14 KEEL tables not used for other defaults, of 0.5, 1 and 2, and checked on 14 more.
 SKEWED, SKEWNESS_ROWS = 1.0, 10_000
 # Chosen on real tables with 5 and 20 labels per class, the paper's data sets, digits and generated
 # data. FEW_LABELS_LOOP applies where no label can be held out.
