@@ -144,3 +144,18 @@ def test_rows_of_any_size_keep_their_direction(kind, size, scale):
         np.testing.assert_allclose(Z[1], -Z[0], rtol=1e-9, atol=1e-9 * np.abs(Z[0]).max())
         ratio = -rescaler.scale[1] / rescaler.scale[0]
         assert Z[0, 0] / Z[0, 1] == pytest.approx(ratio, rel=1e-9)
+
+
+def test_logarithms_are_increasing_and_finite_for_any_number():
+    x = np.concatenate([-np.logspace(308, -3, 50), [0.0], np.logspace(-3, 308, 50)])
+    near, columns, one = np.abs(x) < 1e100, np.array([True, True]), np.ones(2)
+    for unit in (2.0, 1e-300):
+        logs = np.array([[0.0, 0.0], [unit, 0.0]])
+        scaling = Rescaler("standard", columns, 0 * one, one, False, logs)
+        Z = scaling.transform(np.column_stack([x, x]))
+        assert np.isfinite(Z).all()
+        assert (np.diff(Z[near, 0]) >= 0).all()
+        np.testing.assert_array_equal(Z[near, 1], x[near])  # unit 0: only shifted and scaled
+        if unit == 2.0:
+            formula = np.sign(x) * np.log1p(np.abs(x) / unit)
+            np.testing.assert_allclose(Z[near, 0], formula[near], rtol=1e-12)

@@ -39,8 +39,10 @@ def test_a_stored_graph_attaches_the_same(tmp_path, algorithm, bandwidth, contai
 def test_other_stored_things_answer_the_same():
     leaves = rng.integers(0, 9, (60, 7))
     W = sp.csr_array(graph().W)
+    logs = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 1.0]])
     for thing, answer in (
         (Rescaler.fit(X, "standard"), lambda r: r.transform(X)),
+        (replace(Rescaler.fit(X, "min-max"), logs=logs), lambda r: r.transform(X)),
         (LeafEmbedding.fit(leaves, 4), lambda e: e.transform(leaves)),
         (Smoother(W, X), lambda s: s.points(1.0, 2)),
     ):
@@ -81,6 +83,9 @@ def test_rescalers_and_embeddings_that_do_not_fit_together():
         Rescaler("min-max", columns, np.zeros(2), np.ones(1), False)
     with pytest.raises(ValueError, match="scale must be positive"):
         Rescaler("min-max", columns, np.zeros(1), np.zeros(1), False)
+    for logs in (np.zeros((2, 2)), np.full((2, 1), np.nan), -np.ones((2, 1))):
+        with pytest.raises(ValueError, match="logs must"):
+            Rescaler("min-max", columns, np.zeros(1), np.ones(1), False, logs)
     with pytest.raises(ValueError, match="ascending"):
         LeafEmbedding(np.zeros((3, 2), np.float32), np.array([0, 3, 3]))
     with pytest.raises(ValueError, match="vectors must be"):

@@ -24,7 +24,7 @@ from .labels import is_missing
 from .options import GraphOptions
 
 FORMAT = "classifier"
-VERSION = 3
+VERSION = 4
 
 
 @codec.storable("estimator")

@@ -31,6 +31,9 @@ RESCALINGS = ("min-max", "standard", "none")
 class Rescaler:
     """A fitted re-scaling: ``(X[:, columns] - shift) / scale``, then optionally unit norm.
 
+    Of some columns, logarithms ``sign(x - origin) log(1 + |x - origin| / unit)`` may be taken
+    first. They increase with x and compress values far from the origin.
+
     Parameters
     ----------
     kind : {"min-max", "standard", "none"}
@@ -42,6 +45,8 @@ class Rescaler:
         What to subtract, and then to divide by.
     unit_norm : bool
         Whether to divide samples by their l2 norm. A sample of zeros stays zero.
+    logs : ndarray of shape (2, n_kept), optional
+        Origin and unit of the logarithms of each kept column; unit 0 for none.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class Rescaler:
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
     unit_norm: bool
+    logs: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in RESCALINGS:
@@ -64,6 +70,9 @@ class Rescaler:
             raise ValueError(f"shift and scale must have one number for each of {kept[0]} columns")
         if not (np.isfinite(self.shift) & (self.scale > 0) & (self.scale < np.inf)).all():
             raise ValueError("shift must be finite, and scale must be positive and finite")
+        logs = np.zeros((2, *kept)) if self.logs is None else self.logs
+        if logs.shape != (2, *kept) or not (np.isfinite(logs).all() and (logs[1] >= 0).all()):
+            raise ValueError("logs must have a finite origin and unit >= 0 for each column")
 
     @classmethod
     def fit(cls, X: MatrixLike, kind: str = "min-max") -> Rescaler:
@@ -130,12 +139,19 @@ class Rescaler:
             return A
         A = _dense(A, self.kind)
         Z = A[:, self.columns].astype(np.float64)
+        origin, unit = np.zeros((2, 0)) if self.logs is None else self.logs
+        bent = np.flatnonzero(unit)
         with np.errstate(over="ignore"):
+            for j in bent:
+                u = np.clip((Z[:, j] - origin[j]) / unit[j], -1e300, 1e300)
+                Z[:, j] = np.copysign(np.log1p(np.abs(u)), u)
             Z -= self.shift
             Z /= self.scale
         beyond = np.flatnonzero(~(np.abs(Z).max(axis=1, initial=0.0) < LARGEST))
         if beyond.size:
-            Z[beyond] = self._direction(A[np.ix_(beyond, self.columns)].astype(np.float64))
+            rows = A[np.ix_(beyond, self.columns)].astype(np.float64)
+            rows[:, bent] = self.shift[bent]  # logarithms are negligible in comparison
+            Z[beyond] = self._direction(rows)
         if self.unit_norm:
             norms = np.linalg.norm(Z, axis=1, keepdims=True)
             np.divide(Z, norms, out=Z, where=norms > 0)

@@ -35,6 +35,9 @@ Key = TypeVar("Key", bound=Hashable)
 # If the 90th percentile of the columns' standard deviations exceeds the 10th by this factor, the
 # columns may have different units.
 SAME_UNITS = 10.0
+# Logarithms are taken of columns with a larger skewness, estimated on about this many rows. Chosen
+# on 14 KEEL tables not used for other defaults, of 0.5, 1 and 2, and checked on 14 more.
+SKEWED, SKEWNESS_ROWS = 1.0, 10_000
 # Chosen on real tables with 5 and 20 labels per class, the paper's data sets, digits and generated
 # data. FEW_LABELS_LOOP applies where no label can be held out.
 NEIGHBORS, MANY_SAMPLES_NEIGHBORS = 6, 10
@@ -104,8 +107,14 @@ class FitData:
 
     @cached_property
     def scaling(self) -> Rescaler:
-        """Scaling to standard deviation 1 and, if the features are dense, to mean 0."""
-        X = self.X
+        """Scaling to standard deviation 1 and, if the features are dense, to mean 0.
+
+        Logarithms are taken of skewed dense columns first: a few extreme values would otherwise
+        decide linear models, covariances and distances. Values are measured from the end where most
+        of them are, in units of their median. So the result does not depend on the unit and the
+        zero of a column, and columns with two values do not change.
+        """
+        X, logs = self.X, np.zeros((2, self.X.shape[1]))
         if isinstance(X, sp.csr_array):
             mean = np.zeros(X.shape[1])
             with np.errstate(over="ignore"):
@@ -113,17 +122,29 @@ class FitData:
             means = np.asarray(X.mean(axis=0)).ravel()
             scale = np.sqrt(np.maximum(squares - means * means, 0.0))
             varies = scale > 1e-6 * np.sqrt(squares)
+            skewness = mean
         else:
             A = np.asarray(X)
             varies = A.max(axis=0) > A.min(axis=0)
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(all="ignore"):
                 mean = A.mean(axis=0, dtype=np.float64)
                 scale = A.std(axis=0, dtype=np.float64)
+                part = A[:: max(1, A.shape[0] // SKEWNESS_ROWS)]
+                skewness = (((part - mean) / scale) ** 3).mean(axis=0)
         varies &= np.isfinite(scale) & np.isfinite(mean) & (scale > 0)
+        for j in np.flatnonzero(varies & (np.abs(skewness) > SKEWED)):
+            x = np.asarray(X[:, j], dtype=np.float64)
+            origin = x.min() if skewness[j] > 0 else x.max()
+            far = np.abs(x - origin)
+            unit = float(np.median(far[far > 0]))
+            with np.errstate(over="ignore"):
+                x = np.copysign(np.log1p(np.minimum(far / unit, 1e300)), skewness[j])
+            logs[:, j], mean[j], scale[j] = (origin, unit), x.mean(), x.std()
         columns = varies if varies.any() else np.ones(X.shape[1], dtype=bool)
         scale = np.where(varies, scale, 1.0)
         mean = np.where(varies, mean, 0.0)
-        return Rescaler("standard", columns, mean[columns], scale[columns], False)
+        parts = (columns, mean[columns], scale[columns])
+        return Rescaler("standard", *parts, False, logs[:, columns])
 
     @cached_property
     def is_embedding(self) -> bool:
