@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import DegenerateProblemWarning, UnreachedWarning
 from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
-from .solution import BoundStatus, Solution, relative_gap
+from .solution import Bounded, BoundStatus, Solution
 from .solvers.registry import choose_method, get_solver
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Bounded):
     """The objective of a labelling, and a lower bound for all labellings.
 
     Parameters
@@ -47,16 +47,6 @@ class Certificate:
     method: str
     exact: bool
     optimal_labels: NDArray[np.int8] | None = None
-
-    @property
-    def gap(self) -> float:
-        """Objective minus lower bound: the largest possible improvement."""
-        return float(max(self.objective - self.lower_bound, 0.0))
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
-        return relative_gap(self.objective, self.lower_bound)
 
     def __str__(self) -> str:
         what = "optimum" if self.exact else "lower bound"

@@ -13,34 +13,32 @@ from numpy.typing import NDArray
 from .notebook import card
 from .problem.dual import DualVariables
 
-__all__ = ["BoundStatus", "DualVariables", "Solution", "relative_gap"]
+__all__ = ["BoundStatus", "Bounded", "DualVariables", "Solution"]
 
 BoundStatus = Literal["certified", "estimated", "none"]
 
 
-def relative_gap(objective: float, lower_bound: float) -> float:
-    """Distance of an objective to its lower bound, relative to the larger of the two.
+class Bounded:
+    """An objective and a lower bound of it."""
 
-    Parameters
-    ----------
-    objective : float
-        What was reached.
-    lower_bound : float
-        What cannot be beaten; -inf if nothing is known.
+    objective: float
+    lower_bound: float
 
-    Returns
-    -------
-    float
-        0 where the objective is at its bound, infinite where there is none.
-    """
-    gap = float(max(objective - lower_bound, 0.0))
-    if gap == 0.0 or not np.isfinite(gap):
-        return gap
-    return gap / max(abs(objective), abs(lower_bound))
+    @property
+    def gap(self) -> float:
+        """Objective minus lower bound; infinite if there is no bound."""
+        return float(max(self.objective - self.lower_bound, 0.0))
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
+        if self.gap == 0.0 or not np.isfinite(self.gap):
+            return self.gap
+        return self.gap / max(abs(self.objective), abs(self.lower_bound))
 
 
 @dataclass(frozen=True, repr=False)
-class Solution:
+class Solution(Bounded):
     """Labels, scores, and how good they are.
 
     Parameters
@@ -109,16 +107,6 @@ class Solution:
     def bound(self) -> float:
         """Bound of the value: from below if it is minimised, from above if it is maximised."""
         return self.lower_bound if self.sense == "minimise" else -self.lower_bound
-
-    @property
-    def gap(self) -> float:
-        """Objective minus lower bound; infinite if there is no bound."""
-        return float(max(self.objective - self.lower_bound, 0.0))
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap over the larger absolute value of objective and lower bound; 0 where both are 0."""
-        return relative_gap(self.objective, self.lower_bound)
 
     @property
     def _value_name(self) -> str:

@@ -92,9 +92,7 @@ def quick_uncertainty(
         warnings.simplefilter("ignore")  # few rows per class and few iterations are intended
         for model in models:
             model.fit(known[-most_rows:], place[-most_rows:])
-            part = np.zeros_like(mean)
-            part[:, model.classes_] = model.predict_proba(points)
-            mean = mean + part
+            mean[:, model.classes_] += model.predict_proba(points)
     return 1.0 - lead(mean / (1 + len(models)))
 
 
