@@ -26,45 +26,25 @@ if TYPE_CHECKING:
     from .solvers.registry import list_methods, solve
 
 __all__ = [
-    "BinaryQuadratic",
-    "CommitteeClassifier",
-    "GDPAClassifier",
-    "GraphClassifier",
-    "GraphProblem",
-    "LabelingSession",
-    "SemiSupervisedKFold",
-    "Solution",
-    "__version__",
-    "certify",
-    "classify",
-    "gershgorin",
-    "graph",
-    "list_methods",
-    "solve",
-]
+    "BinaryQuadratic", "CommitteeClassifier", "GDPAClassifier", "GraphClassifier",
+    "GraphProblem", "LabelingSession", "SemiSupervisedKFold", "Solution", "__version__",
+    "certify", "classify", "gershgorin", "graph", "list_methods", "solve",
+]  # fmt: skip
 
 # Loaded on first use, so that `import gdpa` stays cheap and Ctrl-C is answered by the command line
 # from the start.
 __getattr__ = load_on_use(
     __name__,
-    {
-        "BinaryQuadratic": "problem",
-        "CommitteeClassifier": "estimators",
-        "GDPAClassifier": "estimators",
-        "GraphClassifier": "estimators",
-        "GraphProblem": "problem",
-        "LabelingSession": "labeling",
-        "SemiSupervisedKFold": "estimators",
-        "Solution": "solution",
-        "certify": "certificate",
-        "classify": "estimators",
-        "datasets": "datasets",
-        "gershgorin": "gershgorin",
-        "graph": "graph",
-        "list_methods": "solvers.registry",
-        "metric": "metric",
-        "solve": "solvers.registry",
-    },
+    certificate="certify",
+    datasets="datasets",
+    estimators="CommitteeClassifier GDPAClassifier GraphClassifier SemiSupervisedKFold classify",
+    gershgorin="gershgorin",
+    graph="graph",
+    labeling="LabelingSession",
+    metric="metric",
+    problem="BinaryQuadratic GraphProblem",
+    solution="Solution",
+    **{"solvers.registry": "list_methods solve"},
 )
 
 

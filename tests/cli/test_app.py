@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from gdpa import list_methods
@@ -39,3 +41,33 @@ def test_help_of_fit_has_examples_first_and_groups(process):
     assert max(map(len, ended.out.splitlines())) <= 84
     # Prose has most of the width, so that few options take more than two lines.
     assert len(ended.out.splitlines()) < 80
+
+
+def modules_after(*args):
+    """The modules that a command has loaded when it ends."""
+    script = "import sys; from gdpa.cli import main\ntry:\n    main(sys.argv[1:])\nfinally:\n"
+    script += "    print(*sys.modules, file=sys.stderr)"
+    run = [sys.executable, "-c", script, *map(str, args)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=300, check=True)
+    return set(ended.stderr.splitlines()[-1].split())
+
+
+def test_fit_does_not_load_what_it_does_not_use(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{a:.3f},{b:.3f},{c if i < 60 else ''}"
+        for i, (a, b, c) in enumerate(zip(*rng.normal(size=(2, 100)), "pq" * 50, strict=True))
+    ]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["a,b,t", *rows]) + "\n")
+    loaded = modules_after("fit", table, "--target", "t", "--out", tmp_path / "out.csv")
+    assert {"sklearn.tree", "gdpa.estimators.committee"} <= loaded
+    # Some of these take longer to import than the fit takes.
+    heavy = {"pandas", "scipy.stats", "numpy.f2py", "matplotlib"}
+    heavy |= {"sklearn.linear_model", "sklearn.metrics", "sklearn.neighbors", "sklearn.ensemble"}
+    assert not heavy & loaded
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "query"])
+def test_help_does_not_load_scikit_learn(command):
+    assert not {"sklearn", "pandas", "pyarrow"} & modules_after(command, "--help")

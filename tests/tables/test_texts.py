@@ -11,7 +11,15 @@ from sklearn.neighbors import NearestNeighbors
 
 from gdpa.tables import TableEncoder, read_table, table_of
 from gdpa.tables.features import TextEncoding
-from gdpa.tables.table import ArrowTexts, intern_arrow, intern_texts
+from gdpa.tables.table import (
+    MISSING,
+    ArrowTexts,
+    clean_texts,
+    intern_arrow,
+    intern_texts,
+    is_missing_text,
+    to_numpy,
+)
 from gdpa.tables.texts import _nearest
 
 arrow = pytest.importorskip("pyarrow")
@@ -37,6 +45,31 @@ def test_arrow_numbers_texts_as_python_does(many, different):
     assert (codes.tolist(), list(texts)) == (wanted.tolist(), words)
     assert codes.dtype == wanted.dtype
     assert isinstance(texts, ArrowTexts) == (len(texts) > 50)
+
+
+def test_arrow_numbers_are_numpy_numbers():
+    cells = arrow.array([1.5, None, -2.0, None, 0.0])
+    for part in (cells, cells[1:4], cells[1:2], cells[:0]):
+        wanted = [np.nan if v is None else v for v in part.to_pylist()]
+        np.testing.assert_array_equal(to_numpy(part, np.float64, np.nan), wanted)
+    codes = to_numpy(arrow.array([3, None, 1], arrow.int32()), np.int32, -1)
+    assert (codes.dtype, codes.tolist()) == (np.int32, [3, -1, 1])
+
+
+@pytest.mark.parametrize("verbatim", [False, True])
+def test_arrow_finds_missing_texts_as_python_does(verbatim):
+    words = [
+        *MISSING,
+        *(f" {word.upper()} " for word in MISSING),
+        *(f"{word}x" for word in MISSING),
+    ]
+    cells = [*words, "\u017f", "n\na", "na\nb", "\u00fc ", None]
+    found = clean_texts(arrow.array(cells, arrow.large_string()), verbatim=verbatim).to_pylist()
+    for cell, text in zip(cells, found, strict=True):
+        if cell is None or is_missing_text(cell):
+            assert text is None
+        else:
+            assert text == (cell if verbatim else cell.strip())
 
 
 def test_arrow_texts_are_a_sequence():

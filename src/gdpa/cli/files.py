@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ class OutputFiles:
         whole = target if is_special(target) else target.parent.resolve() / target.name
         if whole in self._inputs or target.resolve() in self._inputs:
             raise ValueError(f"{option} {path} would overwrite the input")
-        if any(whole == other.target for other in self._staged.values()):
+        if whole in map(attrgetter("target"), self._staged.values()):
             raise ValueError(f"{option} {path} is also the file of another option")
         try:
             self._staged[option] = StagingFolder(whole)
@@ -150,8 +151,8 @@ def _texts(column: Column) -> Sequence[object]:
     if not isinstance(column, np.ndarray):
         return column
     if column.dtype.kind == "b":
-        return ["yes" if flag else "no" for flag in column]
-    return [f"{v:.4f}" for v in column] if column.dtype.kind == "f" else column.tolist()
+        return list(np.where(column, "yes", "no"))
+    return list(map("{:.4f}".format, column)) if column.dtype.kind == "f" else column.tolist()
 
 
 def _show_head(output: Output, columns: Sequence[tuple[str, Column]], most: int = 10) -> None:

@@ -104,6 +104,8 @@ def fit(options: FitOptions) -> None:
         files.claim("--report", options.report, stdout=False)
         with Stages(output) as stages:
             stages.start("starting", "loading modules")
+            from . import scikit_learn  # noqa: F401
+
             task = _read(options, output, stages)
             classifier = _fit(options, task, output, stages)
             stages.start("checking", "accuracy on held-out labels")

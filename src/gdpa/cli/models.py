@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tables import Table, TableEncoder, TableError
 from ..tables.source import open_file
+from ..tables.table import Table, TableError
 from .files import Column
 
 if TYPE_CHECKING:
     from ..estimators import CommitteeClassifier, GraphClassifier
+    from ..tables import TableEncoder
 
 
 def new_classifier(
@@ -125,6 +126,8 @@ class FittedTable:
         """Return the input of the model: the table, or an array if it was fitted on one."""
         if self.encoder is not None:
             return table
+        from ..tables import TableEncoder
+
         rows = table.without(["target"])
         kinds = dict.fromkeys(rows.names, "number")
         X = TableEncoder(scale="none", columns=kinds).fit(rows).encode(rows)[0]
@@ -141,6 +144,7 @@ def load_model(path: str) -> FittedTable:
     open_file(path, path).close()  # reports missing and empty files as for tables
     from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
     from ..estimators.base import BaseClassifier
+    from . import scikit_learn  # noqa: F401 - before the estimators
 
     try:
         model = BaseClassifier.load(path)

@@ -13,6 +13,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -147,7 +148,7 @@ class TableOptions:
     def reading(self) -> dict[str, Any]:
         """The file format, as options of :func:`gdpa.tables.read_table`."""
         names = ("format", "delimiter", "header", "encoding")
-        return {name: getattr(self, name) for name in names}
+        return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
         """Read the table and print the notes about it; `as_text` are columns kept as text."""

@@ -25,9 +25,9 @@ __all__ = [
 # Loaded on first use, because workers do not need most of what the client imports.
 __getattr__ = load_on_use(
     __name__,
-    {
-        "DamagedFileError": "folder", "Event": "cluster", "FitResult": "pipeline",
-        "PredictResult": "new_rows", "TaskError": "cluster", "export": "estimator",
-        "fit": "pipeline", "predict": "new_rows",
-    },
-)  # fmt: skip
+    cluster="Event TaskError",
+    estimator="export",
+    folder="DamagedFileError",
+    new_rows="PredictResult predict",
+    pipeline="FitResult fit",
+)

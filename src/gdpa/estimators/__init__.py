@@ -13,23 +13,15 @@ if TYPE_CHECKING:
     from .options import GraphOptions
 
 __all__ = [
-    "CommitteeClassifier",
-    "GDPAClassifier",
-    "GraphClassifier",
-    "GraphOptions",
-    "SemiSupervisedKFold",
-    "classify",
-]
+    "CommitteeClassifier", "GDPAClassifier", "GraphClassifier", "GraphOptions",
+    "SemiSupervisedKFold", "classify",
+]  # fmt: skip
 
 # Loaded on first use, because cluster workers do not need scikit-learn.
 __getattr__ = load_on_use(
     __name__,
-    {
-        "CommitteeClassifier": "committee",
-        "GDPAClassifier": "graph",
-        "GraphClassifier": "graph",
-        "GraphOptions": "options",
-        "SemiSupervisedKFold": "model_selection",
-        "classify": "committee",
-    },
+    committee="CommitteeClassifier classify",
+    graph="GDPAClassifier GraphClassifier",
+    model_selection="SemiSupervisedKFold",
+    options="GraphOptions",
 )

@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -312,6 +311,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         float
             Share of correct labels.
         """
+        from sklearn.metrics import accuracy_score
+
         predicted = self.predict(X, adjacency=adjacency)
         values, known = known_labels(y, self.unlabeled)
         if not known.any():

@@ -17,7 +17,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
-from sklearn.neighbors import NearestNeighbors
 
 from ..arrays import FloatArray, NDArray
 from ..graph import neighbor_graph
@@ -58,6 +57,8 @@ class Sketch:
 
     def weights(self, X: Any) -> FloatArray:
         """Return the weights of other rows to the sample, which add up to ``1 / (1 + gamma)``."""
+        from sklearn.neighbors import NearestNeighbors
+
         k = min(NEIGHBORS, self.rows.size)
         search = NearestNeighbors(n_neighbors=k).fit(self.points)
         distance, near = search.kneighbors(X)

@@ -14,15 +14,6 @@ from .rescale import rescale_minmax
 from .signed import balance
 
 __all__ = [
-    "BalancedGraph",
-    "Links",
-    "balance",
-    "forest_graph",
-    "from_edges",
-    "from_networkx",
-    "full_graph",
-    "laplacian",
-    "learn_balanced_graph",
-    "neighbor_graph",
-    "rescale_minmax",
-]
+    "BalancedGraph", "Links", "balance", "forest_graph", "from_edges", "from_networkx",
+    "full_graph", "laplacian", "learn_balanced_graph", "neighbor_graph", "rescale_minmax",
+]  # fmt: skip

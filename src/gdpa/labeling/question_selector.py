@@ -89,9 +89,7 @@ def quick_uncertainty(
     with warnings.catch_warnings(action="ignore"):
         for model in models:
             model.fit(known[-most_rows:], place[-most_rows:])
-            part = np.zeros_like(mean)
-            part[:, model.classes_] = model.predict_proba(points)
-            mean = mean + part
+            mean[:, model.classes_] += model.predict_proba(points)
     return 1.0 - lead(mean / (1 + len(models)))
 
 

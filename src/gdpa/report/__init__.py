@@ -11,6 +11,4 @@ if TYPE_CHECKING:
 __all__ = ["ReportData", "gather", "render"]
 
 # gdpa fit needs only the evaluation; load the rest when a report is written.
-__getattr__ = load_on_use(
-    __name__, {"ReportData": "data", "gather": "data", "render": "page", "page": "page"}
-)
+__getattr__ = load_on_use(__name__, data="ReportData gather", page="page render")

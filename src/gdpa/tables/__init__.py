@@ -16,24 +16,10 @@ if TYPE_CHECKING:
     from .encoder import TableEncoder
 
 __all__ = [
-    "FORMATS",
-    "GRAPH_FORMATS",
-    "Column",
-    "ColumnList",
-    "ColumnPlan",
-    "NodeLabels",
-    "RowLinks",
-    "Table",
-    "TableEncoder",
-    "TableError",
-    "is_frame",
-    "read_graph",
-    "read_labels",
-    "read_links",
-    "read_table",
-    "read_target",
-    "table_of",
-]
+    "FORMATS", "GRAPH_FORMATS", "Column", "ColumnList", "ColumnPlan", "NodeLabels", "RowLinks",
+    "Table", "TableEncoder", "TableError", "is_frame", "read_graph", "read_labels",
+    "read_links", "read_table", "read_target", "table_of",
+]  # fmt: skip
 
 # Loaded lazily, because scikit-learn takes a second to import.
-__getattr__ = load_on_use(__name__, {"TableEncoder": "encoder"})
+__getattr__ = load_on_use(__name__, encoder="TableEncoder")

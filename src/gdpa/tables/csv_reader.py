@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..errors import require
 from .cell_formats import FormatError, find_number_format, plain_number
 from .source import Source
-from .table import MISSING, Column, Table, TableError, clean_texts, merge_dictionaries, shorten
+from .table import MISSING, Column, Table, TableError, clean_texts, merge_texts, shorten, to_numpy
 
 SAMPLE_CHARACTERS = 2**16  # used to detect delimiter and quotes
 BLOCK_BYTES = 2**20  # read at a time
@@ -245,7 +245,7 @@ def _read_columns(
     for name in names:  # one by one, without a second copy of the table
         cells = parts.pop(name)
         columns.append(
-            Column(*merge_dictionaries(cells)) if name in text else Column(np.concatenate(cells))
+            Column(*merge_texts(cells)) if name in text else Column(np.concatenate(cells))
         )
     arrow.default_memory_pool().release_unused()
     if columns[0].values.size == 0:
@@ -258,7 +258,7 @@ def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:
     for clean in (False, True):  # few files need cleaning
         with suppress(require("pyarrow", "tables").ArrowInvalid):
             numbers = (clean_texts(cells) if clean else cells).cast("float64")
-            return np.asarray(numbers.to_numpy(zero_copy_only=False))
+            return to_numpy(numbers, np.float64, np.nan)
     return None
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import dct
 
 from ..codec import check_numbers, storable
 from ..errors import require
@@ -168,6 +167,7 @@ class PictureEncoding:
         cls, names: Sequence[str], folder: Path, n_features: int, random_state: int
     ) -> PictureEncoding:
         """Fit to at most 2,000 of the pictures."""
+        from scipy.fft import dct
         from sklearn.cluster import MiniBatchKMeans
 
         rng = np.random.default_rng(random_state)

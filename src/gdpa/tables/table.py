@@ -6,6 +6,7 @@ column then takes time proportional to the number of distinct texts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -238,19 +239,29 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
 
 def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
     """Return integer codes and the distinct texts of an Arrow string column."""
-    return merge_dictionaries([clean_texts(cells).dictionary_encode() for cells in column.chunks])
+    return merge_texts([clean_texts(cells).dictionary_encode() for cells in column.chunks])
 
 
 def clean_texts(cells: Any, *, verbatim: bool = False) -> Any:
     """Replace missing cells by null and, unless `verbatim`, strip white space."""
     pc = require("pyarrow.compute", "tables")
     trimmed = pc.utf8_trim_whitespace(cells)
-    words = require("pyarrow", "tables").array(sorted(MISSING), cells.type)
-    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
-    return pc.if_else(missing, None, cells if verbatim else trimmed)
+    # Arrow loads pandas, if it is installed, to convert any Python object: a list of words, None.
+    words = rf"\A(?:{'|'.join(map(re.escape, sorted(MISSING)))})\z"
+    missing = pc.match_substring_regex(pc.utf8_lower(trimmed), words)
+    null = require("pyarrow", "tables").nulls(1, cells.type)[0]
+    return pc.if_else(missing, null, cells if verbatim else trimmed)
 
 
-def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
+def to_numpy(cells: Any, dtype: Any, missing: float) -> NDArray[Any]:
+    """Convert an Arrow array of numbers, without pandas, which its own conversion loads."""
+    out = np.full(len(cells), missing, dtype=dtype)
+    valid = np.from_dlpack(cells.is_valid().cast("uint8")) > 0
+    out[valid] = np.from_dlpack(cells.drop_null())
+    return out
+
+
+def merge_texts(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
     """Return codes (-1 for null) and texts of dictionary-encoded Arrow arrays."""
     if not parts:
         return np.empty(0, dtype=np.int8), []
@@ -258,7 +269,7 @@ def merge_dictionaries(parts: list[Any]) -> tuple[NDArray[Any], Sequence[str]]:
     whole = arrow.chunked_array(parts).unify_dictionaries().combine_chunks()
     words = whole.dictionary
     texts = words.to_pylist() if len(words) <= MAX_TEXT_LIST else ArrowTexts(words)
-    codes = np.array(whole.indices.fill_null(-1))
+    codes = to_numpy(whole.indices, np.int32, -1)
     return codes.astype(np.min_scalar_type(-len(texts) - 2), copy=False), texts
 
 

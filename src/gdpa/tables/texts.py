@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.fft import dct
 
 from ..codec import check_numbers, storable
 
@@ -158,6 +157,7 @@ class TextEncoding:
         if k < 1:
             directions = np.ones((buckets.size, 1), dtype=np.float32)
         else:
+            from scipy.fft import dct
             from sklearn.utils.extmath import randomized_svd  # takes a second to load
 
             B = A.multiply(times[:, None]).tocsr()

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 
 from gdpa import CommitteeClassifier
 from gdpa.estimators.ensemble import MEMBERS
@@ -409,6 +410,36 @@ def test_embeddings_are_told_from_tables_and_get_a_smoothed_member():
     assert "smoothed" in model.committee_.names
     assert "forest" not in model.committee_.names
     assert (model.predict(embedding[:50]) == model.transduction_[:50]).mean() > 0.9
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_logistic_regression_is_that_of_scikit_learn(n_classes, convert, C):
+    rng = np.random.default_rng(n_classes)
+    Z = rng.normal(size=(120, 5))
+    codes = (Z[:, :n_classes] + rng.normal(size=(120, n_classes))).argmax(axis=1)
+    model = fit_logistic(convert(Z), codes, n_classes + 1, C)
+    found = model.predict(Z)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert found[:, n_classes].max() == 0.0  # a class without a label
+    # At the minimum of sum(-log p) + |W|^2 / (2 C) the gradient vanishes, to the tolerance.
+    errors = (found - np.eye(n_classes + 1)[codes])[:, n_classes == 2 : n_classes]
+    slopes = model.coefficients[:, n_classes == 2 : n_classes]
+    assert np.abs(Z.T @ errors + slopes / C).max() <= 1.1e-3 * len(Z)
+    assert np.abs(errors.sum(axis=0)).max() <= 1.1e-3 * len(Z)
+    reference = LogisticRegression(C=C, max_iter=2_000, tol=1e-8).fit(Z, codes)
+    np.testing.assert_allclose(found[:, :n_classes], reference.predict_proba(Z), atol=2e-2)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_the_kernel_is_that_of_scikit_learn(convert):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(20, 6)), rng.normal(size=(9, 6))
+    for X in (B, A):
+        found = rbf(convert(A.astype(np.float32)), convert(X.astype(np.float32)), 0.3)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, rbf_kernel(A, X, gamma=0.3), rtol=1e-5)
 
 
 def test_fewer_columns_than_rows_fit_the_same_model():

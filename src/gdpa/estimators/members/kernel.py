@@ -139,17 +139,20 @@ class LeafMachine(Model):
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
     """Return the RBF kernel; it is 0 where the distance overflows."""
-    from sklearn.metrics.pairwise import rbf_kernel
-
+    A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         if not sp.issparse(A):  # a shift to the mean keeps the digits of distances
-            middle = B.mean(axis=0, dtype=np.float64)
+            middle = B.mean(axis=0)
             if np.isfinite(middle).all():
                 A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
             if np.abs(B).max(initial=0.0) > 1e150:  # squares would overflow
                 A, B, gamma = A * np.sqrt(gamma), B * np.sqrt(gamma), 1.0
-        K = np.asarray(rbf_kernel(A, B, gamma=gamma), dtype=np.float64)
-    return np.nan_to_num(K, copy=False, nan=0.0)
+        products = A @ B.T
+        squares = -2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
+        squares += (A * A).sum(axis=1)[:, None]
+        squares += (B * B).sum(axis=1)
+        K = np.exp(-gamma * np.maximum(squares, 0.0))
+    return np.asarray(np.nan_to_num(K, copy=False, nan=0.0))
 
 
 def ridge_coefficients(K: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:

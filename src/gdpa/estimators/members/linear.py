@@ -21,7 +21,6 @@ or S_c = W for all classes (b infinite).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,25 +82,45 @@ class LinearModel(ScaledModel):
 def fit_logistic(
     Z: Features, codes: NDArray[np.integer], n_classes: int, C: float = 1.0
 ) -> LinearModel:
-    """Fit logistic regression; a class without a label gets probability 0."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
+    """Fit logistic regression; a class without a label gets probability 0.
+
+    The model is that of scikit-learn's LogisticRegression, whose import takes half a second: if
+    there are two classes, the first has no coefficients.
+    """
+    from scipy.optimize import minimize
 
     slopes = np.zeros((Z.shape[1], n_classes))
     intercepts = np.full(n_classes, -1e3)
-    seen = np.unique(codes)
+    seen, place = np.unique(codes, return_inverse=True)
+    intercepts[seen] = 0.0
     if seen.size == 1:
-        intercepts[seen] = 0.0
         return LinearModel(None, slopes, intercepts)
-    with warnings.catch_warnings(), one_thread():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a rough fit is good enough
+    free = seen[-1:] if seen.size == 2 else seen
+    with one_thread():
         rows, back = fewer_columns(Z)
-        model = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(rows, codes)
-        found = np.asarray(Z.T @ (back @ model.coef_.T)) if rows is not Z else model.coef_.T
-    if seen.size == 2:  # scikit-learn has coefficients of the second class only
-        intercepts[seen[0]], seen = 0.0, seen[1:]
-    slopes[:, seen] = found
-    intercepts[seen] = model.intercept_
+        m, d = rows.shape
+        scores, at_label = np.zeros((m, seen.size)), (np.arange(m), place)
+
+        def loss(flat: FloatArray) -> tuple[float, FloatArray]:
+            w = flat.reshape(d + 1, free.size)
+            scores[:, -free.size :] = rows @ w[:d] + w[d]
+            S = scores - scores.max(axis=1, keepdims=True)
+            E = np.exp(S)
+            total = E.sum(axis=1, keepdims=True)
+            E /= total
+            E[at_label] -= 1.0
+            errors = E[:, -free.size :] / m
+            slope = rows.T @ errors + w[:d] / (C * m)
+            value = (0.5 / C * (w[:d] ** 2).sum() + np.log(total).sum() - S[at_label].sum()) / m
+            return float(value), np.vstack([slope, errors.sum(axis=0)]).ravel()
+
+        # The settings of scikit-learn, but for the tolerance: a rough fit is good enough.
+        options = {"maxiter": 300, "maxls": 50, "gtol": 1e-3, "ftol": 64 * np.finfo(float).eps}
+        start = np.zeros((d + 1) * free.size)
+        found = minimize(loss, start, method="L-BFGS-B", jac=True, options=options)
+        w = found.x.reshape(d + 1, free.size)
+        slopes[:, free] = w[:d] if rows is Z else Z.T @ (back @ w[:d])
+    intercepts[free] = w[d]
     return LinearModel(None, slopes, intercepts)
 
 

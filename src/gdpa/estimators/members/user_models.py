@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.dummy import DummyClassifier
 
 from ...arrays import FloatArray
 from .base import Candidates, Features, FitData, FittedModel, Mask, Member, Model
@@ -70,6 +69,8 @@ class UserMember(Member):
 
     def _fitted(self, data: FitData, kept: Mask) -> UserModel:
         """Return a model fitted to the labels at `kept`."""
+        from sklearn.dummy import DummyClassifier
+
         rows, codes = data.X[data.labeled[kept]], data.codes[kept]
         one_class = np.unique(codes).size == 1  # few classifiers accept this
         model: Any = DummyClassifier() if one_class else clone(self.model)
