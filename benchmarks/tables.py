@@ -78,12 +78,18 @@ def save(results: dict[str, dict[str, list[Any]]], store: Path | None = None) ->
     os.replace(part, store)
 
 
-def forget(rows: list[str], sets: list[str], store: Path) -> None:
-    """Remove these sets of these rows from a store."""
+def forget(rows: list[str], sets: list[str], store: Path, labels: Iterable[int] = ()) -> None:
+    """Remove these sets of these rows from a store; of these counts of labels only, if any."""
+    counts = {str(count) for count in labels}
+
+    def asked(cell: str) -> bool:
+        name, count, _ = cell.split("/")
+        return name in sets and (not counts or count in counts)
+
     results = load(store)
     for row in rows:
         cells = results.get(row, {})
-        results[row] = {k: v for k, v in cells.items() if k.split("/")[0] not in sets}
+        results[row] = {k: v for k, v in cells.items() if not asked(k)}
     save(results, store)
 
 

@@ -26,6 +26,8 @@ class Policy:
     scanned_points : int
         Maximum number of points to compare with a query of an approximate search with more than
         `tree_features` features. The remaining neighbours are hardly nearer than other points.
+        On 70,000 MNIST images 1,000 / 3,000 / 10,000 give a recall of 0.80 / 0.96 / 0.99 in 6 / 10
+        / 13 CPU seconds, and 10.2 / 6.7 / 6.1 % errors with five labels per class (two draws).
     auto_nodes : int
         Maximum number of nodes for which ``n_neighbors="auto"`` compares three graphs. For more,
         the search takes longer than the choice is worth (Gaussian mixtures, 5,000 to 100,000

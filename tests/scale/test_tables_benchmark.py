@@ -93,8 +93,14 @@ def test_few_labels_store_and_page(table_data, tmp_path, monkeypatch, capsys):
     assert len(told) == 2  # the second run found both in the store
     np.testing.assert_array_equal(told[0], [0.5, 0.5])
     page = (tmp_path / "page.md").read_text()
-    assert "| gdpa | 0.00 | 1.00 | 1 | +0.0 |" in page
-    assert "| other | 100.00 | 2.00 | 0 | - |" in page
+    assert "| gdpa | 0.00 | 1.00 | 1.00 | 1 | +0.0 |" in page
+    assert "| other | 100.00 | 2.00 | 2.00 | 0 | - |" in page
     assert "(sets: 1, seeds of a set: 2)" in page
+    assert f"Commits: gdpa {few.commit()}." in page
     assert few.main([*asked, "--again"]) == 0
     assert len(told) == 4
+    before = few.load(few.STORE)["gdpa"]
+    few.forget(["gdpa"], ["toy"], few.STORE, [2])
+    assert few.load(few.STORE)["gdpa"] == before  # none has two labels
+    few.forget(["gdpa"], ["toy"], few.STORE, [1, 2])
+    assert few.load(few.STORE)["gdpa"] == {}

@@ -12,7 +12,14 @@ import gdpa
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.problem import ClassProblem
 from gdpa.solvers.base import Run
-from gdpa.solvers.class_sizes import ClassSizes, bisect, cut_share, match_shares, resplit
+from gdpa.solvers.class_sizes import (
+    ClassSizes,
+    bisect,
+    cut_share,
+    match_shares,
+    resplit,
+    walk_steps,
+)
 from gdpa.solvers.poisson import Poisson
 from gdpa.system import LabeledSystem
 
@@ -138,3 +145,24 @@ def test_a_split_keeps_its_shares_or_is_none():
     assert 0.35 <= side.mean() <= 0.65
     assert cut_share(W, side) < 0.5 * cut_share(W, now)
     assert bisect(W, np.arange(n) < n // 2, limits, 10) is None  # nothing is smaller
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 60])
+def test_steps_of_the_random_walk_are_close_to_its_power(random_graph, n):
+    W = random_graph(40, 5)
+    walk = sp.csr_array(W / np.maximum(W.sum(axis=1), 1e-12)[:, None])
+    V = np.random.default_rng(0).standard_normal((40, 3))
+    exact = np.linalg.matrix_power(walk.toarray(), n) @ V
+    error = np.abs(walk_steps(walk, V, n) - exact).max()
+    assert error <= (1e-12 if n <= 3 else 0.06 * np.abs(V).max())
+
+
+def test_a_hopeless_split_is_given_up(monkeypatch):
+    clique = np.ones((30, 30)) - np.eye(30)
+    W = sp.csr_array(sp.block_diag([clique, clique]))
+    limits, now = np.array([0.4, 0.6]), np.arange(60) % 2 == 0
+    side = bisect(W, now, limits, 10)
+    assert side is not None
+    assert cut_share(W, side) == 0.0
+    monkeypatch.setattr("gdpa.solvers.class_sizes.HOPELESS", -1.0)
+    assert bisect(W, now, limits, 10) is None
