@@ -29,7 +29,11 @@ class Ended:
 
 
 def _start(args, *, cwd, stdin=subprocess.DEVNULL, **environment):
-    """A process of the command line; Ctrl-C works in it whatever the tests were started from."""
+    """A process of the command line; Ctrl-C works in it whatever the tests were started from.
+
+    Of the environment, None removes a variable.
+    """
+    given = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", **environment}
     return subprocess.Popen(
         [sys.executable, "-m", "gdpa", *map(str, args)],
         cwd=cwd,
@@ -37,7 +41,7 @@ def _start(args, *, cwd, stdin=subprocess.DEVNULL, **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", **environment},
+        env={name: value for name, value in given.items() if value is not None},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 

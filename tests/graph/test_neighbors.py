@@ -364,7 +364,8 @@ print(stopped)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
-def test_interrupted_searches_do_not_crash():
+def test_interrupted_searches_do_not_crash(monkeypatch):
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # it may hang when interrupted
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120
     )
