@@ -59,7 +59,7 @@ def test_other_stored_things_answer_the_same():
         ({"W": sp.csr_array((79, 79))}, "positive weights between 80 nodes"),
         ({"W": -1.0 * graph().W}, "positive weights"),
         ({"bandwidth": "wide"}, "bandwidth='wide' is not known"),
-        ({"bandwidth": -1.0}, "bandwidth must be a positive number"),
+        ({"bandwidth": -1.0}, "bandwidth=-1.0 must be a positive number"),
         ({"n_neighbors": 0}, "out of range"),
         ({"recall": 1.5}, "out of range"),
     ],
