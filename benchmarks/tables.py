@@ -165,7 +165,7 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
         "expect a little less elsewhere. With any one table left out the other fifteen choose the "
         "same: six or nine members, weights half or twice as soft or as they are, the allowance "
         "for the forest's trees or none. The self-trained member was added on seeds 0 and 1. The "
-        "two rows of gdpa were measured on commit f2f860d, the others, which do not depend on it, "
+        "two rows of gdpa were measured on commit 85cb4d5, the others, which do not depend on it, "
         "on earlier ones.",
         "",
         "Members that were tried and not kept (seed 0, change of the mean error at 5 / 20 labels, "
