@@ -200,7 +200,9 @@ def main(words: list[str] | None = None) -> int:
         print("| target | executions | right | clear error | findings | lines | corpus | CPU s |")
         print("|---|---|---|---|---|---|---|---|")
         for name in chosen:
-            report[name] = r = fuzz(name, every[name], args.executions // len(chosen), args.seed)
+            report[name] = r = fuzz(
+                name, every[name], -(-args.executions // len(chosen)), args.seed
+            )
             print(
                 f"| {name} | {r['executions']:,} | {r[RIGHT]:,} | {r[CLEAR]:,} "
                 f"| {len(r['findings'])} | {r['lines']} | {r['corpus']} | {r['seconds']} |",
