@@ -242,11 +242,12 @@ def write(results: dict[str, Any]) -> None:
 def coverage(sessions: int) -> list[str]:
     """How often the interval holds the true accuracy; goes on where it was stopped."""
     results: dict[str, Any] = store()
+    commit = describe()["commit"]
     found = results.setdefault("sessions", {})
     names = ["digits", *(TABLES if folder() is not None else ())]
     wanted = [f"{names[i % len(names)]}/{100 + i // len(names)}" for i in range(sessions)]
     for key in wanted:
-        if key not in found:
+        if found.get(key, [None])[-1] != commit:
             name, seed = key.split("/")
             X, y = load(name, int(seed), FEWER)
             session = LabelingSession(X, random_state=int(seed))
@@ -255,7 +256,7 @@ def coverage(sessions: int) -> list[str]:
                 session.label(row, int(y[row]))
             estimate = session.estimate()
             ends = (estimate.low, estimate.high, accuracy(session, y))
-            found[key] = [round(value, 5) for value in ends]
+            found[key] = [*(round(value, 5) for value in ends), commit]
             save(results)
     hits = {key: found[key][0] <= found[key][2] <= found[key][1] for key in wanted}
     by_set = ", ".join(
