@@ -235,3 +235,10 @@ def test_patches_are_the_nearest_seeds():
 def test_bad_input(arguments, match):
     with pytest.raises(ValueError, match=match):
         solve_spd(**({"A": np.eye(2), "B": np.ones(2)} | arguments))
+
+
+@pytest.mark.parametrize("wrong", [np.eye(30), sp.eye_array(30), 3, "nope"])
+def test_a_preconditioner_of_another_type_is_refused(wrong):
+    A, B = system(30, 0, 1)
+    with pytest.raises(ValueError, match="preconditioner="):
+        solve_spd(A, B, preconditioner=wrong, dense_below=0)

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ConvergenceWarning
+from ..errors import ConvergenceWarning, unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
 from . import preconditioners
@@ -307,6 +307,10 @@ def _unit_preconditioner(
     """Return the preconditioner in the scaled variables, and the name of the resulting method."""
     if dense:
         return preconditioners.dense_inverse(unit.toarray())
+    if not (spec is None or isinstance(spec, str)):  # an array compares element by element
+        inverse, custom = unit.inverse, preconditioners.checked_callable(spec)
+        # A user-supplied preconditioner expects blocks of columns.
+        return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
     name = choose_preconditioner(unit, tol, columns, policy) if spec == "auto" else spec
     if name is None or name == "jacobi":  # the scaling is already Jacobi
         return None, "cg"
@@ -319,9 +323,7 @@ def _unit_preconditioner(
             return preconditioners.two_level(
                 sp.csr_array(unit.matrix.matrix), unit.s, diagonal=total
             ), "cg"
-    inverse, custom = unit.inverse, preconditioners.checked_callable(spec)
-    # A user-supplied preconditioner expects blocks of columns.
-    return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
+    raise unknown_choice("preconditioner", name, preconditioners.PRECONDITIONERS)
 
 
 def choose_preconditioner(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
